@@ -89,6 +89,21 @@ impl Answers for Empty {
     }
 }
 
+/// The answer of an endpoint that always fails.
+pub enum Never {}
+
+impl Answers for Never {
+    const STATUS: u16 = 403;
+
+    fn success() -> Success {
+        Success::Never
+    }
+
+    fn into_response(self) -> HttpResponse {
+        match self {}
+    }
+}
+
 pub(crate) fn schema_of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
     schemas.subschema_for::<T>()
 }

@@ -95,9 +95,9 @@ enum Command {
     Audit(audit::Command),
     /// Print the API's OpenAPI document.
     Openapi {
-        /// v3.0.0 and v3.1.0 share a document; v2.2.2 has its own.
-        #[arg(long, default_value = "v3.0.0", value_parser = ["v3.0.0", "v3.1.0", "v2.2.2"])]
-        version: String,
+        /// One version alone; without it the document describes v3.0.0 and v3.1.0.
+        #[arg(long, value_parser = ["v3.0.0", "v3.1.0", "v2.2.2"])]
+        version: Option<String>,
         /// Whom its calls are for: clients, operators or workstations.
         #[arg(long = "for", value_name = "AUDIENCE", default_value = "clients")]
         audience: Audience,
@@ -134,7 +134,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Openapi { version, audience } => {
-            say(openapi::of(audience, Version::stored(&version)).text().trim_end());
+            say(openapi::of(audience, version.as_deref().map(Version::stored)).text().trim_end());
             ExitCode::SUCCESS
         }
         Command::CheckClient(arguments) => check_client::run(&arguments),

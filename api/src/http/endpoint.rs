@@ -98,6 +98,8 @@ pub enum Success {
     /// As it is, without envelope.
     Plain(SchemaOf),
     Empty,
+    /// The endpoint always fails.
+    Never,
 }
 
 impl Endpoint {

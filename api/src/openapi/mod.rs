@@ -26,7 +26,7 @@ use self::schemas::Schemas;
 use crate::{
     http::{
         describe::Described,
-        endpoint::{ALL_VERSIONS, Access, Group},
+        endpoint::{ALL_VERSIONS, Access, Group, Success},
     },
     openapi::describe::describe,
     routes::{route::Route, table::TABLE},
@@ -36,10 +36,13 @@ use crate::{
 const V3: &[Version] = &[Version::V3_0_0, Version::V3_1_0];
 const V2: &[Version] = &[Version::V2_2_2];
 
-/// Whom each document is for, which versions it describes, and its file in `api/openapi`.
-pub static DOCUMENTS: [Document; 5] = [
+/// Whom each document is for, which versions it describes, and its file in `api/openapi`. The first of an audience is what a reader
+/// gets who names no version. What v3.0.0 and v3.1.0 have in one document has no file of its own for each.
+pub static DOCUMENTS: [Document; 7] = [
     Document::new(Audience::Clients, V3, "clients.json"),
     Document::new(Audience::Clients, V2, "clients-v2.2.2.json"),
+    Document::of_one(Audience::Clients, &[Version::V3_0_0], "clients-v3.0.0.json"),
+    Document::of_one(Audience::Clients, &[Version::V3_1_0], "clients-v3.1.0.json"),
     Document::new(Audience::Operators, V3, "operators.json"),
     Document::new(Audience::Operators, V2, "operators-v2.2.2.json"),
     // Its calls name no version.
@@ -50,16 +53,17 @@ pub struct Document {
     pub audience: Audience,
     versions: &'static [Version],
     pub file: &'static str,
+    checked_in: bool,
     text: OnceLock<String>,
 }
 
 impl Document {
     const fn new(audience: Audience, versions: &'static [Version], file: &'static str) -> Document {
-        Document { audience, versions, file, text: OnceLock::new() }
+        Document { audience, versions, file, checked_in: true, text: OnceLock::new() }
     }
 
-    pub fn describes(&self, version: Version) -> bool {
-        self.versions.contains(&version)
+    const fn of_one(audience: Audience, versions: &'static [Version], file: &'static str) -> Document {
+        Document { audience, versions, file, checked_in: false, text: OnceLock::new() }
     }
 
     pub fn text(&self) -> &str {
@@ -72,10 +76,14 @@ impl Document {
     }
 }
 
-/// The document for an audience that describes a version.
-pub fn of(audience: Audience, version: Version) -> &'static Document {
-    let fitting = DOCUMENTS.iter().find(|it| it.audience == audience && it.describes(version));
-    fitting.expect("every audience has a document for every version; a test asks for each")
+/// The document for an audience; if a version is named, of that version alone where there is such a document.
+pub fn of(audience: Audience, version: Option<Version>) -> &'static Document {
+    let fitting = |it: &&Document| it.audience == audience && version.is_none_or(|named| it.versions.contains(&named));
+    let mut fitting: Vec<&Document> = DOCUMENTS.iter().filter(fitting).collect();
+    if version.is_some() {
+        fitting.sort_by_key(|it| it.versions.len());
+    }
+    fitting.first().expect("every audience has a document for every version; a test asks for each")
 }
 
 const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, whatever health \
@@ -89,7 +97,7 @@ Rate limits are buckets that refill continuously, per API key over all its locat
 that are not accepted are limited too.\n\nTimes are \
 ISO 8601; without an offset they are read in the time zone of the location, and `description` says how. Whole numbers and booleans may \
 come as strings.\n\nWrites are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
-a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`, the calls of operators in `/openapi.json?for=operators`, those of workstations \
+a call it behaves as v3.0.0. `/openapi.json?version=v3.0.0`, `v3.1.0` or `v2.2.2` describes that version alone, the calls of operators in `/openapi.json?for=operators`, those of workstations \
 in `/openapi.json?for=workstations`.";
 
 const FOR_OPERATORS: &str = "Calls for whoever runs the service, at the operators' listener. They take an operator's token (`practice-sync operators add`) as \
@@ -108,7 +116,7 @@ fn about(audience: Audience) -> (&'static str, &'static str) {
 }
 
 fn document(audience: Audience, versions: &[Version]) -> Value {
-    let mut schemas = Schemas::new();
+    let mut schemas = Schemas::new(versions);
     let mut paths: Map<String, Value> = Map::new();
     let mut groups: Vec<Group> = Vec::new();
     for route in TABLE.iter().filter(|route| route.access != Access::Anyone && route.audience() == audience) {
@@ -154,6 +162,7 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
         },
     });
     shared::extract(&mut document);
+    shared::leave_out_unused_schemas(&mut document);
     document
 }
 
@@ -166,7 +175,8 @@ fn operation(
 ) -> Value {
     let id = route.operation_id();
     let mut responses = failures::of(route, schemas);
-    for status in [Some(route.status), route.or_status].into_iter().flatten() {
+    let succeeds = !matches!(route.success, Success::Never);
+    for status in [Some(route.status), route.or_status].into_iter().flatten().filter(|_| succeeds) {
         responses.insert(status.to_string(), success(route, status, told, schemas));
     }
     if route.is_conditional() {
@@ -181,7 +191,7 @@ fn operation(
         "operationId": id,
         "tags": [route.group.name],
         "summary": route.summary,
-        "description": description(route, versions),
+        "description": description(route),
         "security": security,
         "parameters": parameters(route, (versions, all), told, schemas),
         "responses": responses,
@@ -196,7 +206,7 @@ fn operation(
     operation
 }
 
-fn description(route: &Route, versions: &[Version]) -> String {
+fn description(route: &Route) -> String {
     let mut text = format!("{}.", route.summary);
     if route.financial {
         text.push_str(" The API key needs the grant `financial`.");
@@ -209,7 +219,7 @@ fn description(route: &Route, versions: &[Version]) -> String {
     if let Some(role) = route.role {
         text.push_str(&format!(" The token needs the role `{}`.", role.name()));
     }
-    if versions == [Version::V3_1_0] {
+    if route.versions == [Version::V3_1_0] {
         text.push_str(" Only in v3.1.0, for which the API key needs the grant `beta`.");
     }
     if !route.notes.is_empty() {

@@ -4,9 +4,12 @@ use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::examples;
-use crate::http::{
-    endpoint::{SchemaOf, Success},
-    paging::PageInfo,
+use crate::{
+    http::{
+        endpoint::{SchemaOf, Success},
+        paging::PageInfo,
+    },
+    values::versions::Version,
 };
 
 const PLACE: &str = "#/components/schemas/";
@@ -14,21 +17,23 @@ const PLACE: &str = "#/components/schemas/";
 pub(crate) struct Schemas {
     views: SchemaGenerator,
     own: Map<String, Value>,
+    /// The versions that the document describes.
+    versions: Vec<Version>,
 }
 
 impl Schemas {
-    pub(crate) fn new() -> Schemas {
+    pub(crate) fn new(versions: &[Version]) -> Schemas {
         let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
         });
-        Schemas { views: settings.into_generator(), own: Map::new() }
+        Schemas { views: settings.into_generator(), own: Map::new(), versions: versions.to_vec() }
     }
 
     /// The schema of a successful answer; None where there is no body.
     pub(crate) fn success(&mut self, success: &Success, nested: Option<&str>, numbered: bool) -> Option<Value> {
         match success {
-            Success::Empty => None,
+            Success::Empty | Success::Never => None,
             Success::Plain(of) => Some(self.view(*of)),
             Success::One(of) => Some(self.envelope(*of, "Answer", |view| (view, json!({})))),
             Success::List(of) => Some(self.envelope(*of, "List", |view| (rows(view), json!({"count": count()})))),
@@ -48,7 +53,7 @@ impl Schemas {
     }
 
     pub(crate) fn view(&mut self, of: SchemaOf) -> Value {
-        plain(of(&mut self.views).to_value())
+        plain(of(&mut self.views).to_value(), &self.versions)
     }
 
     /// `wrap` gives `data` and what stands beside it.
@@ -84,7 +89,9 @@ impl Schemas {
 
     fn resolved(&self, name: &str) -> Value {
         let view = self.views.definitions().iter().find(|(known, _)| shown(known) == name);
-        view.map(|(_, view)| plain(view.clone())).or_else(|| self.own.get(name).cloned()).unwrap_or_default()
+        view.map(|(_, view)| plain(view.clone(), &self.versions))
+            .or_else(|| self.own.get(name).cloned())
+            .unwrap_or_default()
     }
 
     /// A value the schema admits, made of the usual examples.
@@ -125,7 +132,8 @@ impl Schemas {
     }
 
     pub(crate) fn finish(mut self) -> Map<String, Value> {
-        let views = self.views.take_definitions(true).into_iter().map(|(name, schema)| (shown(&name), plain(schema)));
+        let views = self.views.take_definitions(true).into_iter();
+        let views = views.map(|(name, schema)| (shown(&name), plain(schema, &self.versions)));
         let mut all = Map::new();
         for (name, schema) in views.chain(self.own) {
             // Two of one name are told apart, and refused by a test.
@@ -159,10 +167,26 @@ fn count() -> Value {
     json!({"type": "integer", "format": "int32", "minimum": 0, "description": "The number of records in the list."})
 }
 
-/// Without what generators of clients stumble over: unsigned formats, and words beside a reference.
-fn plain(mut schema: Value) -> Value {
+/// The keyword of a property or a form that only some versions have: their names.
+const VERSIONS: &str = "x-versions";
+
+fn is_in(schema: &Value, versions: &[Version]) -> bool {
+    let only = schema.get(VERSIONS).and_then(Value::as_array);
+    only.is_none_or(|only| versions.iter().any(|version| only.iter().any(|name| name == version.name())))
+}
+
+/// Without what the versions of the document do not have, and without what generators of clients stumble over: unsigned formats, and
+/// words next to a reference.
+fn plain(mut schema: Value, versions: &[Version]) -> Value {
     match &mut schema {
         Value::Object(object) => {
+            if let Some(Value::Object(properties)) = object.get_mut("properties") {
+                properties.retain(|_, property| is_in(property, versions));
+            }
+            if let Some(Value::Array(forms)) = object.get_mut("anyOf") {
+                forms.retain(|form| is_in(form, versions));
+            }
+            object.remove(VERSIONS);
             if let Some(path) = object.get("$ref").and_then(Value::as_str).map(shown) {
                 return json!({ "$ref": path });
             }
@@ -178,9 +202,9 @@ fn plain(mut schema: Value) -> Value {
             if let Some(format) = format {
                 object.insert("format".into(), format.into());
             }
-            object.values_mut().for_each(|inner| *inner = plain(inner.take()));
+            object.values_mut().for_each(|inner| *inner = plain(inner.take(), versions));
         }
-        Value::Array(elements) => elements.iter_mut().for_each(|inner| *inner = plain(inner.take())),
+        Value::Array(elements) => elements.iter_mut().for_each(|inner| *inner = plain(inner.take(), versions)),
         _ => {}
     }
     schema

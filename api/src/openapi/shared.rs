@@ -49,6 +49,35 @@ fn leave_out_unused_responses(document: &mut Value) {
     }
 }
 
+/// Of the schemas that there are, a document has those that something in it refers to: of other versions there may be more.
+pub(super) fn leave_out_unused_schemas(document: &mut Value) {
+    let mut used = BTreeSet::new();
+    let mut schemas = document["components"]["schemas"].take();
+    let mut found = referred(document);
+    while let Some(name) = found.pop() {
+        if used.insert(name.clone()) {
+            found.extend(referred(&schemas[name.as_str()]));
+        }
+    }
+    if let Some(schemas) = schemas.as_object_mut() {
+        schemas.retain(|name, _| used.contains(name));
+    }
+    document["components"]["schemas"] = schemas;
+}
+
+/// The schemas that a value refers to.
+fn referred(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(object) => {
+            let own = object.get("$ref").and_then(Value::as_str);
+            let own = own.and_then(|path| path.strip_prefix("#/components/schemas/")).map(str::to_owned);
+            own.into_iter().chain(object.values().flat_map(referred)).collect()
+        }
+        Value::Array(all) => all.iter().flat_map(referred).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Refers to closed words where they stand.
 fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
     match value {

@@ -17,7 +17,7 @@ use crate::{
         arguments::{AtLocation, FromInput, Id, InLocations, InTenant, reads},
         call::Call,
         input::Input,
-        respond::{Answer, Empty, Listed, One, Paged},
+        respond::{Answer, Listed, Never, One, Paged},
     },
     http::errors::ApiError,
     records::listing::{Listing, called, foreign_ids, listing},
@@ -258,7 +258,7 @@ pub(crate) async fn conversations(
 }
 
 /// Nobody may: no EHR takes them (specification 4.10).
-pub(crate) async fn message(_: Call, _: Id<u64>, _: InTenant<()>) -> Answer<Empty> {
+pub(crate) async fn message(_: Call, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
     Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))
 }
 

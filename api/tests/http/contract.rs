@@ -19,7 +19,7 @@ use crate::support::Reply;
 pub struct Asked {
     method: String,
     path: String,
-    v2: bool,
+    version: Version,
 }
 
 struct Contract {
@@ -38,9 +38,9 @@ thread_local! {
 impl Asked {
     pub fn new(method: &Method, path: &str, headers: &[(String, String)]) -> Asked {
         let version = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Svc-Api-Version"));
-        let v2 = version.is_none_or(|(_, version)| version.starts_with("v2") && version != "v20240412");
+        let version = version.map_or(Version::V2_2_2, |(_, version)| Version::stored(version));
         let path = path.split('?').next().unwrap_or_default().to_owned();
-        Asked { method: method.as_str().to_lowercase(), path, v2 }
+        Asked { method: method.as_str().to_lowercase(), path, version }
     }
 }
 
@@ -51,8 +51,7 @@ pub fn check(asked: &Asked, reply: &Reply) {
 /// A message fits what the document says of its event.
 pub fn check_message(event: &str, version: &str, body: &Value) {
     CONTRACT.with_borrow_mut(|contract| {
-        let of = if version == "v2.2.2" { Version::V2_2_2 } else { Version::V3_0_0 };
-        let wanted = openapi::of(Audience::Clients, of);
+        let wanted = openapi::of(Audience::Clients, Some(Version::stored(version)));
         let (_, document) = contract.documents.iter().find(|(it, _)| it.file == wanted.file).unwrap();
         let content = &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"];
         let new = || Some(Rc::new(build(document, content["schema"].clone())));
@@ -71,11 +70,13 @@ fn build(document: &Value, mut schema: Value) -> Validator {
 
 impl Contract {
     fn check(&mut self, asked: &Asked, reply: &Reply) {
-        let version = if asked.v2 { Version::V2_2_2 } else { Version::V3_0_0 };
-        let described = self.documents.iter().filter(|(it, _)| it.describes(version));
+        let version = asked.version;
+        let files: Vec<&str> =
+            Audience::NAMES.iter().map(|(_, audience)| openapi::of(*audience, Some(version)).file).collect();
+        let described = self.documents.iter().filter(|(it, _)| files.contains(&it.file));
         let found = described.into_iter().find_map(|(_, document)| Some((document, find(document, asked)?)));
         let Some((document, (template, operation))) = found else { return };
-        let endpoint = format!("{} {template} {} v2:{}", asked.method, reply.status, asked.v2);
+        let endpoint = format!("{} {template} {} {}", asked.method, reply.status, version.name());
         let validator = match self.validators.entry(endpoint.clone()) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(new) => new.insert(validator(document, operation, reply.status.as_u16(), &endpoint)).clone(),

@@ -30,12 +30,12 @@ base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The OpenAPI documents. They describe the table of routes, which leads here: whoever starts the server hands them in.
 #[derive(Clone, Copy)]
-pub(crate) struct Documents(pub fn(Audience, Version) -> &'static str);
+pub(crate) struct Documents(pub fn(Audience, Option<Version>) -> &'static str);
 
-/// `?version=v2.2.2` asks for the document of that version, `?for=operators` for that of operators.
+/// `?version=v2.2.2` asks for the document of that version; without it v3.0.0 and v3.1.0 are in one. `?for=operators` for that of operators.
 pub(crate) async fn document(request: HttpRequest) -> HttpResult {
     let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
-    let version = query.optional("version", one_of(Version::NAMES)).unwrap_or(Version::V3_0_0);
+    let version = query.optional("version", one_of(Version::NAMES));
     let audience = query.optional("for", one_of(Audience::NAMES)).unwrap_or(Audience::Clients);
     let problems = query.take_problems();
     if !problems.is_empty() {

@@ -10,7 +10,7 @@ use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, reads},
         call::Call,
-        respond::{Answer, Created, Listed, One},
+        respond::{Answer, Listed, Never, One},
     },
     http::errors::ApiError,
     values::{kinds::shared::active, reasons::Reason},
@@ -29,11 +29,7 @@ pub(crate) async fn list(
 }
 
 /// No adapter can be told to keep a document.
-pub(crate) async fn create(
-    call: Call,
-    Id(id): Id<u32>,
-    AtLocation(location, ()): AtLocation<()>,
-) -> Answer<Created<PatientDocumentView<'static>>> {
+pub(crate) async fn create(call: Call, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
     super::find_at(&call, &location, id)?;
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
