@@ -1,10 +1,13 @@
 //! Durable bookings per second over HTTP, beside a bare echo of the same bodies and the same booking on PostgreSQL.
 
-use std::{error::Error, fs, io, net::SocketAddr, os::unix::fs::MetadataExt, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, error::Error, fs, io, net::SocketAddr, os::unix::fs::MetadataExt, path::Path, sync::Arc,
+    time::Duration,
+};
 
 use location::zone::Date;
 use postgres_server::{Cluster, Durability};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{
@@ -208,16 +211,15 @@ pub async fn offers(
 }
 
 async fn of_location(caller: &mut Caller, place: &str, count: usize) -> Result<Vec<String>, String> {
-    let (_, answer) = caller.get(&format!("/operatories?{place}&per_page=100")).await.map_err(|e| e.to_string())?;
-    let operatories: Vec<u64> =
-        answer["data"].as_array().into_iter().flatten().filter_map(|it| it["id"].as_u64()).collect();
-    if operatories.len() != OPERATORIES {
-        return Err(format!("operatories of {place}: {answer}"));
+    let (_, hours) = caller.get(&format!("/working_hours?{place}&per_page=100")).await.map_err(|e| e.to_string())?;
+    let halves = halves(&hours["data"]);
+    if halves.iter().map(Vec::len).ne([PROVIDERS; OPERATORIES / PROVIDERS]) {
+        return Err(format!("working hours of {place}: {hours}"));
     }
     let mut tokens = Vec::new();
     for day in 1.. {
         let start = Date(fixtures::today()).add_days(day).to_string();
-        for half in operatories.chunks(OPERATORIES / 2) {
+        for half in &halves {
             let asked = json!({"operatory_ids": half, "start_date": start, "days": 1, "limit": OFFERS});
             let found = caller.post(&format!("/intent/booking/search?{place}"), &asked).await;
             let (status, found) = found.map_err(|e| e.to_string())?;
@@ -230,4 +232,30 @@ async fn of_location(caller: &mut Caller, place: &str, count: usize) -> Result<V
         }
     }
     Ok(tokens)
+}
+
+/// The operatories of a practice, one of each provider at a time: a search shows a provider once per start. Ids have no order.
+fn halves(hours: &Value) -> Vec<Vec<u64>> {
+    let mut by_provider: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for hour in hours.as_array().into_iter().flatten() {
+        if let Some((provider, operatory)) = hour["provider_id"].as_u64().zip(hour["operatory_id"].as_u64()) {
+            by_provider.entry(provider).or_default().push(operatory);
+        }
+    }
+    let most = by_provider.values().map(Vec::len).max().unwrap_or_default();
+    (0..most).map(|n| by_provider.values().filter_map(|theirs| theirs.get(n).copied()).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operatories_are_chosen_by_provider_whatever_their_ids_are() {
+        let hour = |(provider, operatory): (u64, u64)| json!({"provider_id": provider, "operatory_id": operatory});
+        let places = [(1, 834), (0, 912), (2, 859), (2, 12), (0, 868), (1, 900)];
+        let found = halves(&places.map(hour).to_vec().into());
+        assert_eq!(found, [vec![912, 834, 859], vec![868, 900, 12]]);
+        assert!(halves(&Value::Null).is_empty());
+    }
 }
