@@ -136,6 +136,14 @@ impl Engine {
         self.document(institution.0, u64::from(id))
     }
 
+    /// Those of some institutions that have a patient of this id. The store is read once for all of them.
+    pub fn with_patient(&self, institutions: &[InstitutionId], id: u32) -> Result<Vec<InstitutionId>, EngineError> {
+        let kind = Kind::Of(Resource::Patients).byte();
+        let keys: Vec<_> = institutions.iter().map(|it| keys::record(kind, it.0, id.into())).collect();
+        let found = self.deps().store.read_many(&keys)?;
+        Ok(institutions.iter().zip(found).filter_map(|(it, found)| found.map(|_| *it)).collect())
+    }
+
     pub fn provider(
         &self,
         institution: InstitutionId,

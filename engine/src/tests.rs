@@ -366,3 +366,18 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
         assert!(sequence.is_sorted(), "{sequence:?}");
     }
 }
+
+/// The console knows no more than the id.
+#[actix::test]
+async fn a_patient_is_found_among_institutions_by_one_read() {
+    let (store, ehr) = (Arc::new(HookedStore::default()), Arc::new(patients(1)));
+    let engine = started(store.clone(), &ehr, EngineRules::default()).await;
+    until("the first read", async || engine.sync_state(PLACE).await.is_ok_and(|state| state.last_sync.is_some())).await;
+    let own = engine.location(PLACE).unwrap().institution;
+    engine.stop().await;
+    let asked: Vec<_> = (1..=200).map(InstitutionId).collect();
+    let before = (store.found.get(), store.reads_of_many.get());
+    assert_eq!(engine.with_patient(&asked, 1).unwrap(), [own]);
+    assert_eq!((store.found.get(), store.reads_of_many.get()), (before.0 + asked.len(), before.1 + 1));
+    assert!(engine.with_patient(&asked, 4_711).unwrap().is_empty());
+}

@@ -93,16 +93,12 @@ fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
 
 /// The institutions that have a patient of this id; only the one that is asked for, where one is.
 fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure> {
-    let engine = &visit.api.engine;
+    let (engine, directory) = (&visit.api.engine, visit.api.directory());
     let only = visit.asked("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
-    let mut found = Vec::new();
-    for institution in visit.api.directory().institutions() {
-        let asked_for = only.is_none_or(|only| only == institution.id) && engine.place(institution.id) == Place::Mine;
-        if asked_for && engine.patient(institution.id, id)?.is_some() {
-            found.push(institution.clone());
-        }
-    }
-    Ok(found)
+    let asked = directory.institutions().map(|institution| institution.id);
+    let asked = asked.filter(|id| only.is_none_or(|only| only == *id) && engine.place(*id) == Place::Mine);
+    let found = engine.with_patient(&asked.collect::<Vec<_>>(), id)?;
+    Ok(found.into_iter().filter_map(|id| directory.institution(id).cloned()).collect())
 }
 
 fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<Found>, Failure> {

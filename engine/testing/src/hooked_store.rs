@@ -16,6 +16,8 @@ pub struct HookedStore<S: ?Sized = MemoryStore> {
     pub inner: Arc<S>,
     /// Keys and values read. A read or scan that finds nothing counts as one.
     pub found: Counter,
+    /// Reads of several keys at once.
+    pub reads_of_many: Counter,
     before_read: ReadHook,
     commit: CommitHook<S>,
 }
@@ -26,6 +28,7 @@ impl<S: Store + ?Sized> HookedStore<S> {
         HookedStore {
             inner,
             found: Counter::default(),
+            reads_of_many: Counter::default(),
             before_read: Box::new(|_| Ok(())),
             commit: Box::new(|inner, batch| inner.commit(batch)),
         }
@@ -70,6 +73,13 @@ impl<S: Store + ?Sized> Store for HookedStore<S> {
         (self.before_read)(key)?;
         self.found.add(1);
         self.inner.read(key)
+    }
+
+    fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
+        keys.iter().try_for_each(|key| (self.before_read)(key))?;
+        self.found.add(keys.len());
+        self.reads_of_many.add(1);
+        self.inner.read_many(keys)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
