@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::{Rules, Trail};
+use audit::{Entry, Rules, Trail};
 
 use crate::{config::AuditRules, values::secret::Secret};
 
@@ -22,6 +22,13 @@ pub(crate) fn open(rules: &AuditRules, data_dir: &Path) -> Result<Trail, String>
     let key = if begun { known_key(data_dir) } else { key(data_dir) }?;
     let kept = Rules { keep_days: rules.keep_days, ..Rules::default() };
     Trail::open(&rules.folder, &key, kept).map_err(|error| format!("{}: {error}", rules.folder.display()))
+}
+
+/// Appends one entry of a command that changes the data of a server that does not run.
+pub(crate) fn append(rules: &AuditRules, data_dir: &Path, entry: &Entry) -> Result<(), String> {
+    let trail = open(rules, data_dir)?;
+    let written = trail.append(entry).map(drop);
+    written.and(trail.close()).map_err(|error| format!("{}: {error}", rules.folder.display()))
 }
 
 /// The key of a trail that there is.

@@ -24,7 +24,7 @@ use tokio::{
 use crate::{
     access::{
         api::Api,
-        audited::{tell_of_workstations, tell_what_is_left},
+        audited::{tell_of_backups, tell_of_workstations, tell_what_is_left},
         keys::KeyRing,
         token_uses,
     },
@@ -96,6 +96,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     actix_web::rt::spawn(token_uses::run(Arc::downgrade(&api.clone().into_inner())));
     actix_web::rt::spawn(tell_what_is_left(api.engine.clone(), Arc::downgrade(&api.clone().into_inner())));
     actix_web::rt::spawn(tell_of_workstations(api.engine.gateway().acts(), Arc::downgrade(&api.clone().into_inner())));
+    actix_web::rt::spawn(tell_of_backups(api.engine.backups_ended(), Arc::downgrade(&api.clone().into_inner())));
     if let Some(said) = api.engine.said() {
         actix_web::rt::spawn(tell_others(api.clone(), said));
     }

@@ -2,10 +2,11 @@
 
 use location::time::Timestamp;
 use runtime::clock;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{
     Engine,
-    backups::{BackupError, BackupsNow},
+    backups::{BackupEnded, BackupError, BackupsNow},
 };
 
 impl Engine {
@@ -25,6 +26,11 @@ impl Engine {
                 Err(_) => std::future::pending().await,
             },
         }
+    }
+
+    /// The ends of backups from now on, scheduled ones too. There is one receiver, the first.
+    pub fn backups_ended(&self) -> UnboundedReceiver<BackupEnded> {
+        self.backups.ended()
     }
 
     /// When the newest backup was made, and how many came to nothing since the start; none where no backups are made.

@@ -4,7 +4,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -17,6 +17,7 @@ use location::{
 use runtime::clock;
 use setup::{BackupRules, current::Current};
 use store::{BackedUp, Store};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How often it is looked whether one is due.
 const LOOK: Duration = Duration::from_secs(60);
@@ -57,6 +58,14 @@ pub struct BackupsNow {
     pub failed: Option<String>,
 }
 
+/// The end of a backup, for the audit trail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackupEnded {
+    pub at: Timestamp,
+    /// Whether the file is whole.
+    pub made: bool,
+}
+
 pub(crate) struct Backups {
     setup: Arc<Current>,
     store: Arc<dyn Store>,
@@ -64,6 +73,8 @@ pub(crate) struct Backups {
     owner: String,
     state: Mutex<State>,
     failures: AtomicU64,
+    /// Where the ends of backups are reported.
+    reports: OnceLock<UnboundedSender<BackupEnded>>,
 }
 
 #[derive(Default)]
@@ -85,7 +96,28 @@ impl Drop for UnderWay {
 
 impl Backups {
     pub(crate) fn new(setup: Arc<Current>, store: Arc<dyn Store>, owner: String) -> Arc<Self> {
-        Arc::new(Self { setup, store, owner, state: Mutex::default(), failures: AtomicU64::new(0) })
+        Arc::new(Self {
+            setup,
+            store,
+            owner,
+            state: Mutex::default(),
+            failures: AtomicU64::new(0),
+            reports: OnceLock::new(),
+        })
+    }
+
+    /// The ends of backups from now on. There is one receiver, the first.
+    pub(crate) fn ended(&self) -> UnboundedReceiver<BackupEnded> {
+        let (report, ended) = unbounded_channel();
+        drop(self.reports.set(report));
+        ended
+    }
+
+    fn report(&self, made: bool) {
+        if let Some(reports) = self.reports.get() {
+            // The receiver is gone while the server ends.
+            drop(reports.send(BackupEnded { at: clock::now(), made }));
+        }
     }
 
     fn rules(&self) -> Option<BackupRules> {
@@ -140,6 +172,8 @@ impl Backups {
                 tracing::info!(file = %file.display(), values, bytes, milliseconds, "a backup was made");
                 let mut state = self.state();
                 (state.failed, state.newest) = (None, Some(now));
+                drop(state);
+                self.report(true);
             }
             Err(error) => return self.failed(now, error.to_string()),
         }
@@ -171,6 +205,7 @@ impl Backups {
         tracing::error!(why, "a backup came to nothing");
         self.failures.fetch_add(1, Ordering::Relaxed);
         self.state().failed = Some((now, why));
+        self.report(false);
     }
 
     /// Reads the folder, which may take as long as its disk does.

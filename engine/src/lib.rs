@@ -58,7 +58,7 @@ pub use runtime::{clock, metrics, origin, recent_errors, turns};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},
-    backups::{BackupError, BackupFile, BackupsNow, backup_files},
+    backups::{BackupEnded, BackupError, BackupFile, BackupsNow, backup_files},
     cluster::Nodes,
     config_history::SetUp,
     copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},

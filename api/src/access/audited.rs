@@ -19,7 +19,7 @@ use actix_web::{
 };
 use audit::{Actor, AuditError, Entry, Filter, Trail};
 use engine::{
-    Engine,
+    BackupEnded, Engine,
     origin::{self, Change, DecisionId, Origin},
     records,
     untold::{Left, Touched, Untold, What},
@@ -109,8 +109,7 @@ impl Caller {
 
     /// Nobody is kept out for want of an entry: who looks after a full disk has to come in.
     pub(crate) async fn noted(&self, api: &Api) {
-        let mut entries = self.entries(api.engine.now(), "done", &[]);
-        entries.iter_mut().for_each(|entry| entry.ids.clear());
+        let entries = self.entries(api.engine.now(), "done", &[]);
         if let Err(error) = api.keep(&entries).await {
             tracing::error!(%error, by = ?self.actor, "the audit trail takes no entry of a session at the console");
         }
@@ -152,15 +151,16 @@ impl Caller {
         Some(Change::new(origin::Caller { request_id, name, operator, client: self.client, route }))
     }
 
-    /// One for all records of a sort that the same was done to.
+    /// One for all records of a sort that the same was done to. What is no record has the id 0, which is left out.
     fn entries(&self, now: Timestamp, status: &str, decisions: &[DecisionId]) -> Vec<Entry> {
         let Whose { institution, location } = self.shown.whose();
         let decisions: Vec<_> = decisions.iter().map(|(location, number)| (location.0.into(), *number)).collect();
         let mut entries: Vec<Entry> = Vec::new();
         for Access { what, record, id } in &self.shown.accesses() {
             let alike = |entry: &&mut Entry| entry.action == *what && entry.record == *record && entry.ids.len() < IDS;
+            let id = (*id != 0).then_some(*id);
             if let Some(entry) = entries.iter_mut().find(alike) {
-                entry.ids.push(*id);
+                entry.ids.extend(id);
                 continue;
             }
             entries.push(Entry {
@@ -172,7 +172,7 @@ impl Caller {
                 location: location.map(|id| id.0.into()),
                 action: (*what).to_owned(),
                 record: (*record).to_owned(),
-                ids: vec![*id],
+                ids: id.into_iter().collect(),
                 route: self.route.clone(),
                 status: status.to_owned(),
                 decisions: if is_change(what) { decisions.clone() } else { Vec::new() },
@@ -233,6 +233,11 @@ impl Api {
             entry.await?;
         }
         Ok(())
+    }
+
+    /// Appends an entry that no response waits for.
+    pub(crate) fn append_of_service(&self, entry: Entry) {
+        self.audit.iter().for_each(|trail| append(trail, entry.clone()));
     }
 
     /// What no answer waits for.
@@ -391,17 +396,48 @@ pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Ap
             status: act.status,
             decisions: Vec::new(),
         };
-        let written = trail.append(&entry);
-        rt::spawn(async move {
-            let outcome = match written {
-                Ok(written) => written.await,
-                Err(error) => Err(error),
-            };
-            if let (Err(error), Ok(entry)) = (outcome, serde_json::to_string(&entry)) {
-                tracing::error!(%error, entry, "the audit trail takes no entry of a workstation");
-            }
-        });
+        append(trail, entry);
     }
+}
+
+/// Appends entries of backups that have ended, whoever asked for them.
+pub async fn tell_of_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<Api>) {
+    while let Some(BackupEnded { at, made }) = ended.recv().await {
+        let Some(api) = api.upgrade() else { return };
+        api.append_of_service(of_service(at, "end backup", "store", if made { "made" } else { "failed" }, ""));
+    }
+}
+
+/// An entry of what the service did without a call, or a command without the service.
+pub(crate) fn of_service(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> Entry {
+    Entry {
+        at: at.0,
+        request_id: String::new(),
+        actor: Actor::Service,
+        client: None,
+        institution: None,
+        location: None,
+        action: action.to_owned(),
+        record: record.to_owned(),
+        ids: Vec::new(),
+        route: route.to_owned(),
+        status: status.to_owned(),
+        decisions: Vec::new(),
+    }
+}
+
+/// No caller waits for the entry: one that the trail does not take is in the log.
+fn append(trail: &Trail, entry: Entry) {
+    let written = trail.append(&entry);
+    rt::spawn(async move {
+        let outcome = match written {
+            Ok(written) => written.await,
+            Err(error) => Err(error),
+        };
+        if let (Err(error), Ok(entry)) = (outcome, serde_json::to_string(&entry)) {
+            tracing::error!(%error, entry, "the audit trail does not take an entry");
+        }
+    });
 }
 
 type Known = BTreeSet<(String, (u64, u64))>;

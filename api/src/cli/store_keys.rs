@@ -12,6 +12,8 @@ use super::{
     table::Table,
 };
 use crate::{
+    access::audited::of_service,
+    audit_trail,
     config::Config,
     terminal::{fail, say},
 };
@@ -83,9 +85,18 @@ pub(super) fn rotate_at_rest(config: &Config) -> ExitCode {
     match rotated {
         Ok(key) => {
             say(format_args!("All values are sealed with the key {key}. {KEEP}"));
-            ExitCode::SUCCESS
+            noted(config, "rotate store key", "practice-sync store rotate-key")
         }
         Err(error) => fail(error),
+    }
+}
+
+/// Appends the entry of the audit trail for a change that is done.
+fn noted(config: &Config, action: &str, command: &str) -> ExitCode {
+    let entry = of_service(engine::clock::now(), action, "store", "done", command);
+    match audit_trail::append(&config.audit, &config.data_dir, &entry) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(format_args!("the change is done, but the audit trail has no entry of it: {error}")),
     }
 }
 
@@ -103,7 +114,7 @@ pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> ExitCode {
     match engine::drop_key(&config.setup, &config.data_dir, key) {
         Ok(()) => {
             say(format_args!("The key {key} was dropped. {OLDER}"));
-            ExitCode::SUCCESS
+            noted(config, "drop store key", "practice-sync store drop-key")
         }
         Err(error) => fail(error),
     }

@@ -28,6 +28,7 @@ use self::watch::{Seen, Stamps, Watched};
 use crate::{
     access::{
         api::Api,
+        audited::of_service,
         keys::ApiKey,
         operators::OperatorToken,
         reloads::{AskedToReload, Reloaded},
@@ -115,6 +116,9 @@ impl Reload {
             service_manager::ready();
             reloaded
         };
+        if asked.is_none() {
+            note(api, "reload configuration", reloaded.applied);
+        }
         if let Some(asked) = asked {
             // Whoever asked may have gone away.
             let _ = asked.answer.send(reloaded);
@@ -128,7 +132,7 @@ impl Reload {
         match (self.watched.look(all), self.watched_keys.look(keys)) {
             // Both would be read.
             (_, Seen::Changing) | (Seen::Changing, Seen::AsRead) | (Seen::AsRead, Seen::AsRead) => {}
-            (Seen::Changed, _) => drop(self.reload(api).await),
+            (Seen::Changed, _) => note(api, "reload configuration", self.reload(api).await.applied),
             (_, Seen::Changed) => self.take_keys(api).await,
         }
     }
@@ -254,8 +258,10 @@ impl Reload {
                 for problem in &problems {
                     tracing::error!(%problem, "what is wrong with a key gives it nothing, and the next start would fail");
                 }
-                for change in access_changes(&self.config, &access.keys, &access.operators) {
-                    tracing::info!(change, "the keys have changed");
+                let changes = access_changes(&self.config, &access.keys, &access.operators);
+                changes.iter().for_each(|change| tracing::info!(change, "the keys have changed"));
+                if !changes.is_empty() {
+                    note(api, "reload API keys", true);
                 }
                 self.replace_access(api, access);
             }
@@ -265,6 +271,12 @@ impl Reload {
             }
         }
     }
+}
+
+/// An entry of the audit trail for what no call asked for. The entry of a call is its own.
+fn note(api: &Api, action: &str, applied: bool) {
+    let status = if applied { "applied" } else { "refused" };
+    api.append_of_service(of_service(api.engine.now(), action, "configuration", status, ""));
 }
 
 /// Of all files of a configuration, and of its keys.

@@ -49,6 +49,7 @@ pub(crate) async fn reload(
     reloads.send(AskedToReload { dry_run, answer }).await.map_err(|_| unavailable())?;
     let Reloaded { applied, changes, needs_restart, problems } = reloaded.await.map_err(|_| unavailable())?;
     if !dry_run {
+        call.audit("reload configuration", "configuration", 0);
         tracing::info!(key = %call.key.name, applied, "a reload of the configuration was asked for");
     }
     Ok(call.show(ReloadView { applied, changes, needs_restart, problems }))

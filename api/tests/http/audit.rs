@@ -17,7 +17,10 @@ use api::{
     values::secret::Secret,
 };
 use audit::{Disk, Filter, RealDisk, Rules, Trail};
-use engine::store::{MemoryStore, Store};
+use engine::{
+    setup::BackupRules,
+    store::{EmbeddedStore, MemoryStore, Store, StoreConfig, StoreKeys},
+};
 use location::ids::LocationId;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -354,4 +357,49 @@ async fn when_a_token_was_last_used_is_known_after_a_restart() {
     token_uses::note(&first.api).await;
     first.engine.stop().await;
     assert_eq!(last_used(&life().await).await, used);
+}
+
+/// What is no location's and no record: who copied the store, and who changed its keys.
+#[actix_web::test]
+async fn backups_and_changes_of_store_keys_leave_entries() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("backups");
+    std::fs::create_dir(&folder).unwrap();
+    let mut setup = setup();
+    setup.engine.backup = Some(BackupRules { folder, every: None, keep: 9 });
+    let file = dir.path().join("store.key");
+    let keys = StoreKeys::load_or_create(&file).unwrap();
+    let config = StoreConfig { floor_bytes: 0, ..StoreConfig::new(dir.path().join("store"), keys) };
+    let store = Arc::new(EmbeddedStore::open(config).unwrap());
+    let world = watched_in(world_kept_in(setup, store, file).await, Arc::new(tempfile::tempdir().unwrap()));
+    let api = Arc::downgrade(&world.api.clone().into_inner());
+    let _telling = actix_web::rt::spawn(audited::tell_of_backups(world.engine.backups_ended(), api));
+    let mut told = Vec::new();
+    let mut entry = async |wanted: &str| {
+        for _ in 0..500 {
+            told.extend(world.entries());
+            if let Some(at) = told.iter().position(|entry| entry["action"] == wanted) {
+                return told.swap_remove(at);
+            }
+            actix_web::rt::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("no entry of {wanted}: {told:?}");
+    };
+    world.post("/backups", json!({})).ok().await;
+    let (started, ended) = (entry("start backup").await, entry("end backup").await);
+    assert_eq!((&started["actor"], &started["status"]), (&json!({"operator": ADMIN}), &json!("200")));
+    assert_eq!((&ended["actor"], &ended["status"]), (&json!("service"), &json!("made")));
+    let old = world.get("/store/keys").ok().await["data"]["keys"][0]["id"].as_str().unwrap().to_owned();
+    world.post("/store/keys", json!({})).ok().await;
+    let rotated = entry("rotate store key").await;
+    assert_eq!((&rotated["record"], &rotated["route"]), (&json!("store"), &json!("POST /store/keys")));
+    assert!(rotated.get("ids").is_none(), "{rotated}");
+    world.until("/store/keys", |it| it["data"]["values_left"] == 0).await;
+    // What needs the earlier key is in a backup.
+    world.delete(&format!("/store/keys/{old}")).fails(409).await;
+    std::fs::remove_dir_all(dir.path().join("backups")).unwrap();
+    std::fs::create_dir(dir.path().join("backups")).unwrap();
+    world.delete(&format!("/store/keys/{old}")).ok().await;
+    assert_eq!(entry("drop store key").await["status"], "200");
+    assert!(told.iter().all(|entry| entry["action"] != "drop store key"), "refused, nothing was changed");
 }

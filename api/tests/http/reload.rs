@@ -34,11 +34,14 @@ fn key(name: &str, more: &str) -> String {
     )
 }
 
+const TRAIL: [u8; 32] = [3; 32];
+
 /// A server of a folder of files.
 struct Served {
     world: World,
     reload: Reload,
     dir: TempDir,
+    trail: TempDir,
 }
 
 impl Served {
@@ -52,10 +55,12 @@ impl Served {
         let parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
         let engine = Arc::new(Engine::start(config.setup.clone(), parts).await.unwrap());
         let secret = Secret::from_bytes([7; 32]);
+        let trail = tempfile::tempdir().unwrap();
         let api = Api::new(engine.clone(), config.keys.clone(), &secret, config.http.clone());
+        let api = api.with_audit(audit::Trail::open(trail.path(), &TRAIL, audit::Rules::default()).unwrap());
         let reload = Reload::new(dir.path(), &config, Arc::new(NoSimulatedEhrs));
         let world = World { api: Data::new(api), engine, books: Arc::default() };
-        Served { world, reload, dir }
+        Served { world, reload, dir, trail }
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -283,6 +288,27 @@ async fn an_admin_has_the_configuration_read_and_its_files_are_watched() {
         api.operators().presented(ADMIN).is_none() && api.edge().rules.rate_limits.per_minute == 0
     })
     .await;
+    let applied = "service reload configuration applied".to_owned();
+    until("the reload is in the audit trail", async || reloads(&served.trail).contains(&applied)).await;
+    let all = reloads(&served.trail);
+    let (asked, files) = all.split_at(2);
+    let wanted = [format!("{ADMIN} reload configuration 200"), "admin reload configuration 200".to_owned()];
+    assert_eq!(asked, wanted, "each reload but the dry run, under the name of its time");
+    assert!(files.iter().all(|line| line.starts_with("service reload ")), "{all:?}");
+}
+
+/// Who reloaded what, as the audit trail has it.
+fn reloads(trail: &TempDir) -> Vec<String> {
+    let mut lines = Vec::new();
+    audit::export(trail.path(), &TRAIL, audit::Filter::default(), &mut lines).unwrap();
+    let entries =
+        lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::Entry>(line).ok());
+    let entries = entries.filter(|entry| entry.action.starts_with("reload"));
+    let line = |entry: audit::Entry| match entry.actor {
+        audit::Actor::Operator(name) => format!("{name} {} {}", entry.action, entry.status),
+        _ => format!("service {} {}", entry.action, entry.status),
+    };
+    entries.map(line).collect()
 }
 
 #[actix_web::test]
