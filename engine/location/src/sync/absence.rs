@@ -5,7 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Location, resource::Resource, sync::page::Page};
+use crate::{
+    Location,
+    resource::Resource,
+    sync::{page::Page, pulls::Pass},
+};
 
 /// Missing records of a resource that are remembered for the second pass. More of them need another pair of passes.
 pub(crate) const MISSING_AT_ONCE: usize = 10_000;
@@ -18,14 +22,20 @@ impl Location {
     }
 
     /// Returns `true` if the last page of a whole pass contradicts it: the EHR announced more records than the pass has
-    /// shown. Its absences count for nothing.
+    /// shown, or the total that it announces has changed while a pass was read whose absences would count. The absences
+    /// of such a pass count for nothing.
     pub fn is_short(&self, resource: Resource, page: &Page) -> bool {
         let pulls = &self.state.pulls;
-        let before = pulls.passes.get(&resource).map_or(0, |pass| pass.entries + pass.written.len() as u64);
-        let written = pulls.calling.iter().flat_map(|call| &call.written_during_pull);
-        let written = written.filter(|id| !page.seen.contains(id)).count() as u64;
-        let shown = before + written + u64::from(page.distinct) + u64::from(page.others);
-        page.whole && page.last && page.estimate.is_some_and(|announced| shown < announced)
+        let pass = pulls.passes.get(&resource);
+        let written = || pulls.calling.iter().flat_map(|call| &call.written_during_pull);
+        let unseen = written().filter(|id| !page.seen.contains(id)).count() as u64;
+        let before = pass.map_or(0, |pass| pass.entries + pass.written.len() as u64);
+        let shown = before + unseen + u64::from(page.distinct) + u64::from(page.others);
+        let fewer = page.estimate.is_some_and(|announced| shown < announced);
+        let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
+        let reached = |pass: &Pass| pass.written.len() + written().count();
+        let changed = |pass: &Pass| pass.total_changed || pass.contradicts(page.estimate, reached(pass));
+        page.whole && page.last && (fewer || by_absence && pass.is_some_and(changed))
     }
 
     /// Returns `true` if a full pass can be read soon that confirms missing records.

@@ -63,6 +63,9 @@ pub struct Pulls {
     /// Resources whose running full pass confirms the missing records of the one before.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub confirming: BTreeSet<Resource>,
+    /// Confirming passes in a row that were short, by resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub short_confirmations: BTreeMap<Resource, u32>,
     /// Resources whose deletions the guard stopped.
     pub guarded: BTreeSet<Resource>,
     /// Resources whose next deletions an operator accepted.
@@ -101,6 +104,9 @@ pub struct Skip {
 /// Records of a resource that are remembered as left out: what many have in common shows in a hundred.
 pub const SKIPS: usize = 100;
 
+/// Confirming passes of a resource that follow each other soon because the one before was short.
+pub const CONFIRMED_AGAIN: u32 = 3;
+
 /// A whole pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
@@ -115,6 +121,21 @@ pub struct Pass {
     /// Records that a write of ours reached while it ran. They count as shown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub written: BTreeSet<u64>,
+    /// Records in all, as the EHR announced them first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced: Option<u64>,
+    /// A later page announced another total: records were added or removed while the pass was read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub total_changed: bool,
+}
+
+impl Pass {
+    /// Returns `true` if a total contradicts the one announced first. `written`: number of records that writes of ours
+    /// reached meanwhile, each of which may have added one.
+    pub fn contradicts(&self, total: Option<u64>, written: usize) -> bool {
+        let Some((before, now)) = self.announced.zip(total) else { return false };
+        now < before || now - before > written as u64
+    }
 }
 
 /// A search, in steps, for records that a whole pass has missed: all of them are counted before the first one is deleted.
@@ -159,7 +180,8 @@ pub struct Progress {
     pub estimate: Option<u64>,
     /// When the last complete pass ended.
     pub ended_at: Option<Timestamp>,
-    /// The last full pass ended with fewer records than the EHR announced: nothing follows from what it did not show.
+    /// The last full pass contradicted itself, see [`is_short`](crate::Location::is_short): nothing follows from what it
+    /// did not show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
 }
@@ -197,7 +219,7 @@ pub struct PageShown {
     pub last: bool,
     /// Whether its pass shows every record, not only changes.
     pub whole: bool,
-    /// Whether its pass ends with fewer records than the EHR announced.
+    /// Whether its pass ends and contradicts itself.
     pub short: bool,
     /// Whether a sweep looks for the records that its pass missed.
     pub sweeping: bool,
@@ -252,6 +274,8 @@ impl Pulls {
             pass.shown += u64::from(shown.records) + written.len() as u64;
             pass.entries += u64::from(shown.distinct) + u64::from(shown.others);
             pass.written.extend(written);
+            pass.total_changed |= pass.contradicts(shown.estimate, pass.written.len());
+            pass.announced = pass.announced.or(shown.estimate);
         }
         if shown.last {
             self.known.insert(resource);
@@ -265,8 +289,7 @@ impl Pulls {
             _ => {
                 self.done_with(resource, false);
                 if shown.short {
-                    self.passes.remove(&resource);
-                    self.confirming.remove(&resource);
+                    self.pass_was_short(resource);
                 } else if shown.last {
                     self.pass_ended(resource, shown.whole.then(|| missing.clone()));
                 }
@@ -296,6 +319,7 @@ impl Pulls {
         if let Some(missing) = missing {
             accepted_are_done = self.missing.remove(&resource).is_some() || missing.is_empty();
             let was_confirming = self.confirming.remove(&resource);
+            self.short_confirmations.remove(&resource);
             if !missing.is_empty() {
                 self.missing.insert(resource, missing);
                 // Where records disappear all the time, each confirming pass would demand another one.
@@ -310,6 +334,19 @@ impl Pulls {
         }
         self.guarded.remove(&resource);
         self.deleted.remove(&resource);
+    }
+
+    /// Ends a full pass that contradicts itself. One that was to confirm missing records is read again soon, up to
+    /// [`CONFIRMED_AGAIN`] times in a row: the total of a busy EHR may change in every pass.
+    fn pass_was_short(&mut self, resource: Resource) {
+        self.passes.remove(&resource);
+        if self.confirming.remove(&resource) && self.missing.contains_key(&resource) {
+            let short = self.short_confirmations.entry(resource).or_default();
+            *short += 1;
+            if *short <= CONFIRMED_AGAIN {
+                self.needs_full_pass.insert(resource);
+            }
+        }
     }
 
     /// Removes records from the missing ones.
@@ -341,6 +378,7 @@ impl Pulls {
         self.needs_full_pass.clear();
         self.missing.clear();
         self.confirming.clear();
+        self.short_confirmations.clear();
         self.progress.clear();
         (self.next_cycle, self.again) = (at, false);
     }

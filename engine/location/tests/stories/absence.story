@@ -145,3 +145,106 @@ page appointments 2 cursor c3 last whole -> applied
 + gone a2
 + page_applied *
 | a1 op1 prov1 10:00 30m patient p1
+
+story a pass whose announced total changes on the way deletes nothing and confirms nothing
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole estimate 3 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+wake
+sync
+wake
+# The total falls between two pages: what moved up is on neither of them.
+page appointments 1 cursor c2 whole estimate 3 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+page appointments 2 cursor c3 last whole estimate 2 -> applied
++ page_applied *
+| a3 op1 prov1 12:00 30m patient p3
+wake
+sync
+wake
+page appointments 3 cursor c4 whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+page appointments 4 cursor c5 last whole estimate 2 -> applied
++ page_applied *
+| a3 op1 prov1 12:00 30m patient p3
+expect slot op1 prov1 11:00 30m busy
+wake
+sync
+wake
+page appointments 5 cursor c6 whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+page appointments 6 cursor c7 last whole estimate 2 -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| a3 op1 prov1 12:00 30m patient p3
+
+story a total that changes and changes back contradicts the pass too
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole estimate 1 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
+sync
+wake
+page appointments 2 cursor c3 whole estimate 1 -> applied
+page appointments 3 cursor c4 whole estimate 2 -> applied
+page appointments 4 cursor c5 last whole estimate 1 -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 11:00 30m busy
+
+story a confirming pass that contradicts itself is read again two minutes later, three times in a row
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole estimate 1 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
++ cycle_finished *
+at 2026-12-01T08:02:12
+wake
+> pull appointments 2 cursor -
+page appointments 2 cursor c3 last whole estimate 2 -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+wake
++ cycle_finished *
+at 2026-12-01T08:04:30
+wake
+> pull appointments 3 cursor -
+page appointments 3 cursor c4 last whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
+at 2026-12-01T08:06:50
+wake
+> pull appointments 4 cursor -
+page appointments 4 cursor c5 last whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
+at 2026-12-01T08:09:10
+wake
+> pull appointments 5 cursor -
+page appointments 5 cursor c6 last whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
++ cycle_finished *
+# The fourth one waits for the regular pass, and what it does not show is missing for the second time.
+at 2026-12-01T08:12:00
+wake
+>
+expect slot op1 prov1 11:00 30m busy
