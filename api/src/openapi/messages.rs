@@ -179,12 +179,15 @@ fn view_of(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> V
 
 /// By the version of the subscription.
 fn patient(versions: &[Version], schemas: &mut Schemas) -> Value {
-    let stable = schemas.view(|it| it.subschema_for::<PatientDetail>());
-    if !versions.contains(&Version::V3_1_0) {
-        return stable;
+    let has = |wanted: fn(&Version) -> bool| versions.iter().any(wanted);
+    let stable = has(|it| *it != Version::V3_1_0).then(|| schemas.view(|it| it.subschema_for::<PatientDetail>()));
+    let edge = has(|it| *it == Version::V3_1_0).then(|| schemas.view(|it| it.subschema_for::<PatientProfile>()));
+    match (stable, edge) {
+        (Some(stable), Some(edge)) => {
+            json!({"anyOf": [stable, edge], "description": "The patient in the shape of the subscription's version."})
+        }
+        (one, other) => one.or(other).unwrap_or_default(),
     }
-    let edge = schemas.view(|it| it.subschema_for::<PatientProfile>());
-    json!({"anyOf": [stable, edge], "description": "The patient in the shape of the subscription's version."})
 }
 
 fn summary(event: Event) -> String {

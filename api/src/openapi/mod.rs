@@ -78,12 +78,13 @@ impl Document {
 
 /// The document for an audience; if a version is named, of that version alone where there is such a document.
 pub fn of(audience: Audience, version: Option<Version>) -> &'static Document {
-    let fitting = |it: &&Document| it.audience == audience && version.is_none_or(|named| it.versions.contains(&named));
-    let mut fitting: Vec<&Document> = DOCUMENTS.iter().filter(fitting).collect();
-    if version.is_some() {
-        fitting.sort_by_key(|it| it.versions.len());
-    }
-    fitting.first().expect("every audience has a document for every version; a test asks for each")
+    let describes = |it: &Document| version.is_none_or(|named| it.versions.contains(&named));
+    let mut fitting = DOCUMENTS.iter().filter(|it| it.audience == audience && describes(it));
+    let found = match version {
+        Some(_) => fitting.min_by_key(|it| it.versions.len()),
+        None => fitting.next(),
+    };
+    found.expect("every audience has a document for every version; a test asks for each")
 }
 
 const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, whatever health \

@@ -259,6 +259,7 @@ fn a_document_of_one_version_has_nothing_of_another() {
         let bio = answer["example"]["data"].get("bio").is_some();
         assert_eq!(bio, *version != Version::V3_1_0, "{}", version.name());
         assert_eq!(schemas.get("PatientProfile").is_some(), *version == Version::V3_1_0, "{}", version.name());
+        assert_eq!(schemas.get("PatientDetail").is_some(), *version != Version::V3_1_0, "{}", version.name());
         assert!(!document.to_string().contains("x-versions"));
     }
 }

@@ -123,8 +123,8 @@ pub(crate) struct ResourceProgress {
     /// Records that the last full pass did not show. They are deleted if the next full pass, which follows within
     /// minutes, does not show them either.
     missing: u64,
-    /// Whether the last full pass ended with fewer records than the health record system announced. Records that such a
-    /// pass did not show are not deleted.
+    /// Whether the last full pass ended with fewer records than the health record system announced, or the announced
+    /// number changed while it was read. Records that such a pass did not show are not deleted.
     incomplete: bool,
     /// Whether the last full pass was stopped because too many records were missing; see accept_deletions.
     deletions_stopped: bool,

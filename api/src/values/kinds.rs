@@ -48,7 +48,8 @@ pub struct Kind<T> {
 impl<T: Copy + Into<u64> + 'static> Kind<T> {
     /// The id of a record of this resource.
     pub(crate) fn of(self, resource: Resource) -> Kind<T> {
-        Kind { refers_to: Some((resource, |id| (*id).into())), ..self }
+        let number: fn(&T) -> u64 = |id| (*id).into();
+        Kind { refers_to: Some((resource, number)), ..self }
     }
 }
 
@@ -136,7 +137,7 @@ impl<T: 'static> Kind<T> {
 
 /// A record that a request names by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reference {
+pub struct Reference {
     pub resource: Resource,
     pub id: u64,
 }

@@ -377,7 +377,7 @@ pub enum Event {
         /// Its other entries: records that are reported deleted, and unreadable ones that are not known.
         #[serde(default, skip_serializing_if = "is_zero")]
         others: u32,
-        /// Its whole pass ends with fewer records than the EHR announced.
+        /// Its whole pass ends and contradicts itself, see [`is_short`](crate::Location::is_short).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         short: bool,
         /// Records that its whole pass, which ends, is the first not to show; before a sweep, records that the page

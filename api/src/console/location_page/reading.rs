@@ -41,7 +41,7 @@ pub(super) struct ResourceRow {
     pub skipped_reasons: Vec<String>,
     /// Records that the next full pass has to confirm as deleted.
     pub missing: usize,
-    /// The last full pass ended with fewer records than the EHR announced.
+    /// The last full pass contradicted the total that the EHR announced.
     pub incomplete: bool,
     pub stopped: bool,
     pub can_accept: bool,

@@ -243,8 +243,14 @@ page appointments 5 cursor c6 last whole estimate 2 -> applied
 | a1 op1 prov1 10:00 30m patient p1
 wake
 + cycle_finished *
-# The fourth one waits for the regular pass, and what it does not show is missing for the second time.
+# The next one is the regular pass.
 at 2026-12-01T08:12:00
 wake
->
-expect slot op1 prov1 11:00 30m busy
+at 2026-12-01T08:20:30
+wake
+> pull appointments 6 cursor c6
+page appointments 6 cursor c7 last whole estimate 1 -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use location::pull::Resource;
-use records::{Adjustment, Charge, ChargeSplit, Patient, Payment, ehr::singular, record::Record};
+use records::{Adjustment, Charge, Patient, Payment, ehr::singular, record::Record};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
 
@@ -11,10 +11,10 @@ impl Processor {
     /// Charges that an entry of the ledger is split by and that are of another family than its patient. A family is a guarantor and all
     /// patients for whom they pay. A charge of nobody is not judged.
     pub(super) fn charges_of_others(&self, entry: &dyn Any, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
-        let (resource, payer, splits): (_, _, &[ChargeSplit]) = if let Some(payment) = entry.downcast_ref::<Payment>() {
-            (Resource::Payments, payment.patient_id, &payment.charge_splits)
+        let (resource, payer, splits) = if let Some(payment) = entry.downcast_ref::<Payment>() {
+            (Resource::Payments, payment.patient_id, payment.charge_splits.as_slice())
         } else if let Some(adjustment) = entry.downcast_ref::<Adjustment>() {
-            (Resource::Adjustments, adjustment.patient_id, &adjustment.charge_splits)
+            (Resource::Adjustments, adjustment.patient_id, adjustment.charge_splits.as_slice())
         } else {
             return Ok(Vec::new());
         };
