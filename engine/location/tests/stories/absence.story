@@ -246,6 +246,7 @@ wake
 # The next one is the regular pass.
 at 2026-12-01T08:12:00
 wake
+> nothing
 at 2026-12-01T08:20:30
 wake
 > pull appointments 6 cursor c6
