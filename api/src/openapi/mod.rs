@@ -53,7 +53,7 @@ pub struct Document {
     pub audience: Audience,
     versions: &'static [Version],
     pub file: &'static str,
-    checked_in: bool,
+    pub checked_in: bool,
     text: OnceLock<String>,
 }
 

@@ -23,7 +23,7 @@ impl Version {
     }
 
     /// One that something was kept under; a version that is no more goes on as the stable one.
-    pub(crate) fn stored(name: &str) -> Version {
+    pub fn stored(name: &str) -> Version {
         Version::named(name).unwrap_or(Version::V3_0_0)
     }
 
