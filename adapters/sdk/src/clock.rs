@@ -28,8 +28,9 @@ pub fn to_local(at: Instant) -> Local {
     crate::testing::to_local(at)
 }
 
-/// The first moment at which the location's clocks show `YYYY-MM-DDTHH:MM:SS`. A time that they leap over in spring is what they show an
-/// hour later. None for other text.
+/// The first moment at which the location's clocks show `YYYY-MM-DDTHH:MM:SS`, or another writing of
+/// [`time::instant_of`] without its zone. A time that they leap over in spring is what they show an hour later. None
+/// for other text.
 ///
 /// ```
 /// use adapter_sdk::{clock, testing::Host, time::instant_of};
@@ -38,11 +39,25 @@ pub fn to_local(at: Instant) -> Local {
 /// chicago.run(|| assert_eq!(clock::first_instant("2026-12-01T08:00:00"), instant_of("2026-12-01T14:00:00Z")));
 /// ```
 pub fn first_instant(local: &str) -> Option<Instant> {
-    let first = |local: &str| to_instant(local).first().copied();
-    first(local).or_else(|| {
-        let later = time::instant_of(&format!("{local}Z"))? + 3_600;
-        first(time::instant_text(later).trim_end_matches('Z'))
-    })
+    let shown = time::local_of(local)?;
+    let first = |shown: i64| to_instant(time::instant_text(shown).trim_end_matches('Z')).first().copied();
+    first(shown).or_else(|| first(shown + 3_600))
+}
+
+/// The instant of a time with its zone; without a zone it is the location's, see [`first_instant`].
+///
+/// ```
+/// use adapter_sdk::{clock, testing::Host, time::instant_of};
+///
+/// let chicago = Host::new().offset_seconds(-6 * 3_600);
+/// chicago.run(|| {
+///     let nine = instant_of("2026-12-01T15:00:00Z");
+///     assert_eq!((clock::instant_of("2026-12-01 09:00"), clock::instant_of("2026-12-01T16:00+01:00")), (nine, nine));
+///     assert_eq!(clock::instant_of("12/1/2026 9:00"), None);
+/// });
+/// ```
+pub fn instant_of(text: &str) -> Option<Instant> {
+    time::instant_of(text).or_else(|| first_instant(text))
 }
 
 /// The location's clocks show this time twice, and this is the second: written without its zone, it would be read as the first.

@@ -15,13 +15,16 @@
 //!
 //! const ROOM: Names = Names("id floor=place/floor?");
 //!
-//! assert_eq!(ROOM.all_ours(&json!({"id": "R-1", "place": null})), Ok(json!({"id": "R-1"})));
+//! for place in [json!(null), json!(""), json!({"floor": null}), json!({"floor": " "})] {
+//!     assert_eq!(ROOM.all_ours(&json!({"id": "R-1", "place": place})), Ok(json!({"id": "R-1"})));
+//! }
 //! assert!(ROOM.all_ours(&json!({"id": "R-1", "place": "first"})).is_err());
 //! ```
 
 use serde_json::{Map, Value};
 
-/// Our names, each with the EHR's behind a `=` where that is another. `/` leads into an object; `?` stands behind what the EHR may leave out.
+/// Our names, each with the EHR's behind a `=` where that is another. `/` leads into an object; `?` stands behind what
+/// the EHR may leave out: null and a blank text are left out, too.
 #[derive(Clone, Copy, Debug)]
 pub struct Names(pub &'static str);
 
@@ -57,10 +60,11 @@ impl Names {
 
     /// An EHR's object under our names, all of which it must have, if only as null, but for those it may leave out.
     pub fn all_ours(self, theirs: &Value) -> Result<Value, Lacking> {
-        let held = |(ours, name, optional)| match at(theirs, name) {
-            Some(value) => Some(Ok((ours, value))),
-            None if optional && leads(theirs, name) => None,
-            None => Some(Err(Lacking { ours, theirs: name })),
+        let said = |value: &&Value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
+        let held = |(ours, name, optional): (_, &'static str, bool)| match at(theirs, name) {
+            Some(value) if !optional || said(&value) => Some(Ok((ours, value))),
+            _ if optional && leads(theirs, name) => None,
+            _ => Some(Err(Lacking { ours, theirs: name })),
         };
         Ok(object(self.fields().filter_map(held).collect::<Result<Vec<_>, _>>()?))
     }
@@ -102,7 +106,7 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 
 /// Whether nothing but objects, or nothing at all, stands on the way.
 fn leads(object: &Value, path: &str) -> bool {
-    let open = object.is_object() || object.is_null();
+    let open = object.is_object() || object.is_null() || object.as_str().is_some_and(|text| text.trim().is_empty());
     open && path.split_once('/').is_none_or(|(first, rest)| leads(&object[first], rest))
 }
 

@@ -10,7 +10,7 @@ use serde::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Record, Resource, records, time};
+use crate::{Record, Resource, clock, records, time};
 
 /// Lists of the contract's records: absent in JSON means empty.
 const LISTS: [&str; 10] = [
@@ -39,19 +39,39 @@ const FLAGS: [&str; 9] = [
     "cancelled",
 ];
 
+/// Fields of the contract's records that are dates.
+const DATES: [&str; 14] = [
+    "date_of_birth",
+    "specific_date",
+    "reference",
+    "subscriber_date_of_birth",
+    "effective_date",
+    "expiration_date",
+    "start_date",
+    "end_date",
+    "date_due",
+    "charged_at",
+    "paid_at",
+    "adjusted_at",
+    "date_of_service",
+    "first_payment_due",
+];
+
 macro_rules! records {
     ($($resource:ident $case:ident $record:ident,)*) => {
         /// The record of a resource that these fields are. Optional fields, lists and what most are not may be absent, others are ignored.
+        /// Null and a blank text are absent; a date with a time is that day.
         pub fn record(resource: Resource, mut fields: Map<String, Value>) -> serde_json::Result<Record> {
+            let blanks = take_absent(&mut fields);
+            days(&mut fields)?;
             for list in LISTS {
                 fields.entry(list).or_insert_with(|| json!([]));
             }
             for flag in FLAGS {
                 fields.entry(flag).or_insert(Value::Bool(false));
             }
-            let fields = Value::Object(fields);
             Ok(match resource {
-                $(Resource::$resource => Record::$case(serde_json::from_value::<records::$record>(fields)?),)*
+                $(Resource::$resource => Record::$case(made::<records::$record>(fields, &blanks)?),)*
             })
         }
 
@@ -99,6 +119,54 @@ records! {
     PaymentPlans PaymentPlan PaymentPlan,
     GuarantorBalances GuarantorBalance Balance,
     InsuranceBalances InsuranceBalance Balance,
+}
+
+/// Takes out what is null, in objects within, too, and the blank texts, whose names are returned.
+fn take_absent(fields: &mut Map<String, Value>) -> Vec<String> {
+    let is_blank = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
+    let blanks: Vec<String> =
+        fields.iter().filter(|(_, value)| is_blank(value)).map(|(name, _)| name.clone()).collect();
+    fields.retain(|_, value| {
+        if let Value::Object(inner) = value {
+            take_absent(inner);
+        }
+        !value.is_null() && !is_blank(value)
+    });
+    blanks
+}
+
+/// Dates with a time become that day. Returns an error if a text is no date.
+fn days(fields: &mut Map<String, Value>) -> serde_json::Result<()> {
+    for (name, value) in fields {
+        match value {
+            Value::String(text) if DATES.contains(&name.as_str()) => {
+                *text = time::day_of(text).ok_or_else(|| serde_json::Error::custom("a date is none"))?;
+            }
+            Value::Object(inner) => days(inner)?,
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+/// A record of fields without `blanks`, but for those it must have, such as the first name of somebody who has only one
+/// name.
+fn made<T: DeserializeOwned>(fields: Map<String, Value>, blanks: &[String]) -> serde_json::Result<T> {
+    if blanks.is_empty() {
+        return serde_json::from_value(Value::Object(fields));
+    }
+    let (mut fields, mut rest) = (fields, blanks.to_vec());
+    loop {
+        let error = match serde_json::from_value(Value::Object(fields.clone())) {
+            Ok(made) => return Ok(made),
+            Err(error) => error,
+        };
+        let said = error.to_string();
+        let Some(at) = rest.iter().position(|name| said == format!("missing field `{name}`")) else {
+            return Err(error);
+        };
+        fields.insert(rest.swap_remove(at), "".into());
+    }
 }
 
 /// The fields of a record that are known: no nulls, no empty `id`, no empty lists, in records within it neither.
@@ -179,20 +247,23 @@ pub fn word<'de, D: Deserializer<'de>, T: TryFrom<String, Error: Display>>(from:
     T::try_from(String::deserialize(from)?).map_err(D::Error::custom)
 }
 
-/// Times that are texts with a zone become instants in place, as a record has them; null stays. An error says that one is no time.
+/// Times that are texts become instants in place, as a record has them; null stays, and a blank text is null. See
+/// [`clock::instant_of`] for their writings. Returns an error if one is no time.
 ///
 /// ```
-/// let mut row = serde_json::json!({"start": "2026-12-01T09:00:00-05:00", "left": null});
-/// assert!(adapter_sdk::json::instants(&mut row, &["start", "left"]).is_ok());
-/// assert_eq!(row, serde_json::json!({"start": 1_796_133_600, "left": null}));
+/// let mut row = serde_json::json!({"start": "2026-12-01T09:00:00-05:00", "end": " ", "left": null});
+/// assert!(adapter_sdk::json::instants(&mut row, &["start", "end", "left"]).is_ok());
+/// assert_eq!(row, serde_json::json!({"start": 1_796_133_600, "end": null, "left": null}));
 /// assert!(adapter_sdk::json::instants(&mut serde_json::json!({"start": "soon"}), &["start"]).is_err());
 /// ```
 pub fn instants(row: &mut Value, names: &[&str]) -> Result<(), &'static str> {
     for name in names {
         let at = &mut row[*name];
-        if !at.is_null() {
-            *at = at.as_str().and_then(time::instant_of).ok_or("a time is none")?.into();
-        }
+        *at = match at.as_str() {
+            None if at.is_null() => continue,
+            Some(text) if text.trim().is_empty() => Value::Null,
+            text => text.and_then(clock::instant_of).ok_or("a time is none")?.into(),
+        };
     }
     Ok(())
 }
@@ -213,6 +284,28 @@ pub fn forget_blanks(value: &mut Value) {
     match value {
         Value::String(text) if text.trim().is_empty() => *value = Value::Null,
         Value::Object(fields) => fields.values_mut().for_each(forget_blanks),
+        _ => (),
+    }
+}
+
+/// Removes nulls and blank texts, in objects and lists within, too: an EHR writes absent values so.
+///
+/// ```
+/// let mut row = serde_json::json!({"name": "", "party": null, "phones": [null, {"value": " ", "id": 1}]});
+/// adapter_sdk::json::forget_absent(&mut row);
+/// assert_eq!(row, serde_json::json!({"phones": [{"id": 1}]}));
+/// ```
+pub fn forget_absent(value: &mut Value) {
+    let absent = |value: &Value| value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !absent(value));
+            fields.values_mut().for_each(forget_absent);
+        }
+        Value::Array(items) => {
+            items.retain(|value| !absent(value));
+            items.iter_mut().for_each(forget_absent);
+        }
         _ => (),
     }
 }
@@ -251,5 +344,29 @@ mod tests {
         assert!(matches!(balance, Record::InsuranceBalance(_)));
         assert!(record(Resource::Payments, map(json!({"id": "Y-1"}))).is_err());
         assert_eq!(name(Resource::ProcedureCodeCategories), "procedure_code_categories");
+    }
+
+    #[test]
+    fn null_and_blank_are_absent_and_a_date_with_a_time_is_that_day() {
+        let patient = json!({"id": "P-1", "first_name": "", "last_name": "Zoë", "middle_name": " ", "email": "", "home_phone": null,
+            "date_of_birth": "1940-01-01T00:00:00.000+0000", "inactive": null, "extra": null, "address": {"city": "", "line1": "1 Elm St"}});
+        let Record::Patient(made) = record(Resource::Patients, map(patient.clone())).unwrap() else { panic!() };
+        assert_eq!(
+            (made.first_name.as_str(), made.last_name.as_str(), made.date_of_birth.as_deref()),
+            ("", "Zoë", Some("1940-01-01"))
+        );
+        assert_eq!((made.middle_name, made.email, made.home_phone), (None, None, None));
+        assert_eq!(made.address.map(|address| (address.line1, address.city)), Some((Some("1 Elm St".into()), None)));
+        for (field, value) in
+            [("date_of_birth", json!("soon")), ("date_of_birth", json!("2026-02-30")), ("email", json!(7))]
+        {
+            let mut other = patient.clone();
+            other[field] = value;
+            assert!(record(Resource::Patients, map(other)).is_err(), "{field}");
+        }
+        let log =
+            json!({"id": "L-1", "patient": "P-1", "note": "", "mode": "mail", "direction": "sent", "occurred_at": 5});
+        let Record::CommunicationLog(log) = record(Resource::CommunicationLogs, map(log)).unwrap() else { panic!() };
+        assert_eq!(log.note, "");
     }
 }

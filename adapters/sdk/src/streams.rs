@@ -41,6 +41,8 @@ pub enum Shown {
     Record(Box<Record>),
     /// Several records, or none that is known of.
     Records(Vec<Record>),
+    /// The records that can be read of a row that is several, and why others cannot, in words without patient data.
+    Partly(Vec<Record>, String),
     /// What had this id is none any more.
     Gone(String),
     /// It is no such record, and never was.
@@ -322,6 +324,10 @@ impl<C> Rows<C> {
         Ok(match ((self.map)(ehr, resource, row), id) {
             (Ok(Shown::Record(record)), _) => Read { records: vec![*record], ..nothing },
             (Ok(Shown::Records(records)), _) => Read { records, ..nothing },
+            (Ok(Shown::Partly(records, why)), id) => {
+                let of = id.map(|id| format!(" of {id}")).unwrap_or_default();
+                Read { records, left_out: Some(format!("records{of} are left out: {why}")), ..nothing }
+            }
             (Ok(Shown::Gone(id)), _) => Read { gone: Some(id), ..nothing },
             (Ok(Shown::Nothing), _) => nothing,
             (Err(Trouble::Row(why)), Some(id)) => {

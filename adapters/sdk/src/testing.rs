@@ -164,8 +164,9 @@ pub(crate) fn now() -> Instant {
 
 pub(crate) fn to_instant(local: &str) -> Vec<Instant> {
     let offset = HOST.with_borrow(|host| host.offset);
-    // As if it were UTC; a text with a zone of its own is none.
-    let shown = (local.len() == 19).then(|| time::instant_of(&format!("{local}Z"))).flatten();
+    // As if it were UTC; the host takes one writing only.
+    let shown = time::instant_of(&format!("{local}Z"));
+    let shown = shown.filter(|seconds| time::instant_text(*seconds).strip_suffix('Z') == Some(local));
     shown.map(|seconds| seconds - i64::from(offset)).into_iter().collect()
 }
 

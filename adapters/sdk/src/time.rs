@@ -13,26 +13,56 @@ pub fn instant_text(at: i64) -> String {
     format!("{}T{hour:02}:{minute:02}:{second:02}Z", date_text(days))
 }
 
-/// An instant with its zone: `2026-12-01T09:00:00-05:00`, `...T14:00:00.123Z`. Fractions of a second are cut off.
+/// An instant with its zone, in any writing that has one meaning: `2026-12-01T09:00:00-05:00`, `2026-12-01 14:00+0000`.
+/// Seconds may be missing, and fractions of a second are cut off.
 pub fn instant_of(text: &str) -> Option<i64> {
-    let days = date_of(text.get(..10)?)?;
-    let (clock, rest) = (text.get(10..19)?, text.get(19..)?);
+    let (shown, zone) = date_and_time(text)?;
+    Some(shown - offset_of(zone)?).filter(|at| is_instant(*at))
+}
+
+/// A local time without its zone, in the same writings, as if it were UTC.
+pub(crate) fn local_of(text: &str) -> Option<i64> {
+    date_and_time(text).filter(|(_, zone)| zone.is_empty()).map(|(shown, _)| shown)
+}
+
+/// The day of a date, or of a date with a time: `2001-11-30` of `2001-11-30T00:00:00.000+0000`.
+///
+/// ```
+/// assert_eq!(adapter_sdk::time::day_of("1940-01-01 00:00:00").as_deref(), Some("1940-01-01"));
+/// assert_eq!(adapter_sdk::time::day_of("1940-01-01 or so"), None);
+/// ```
+pub fn day_of(text: &str) -> Option<String> {
+    let text = text.trim();
+    let day = text.get(..10).filter(|day| is_date(day))?;
+    let timed = || date_and_time(text).is_some_and(|(_, zone)| zone.is_empty() || offset_of(zone).is_some());
+    (text.len() == 10 || timed()).then(|| day.to_owned())
+}
+
+/// Seconds that a date and a time show, as if they were UTC, and the zone behind them, which may be empty.
+fn date_and_time(text: &str) -> Option<(i64, &str)> {
+    let text = text.trim();
+    let (days, rest) = (date_of(text.get(..10)?)?, text.get(10..)?);
+    let clock = rest.strip_prefix(['T', 't']).or_else(|| rest.strip_prefix(' ').map(str::trim_start))?;
     let number = |from: usize| clock.get(from..from + 2).filter(|t| digits(t))?.parse::<i64>().ok();
-    let (hour, minute, second) = (number(1)?, number(4)?, number(7)?);
-    let shaped = clock.starts_with('T') && clock.get(3..4) == Some(":") && clock.get(6..7) == Some(":");
-    if !shaped || hour > 23 || minute > 59 || second > 60 {
+    let (hour, minute) = (number(0)?, number(3)?);
+    let (second, rest) = match clock.get(5..6) {
+        Some(":") => (number(6)?, clock.get(8..)?),
+        _ => (0, clock.get(5..)?),
+    };
+    let midnight = (hour, minute, second) == (24, 0, 0);
+    if clock.get(2..3) != Some(":") || (hour > 23 && !midnight) || minute > 59 || second > 60 {
         return None;
     }
-    let zone = match rest.strip_prefix('.') {
+    let rest = match rest.strip_prefix(['.', ',']) {
         Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
         None => rest,
     };
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second - offset_of(zone)?).filter(|at| is_instant(*at))
+    Some((days * 86_400 + hour * 3_600 + minute * 60 + second, rest.trim_start()))
 }
 
-/// Seconds east of UTC.
+/// Seconds east of UTC: `Z`, `-05:00`, `+0530`, `+01`.
 fn offset_of(zone: &str) -> Option<i64> {
-    if zone == "Z" {
+    if matches!(zone, "Z" | "z" | "UTC" | "GMT") {
         return Some(0);
     }
     let sign = match zone.get(..1)? {
@@ -40,9 +70,10 @@ fn offset_of(zone: &str) -> Option<i64> {
         "-" => -1,
         _ => return None,
     };
-    let (hours, minutes) = zone[1..].split_once(':')?;
+    let (hours, rest) = (zone.get(1..3)?, zone.get(3..)?);
+    let minutes = if rest.is_empty() { "00" } else { rest.strip_prefix(':').unwrap_or(rest) };
     let both = [hours, minutes].map(|t| (t.len() == 2 && digits(t)).then(|| t.parse::<i64>().ok()).flatten());
-    Some(sign * (both[0]? * 3_600 + both[1]? * 60))
+    Some(sign * (both[0]? * 3_600 + both[1].filter(|minutes| *minutes < 60)? * 60))
 }
 
 /// The instant of an HTTP date: `Sat, 21 Nov 2026 00:41:39 GMT`.
@@ -119,6 +150,12 @@ mod tests {
             ("2026-11-20T17:15:42-05:00", 1_795_212_942),
             ("2026-11-21T03:45:42.1+05:30", 1_795_212_942),
             ("1969-12-31T23:59:59Z", -1),
+            ("2026-11-20 22:15:42Z", 1_795_212_942),
+            ("2026-11-20t22:15:42z", 1_795_212_942),
+            (" 2026-11-20T22:15Z ", 1_795_212_900),
+            ("2026-11-20 17:15:42 -0500", 1_795_212_942),
+            ("2026-11-20T23:15:42,5+01", 1_795_212_942),
+            ("2026-11-20T24:00:00Z", 1_795_219_200),
         ] {
             assert_eq!(instant_of(text), Some(at), "{text}");
         }
@@ -131,10 +168,14 @@ mod tests {
             "2026-11-20",
             "2026-11-20T22:15:42",
             "2026-02-30T00:00:00Z",
-            "2026-11-20T24:00:00Z",
+            "2026-11-20T24:00:01Z",
             "2026-11-20T22:15:42+5",
+            "2026-11-20T22:15:42+0560",
             "2026-11-20T22:15:42ä",
-            "2026-11-20 22:15:42Z",
+            "2026-11-20T22Z",
+            "2026-11-20T22:15:Z",
+            "2026-11-2022:15:42Z",
+            "11/20/2026 22:15:42Z",
             "0000-12-31T00:00:00Z",
             "9999-12-31T23:59:59-05:00",
             "ä026-11-20T22:15:42Z",
@@ -148,6 +189,16 @@ mod tests {
         assert_eq!(http_date("Fri, 20 Nov 2026 22:15:42 GMT"), Some(1_795_212_942));
         for bad in ["", "Fri, 20 nov 2026 22:15:42 GMT", "Fri, 20 Nov 2026 22:15:42 CET", "20 Nov 2026"] {
             assert_eq!(http_date(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_date_with_a_time_is_that_day() {
+        for text in ["2001-11-30", "2001-11-30T00:00:00", " 2001-11-30T00:00:00.000+0000", "2001-11-30 23:59Z"] {
+            assert_eq!(day_of(text).as_deref(), Some("2001-11-30"), "{text}");
+        }
+        for bad in ["", "2001-11-31", "2001-11-30x", "2001-11-30T", "2001-11-30T25:00:00", "11/30/2001", "2001-11"] {
+            assert_eq!(day_of(bad), None, "{bad}");
         }
     }
 
