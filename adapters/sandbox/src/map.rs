@@ -6,7 +6,6 @@ use adapter_sdk::{
     json,
     records::{Gender, HourKind, RecurrenceUnit, Weekday},
     streams::{Mapped, shown},
-    time::instant_of,
 };
 use serde_json::{Value, json};
 
@@ -80,12 +79,7 @@ pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
 
 pub fn appointment(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
     let mut own = own(APPOINTMENT, &row)?;
-    for name in ["start", "end"] {
-        own[name] = json!(instant_of(own[name].as_str().ok_or(UNREADABLE)?));
-    }
-    for name in ["checkin_at", "checked_out_at"] {
-        own[name] = json!(text(&own, name)?.and_then(instant_of));
-    }
+    json::instants(&mut own, &["start", "end", "checkin_at", "checked_out_at"])?;
     let status = own["status"].as_str().filter(|status| STATUSES.contains(status)).ok_or(UNREADABLE)?.to_owned();
     own["confirmed"] = ["confirmed", "arrived", "done"].contains(&status.as_str()).into();
     (own["cancelled"], own["patient_missed"]) = ((status == "cancelled").into(), (status == "missed").into());

@@ -3,3 +3,4 @@
 
 mod against_the_ehr;
 mod faults;
+mod reading;
