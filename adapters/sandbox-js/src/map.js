@@ -1,6 +1,8 @@
 // The dialect's records as the contract's. A record that cannot be one throws `Unreadable`: it is skipped, and the rest is read.
 
-import { instantOf } from "./lib/time.js";
+import clock from "practice-sync:ehr/clock@1.0.0";
+
+import { dayOf, instantOf, instantText, localOf } from "./lib/time.js";
 
 /** Why a record is skipped; never with a value of it. */
 export class Unreadable extends Error {}
@@ -26,9 +28,25 @@ export const flag = (value) => expect(typeof value === "boolean", value);
 export const number = (value, most = Number.MAX_SAFE_INTEGER) =>
   expect(Number.isInteger(value) && value >= 0 && value <= most, value);
 export const list = (value, item) => expect(Array.isArray(value), value).map(item);
-const optional = (value, as = text) => (value === null || value === undefined ? null : as(value));
+// Null and a blank text are absent.
+const optional = (value, as = text) => (value === null || value === undefined || (typeof value === "string" && value.trim() === "") ? null : as(value));
+const date = (value) => {
+  const day = dayOf(text(value));
+  return expect(day !== null, day);
+};
 const oneOf = (words) => (word) => expect(Object.hasOwn(words, word), words[word]);
 const object = (value) => expect(typeof value === "object" && value !== null && !Array.isArray(value), value);
+
+/** A time with its zone; without a zone it is the location's, and what its clocks leap over is what they show an hour later. */
+function instant(value) {
+  const at = instantOf(text(value)) ?? first(localOf(value), 0) ?? first(localOf(value), 3_600);
+  return expect(at !== null, at);
+}
+
+function first(local, later) {
+  const [at] = local === null ? [] : clock.toInstant(instantText(instantOf(`${local}Z`) + later).slice(0, 19));
+  return at === undefined ? null : Number(at);
+}
 
 export function patient(p) {
   return {
@@ -36,7 +54,7 @@ export function patient(p) {
     firstName: text(p.first_name),
     middleName: optional(p.middle_name),
     lastName: text(p.last_name),
-    dateOfBirth: optional(p.born),
+    dateOfBirth: optional(p.born, date),
     gender: optional(p.gender, (letter) => ({ F: "female", M: "male" })[text(letter)] ?? "other"),
     email: optional(p.email),
     cellPhone: optional(p.cell),
@@ -110,7 +128,7 @@ export function appointmentType(t) {
 
 export function workingHour(h) {
   const days = optional(h.days, (all) => list(all, oneOf(DAYS))) ?? [];
-  const specificDate = optional(h.date);
+  const specificDate = optional(h.date, date);
   const recurrence = optional(h.every, recurring);
   const hour = {
     id: text(h.id),
@@ -136,12 +154,12 @@ export function workingHour(h) {
 
 function recurring(value) {
   const every = object(value);
-  return { number: number(every.number, MOST), unit: oneOf(UNITS)(every.unit), reference: text(every.from) };
+  return { number: number(every.number, MOST), unit: oneOf(UNITS)(every.unit), reference: date(every.from) };
 }
 
 export function appointment(a) {
   const status = expect(STATUSES.includes(a.status), a.status);
-  const [start, end] = [instantOf(text(a.start)), instantOf(text(a.end))];
+  const [start, end] = [instant(a.start), instant(a.end)];
   const made = {
     id: text(a.id),
     patient: optional(a.patient),
@@ -156,12 +174,12 @@ export function appointment(a) {
     confirmed: ["confirmed", "arrived", "done"].includes(status),
     patientConfirmed: flag(a.patient_confirmed),
     patientMissed: status === "missed",
-    checkinAt: instantOf(optional(a.arrived_at) ?? ""),
-    checkedOutAt: instantOf(optional(a.left_at) ?? ""),
+    checkinAt: optional(a.arrived_at, instant),
+    checkedOutAt: optional(a.left_at, instant),
     writeKey: optional(a.write_key),
     version: String(number(a.version)),
     extra: optional(a.reason) === null ? [] : [{ name: "reason", value: a.reason }],
   };
-  if (start === null || end === null || end <= start) throw new Unreadable(CONTRADICTION);
+  if (end <= start) throw new Unreadable(CONTRADICTION);
   return made;
 }

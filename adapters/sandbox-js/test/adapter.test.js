@@ -56,7 +56,7 @@ test("a page has records, what is skipped, and where to go on", () => {
   const read = ehr.pull("appointments", null, 50);
   assert.equal(requests[0].path, "/v1/appointments?location=main%20street&since=0&limit=50");
   assert.deepEqual(read.skipped, [
-    { id: "A-2", reason: "it contradicts itself" },
+    { id: "A-2", reason: "a field is missing or not as expected" },
     { id: "A-3", reason: "a field is missing or not as expected" },
     { id: "A-4", reason: "a field is missing or not as expected" },
   ]);
@@ -70,6 +70,33 @@ test("a page has records, what is skipped, and where to go on", () => {
   });
   const { deleted, cursor, last, whole, estimate } = read;
   assert.deepEqual({ deleted, cursor, last, whole, estimate }, { deleted: ["A-9"], cursor: "delta:7", last: true, whole: true, estimate: 2 });
+});
+
+test("what cannot be read is skipped, and not shown without it", () => {
+  const patient = { id: "P-1", version: 1, first_name: "Zoë", last_name: "", inactive: false, new: false, no_texts: false, no_emails: false };
+  const read = (resource, ...records) => {
+    host(() => page(...records));
+    const { records: shown, skipped } = ehr.pull(resource, null, 50);
+    return { shown: shown.map(({ val }) => val), skipped: skipped.map(({ id }) => id) };
+  };
+  for (const field of ["start", "end", "arrived_at", "left_at"]) {
+    for (const value of ["soon", "2026-02-30T10:00:00Z", "12/1/2026 9:00", 7, "2026-12-01"]) {
+      assert.deepEqual(read("appointments", { ...APPOINTMENT, [field]: value }).skipped, ["A-1"], `${field} ${value}`);
+    }
+  }
+  for (const born of ["soon", "2026-02-30", 7]) assert.deepEqual(read("patients", { ...patient, born }).skipped, ["P-1"], String(born));
+  for (const start of ["2026-12-01T14:00:00Z", "2026-12-01T09:00", "2026-12-01 09:00:00", "2026-12-01T15:00+0100"]) {
+    assert.equal(read("appointments", { ...APPOINTMENT, start }).shown[0].start, 1_796_133_600, start);
+  }
+  // The location's clocks leap over it.
+  assert.equal(read("appointments", { ...APPOINTMENT, start: "2026-12-01T02:30:00" }).shown[0].start, 1_796_113_800);
+  for (const absent of [null, "", " ", undefined]) {
+    const visit = read("appointments", { ...APPOINTMENT, arrived_at: absent, note: absent, patient: absent }).shown[0];
+    assert.deepEqual([visit.checkinAt, visit.note, visit.patient], [null, null, null]);
+    const person = read("patients", { ...patient, email: absent, born: absent, address: absent }).shown[0];
+    assert.deepEqual([person.email, person.dateOfBirth, person.address, person.lastName], [null, null, null, ""]);
+  }
+  assert.equal(read("patients", { ...patient, born: "1940-01-01T00:00:00.000+0000" }).shown[0].dateOfBirth, "1940-01-01");
 });
 
 test("a pass goes on where it was, and a delta is not whole", () => {

@@ -4,7 +4,7 @@ import { register } from "node:module";
 
 const interfaces = {
   http: "send: (request) => globalThis.host.send(request)",
-  clock: "now: () => globalThis.host.now",
+  clock: "now: () => globalThis.host.now, toInstant: (local) => globalThis.host.toInstant(local)",
   config: "get: (name) => globalThis.host.config[name] ?? null",
   log: "write: (level, message) => globalThis.host.lines.push(`${level} ${message}`)",
 };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { host, faultOf } from "./answers.js";
 import { faultOfStatus, json, retryAfter, send } from "../src/lib/http.js";
-import { httpDate, instantOf, instantText } from "../src/lib/time.js";
+import { dayOf, httpDate, instantOf, instantText, localOf } from "../src/lib/time.js";
 import { decode, encode } from "../src/lib/utf8.js";
 
 test("text goes there and back as UTF-8", () => {
@@ -26,14 +26,23 @@ test("instants of every writing", () => {
     ["2026-11-20T17:15:42-05:00", 1_795_212_942],
     ["2026-11-21T03:45:42.1+05:30", 1_795_212_942],
     ["1969-12-31T23:59:59Z", -1],
+    ["2026-11-20 22:15:42Z", 1_795_212_942],
+    ["2026-11-20t22:15:42z", 1_795_212_942],
+    [" 2026-11-20T22:15Z ", 1_795_212_900],
+    ["2026-11-20 17:15:42 -0500", 1_795_212_942],
+    ["2026-11-20T23:15:42,5+01", 1_795_212_942],
   ]) {
     assert.equal(instantOf(text), at, text);
   }
   for (const at of [0, 951_782_399, 951_782_400, 1_795_212_942, -1]) assert.equal(instantOf(instantText(at)), at);
   for (const bad of ["", "2026-11-20", "2026-11-20T22:15:42", "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z",
-    "2026-11-20T24:00:00Z", "2026-11-20T22:15:42+5", "2026-11-20 22:15:42Z"]) {
+    "2026-11-20T24:00:01Z", "2026-11-20T22:15:42+5", "2026-11-20T22Z", "11/20/2026 22:15:42Z"]) {
     assert.equal(instantOf(bad), null, bad);
   }
+  assert.equal(localOf("2026-11-20 17:15"), "2026-11-20T17:15:00");
+  for (const bad of ["2026-11-20T17:15:42Z", "2026-11-20", "2026-02-30T10:00:00", ""]) assert.equal(localOf(bad), null, bad);
+  for (const day of ["2001-11-30", "2001-11-30T00:00:00", "2001-11-30 00:00:00.000+0000"]) assert.equal(dayOf(day), "2001-11-30", day);
+  for (const bad of ["", "2001-11-31", "2001-11-30x", "11/30/2001"]) assert.equal(dayOf(bad), null, bad);
   assert.equal(httpDate("Fri, 20 Nov 2026 22:15:42 GMT"), 1_795_212_942);
   for (const bad of ["", "Fri, 20 nov 2026 22:15:42 GMT", "Fri, 20 Nov 2026 22:15:42 CET"]) assert.equal(httpDate(bad), null);
 });
