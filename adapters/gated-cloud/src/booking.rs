@@ -1,6 +1,6 @@
 //! Writing appointments: a new one carries the write key as its reference; a change is written where the appointment is as it was to be.
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, clock};
+use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, streams::Trouble};
 use serde_json::Value;
 
 use crate::{
@@ -60,6 +60,11 @@ pub fn is_confirmed(held: &Visit, AppointmentChange { appointment: a, .. }: &App
 
 fn read(app: &GatedCloud, change: &AppointmentChange) -> Result<Option<Visit>, Fault> {
     let row = app.one(APPOINTMENTS, &change.appointment.id)?;
-    let visit = row.map(map::visit).transpose()?;
-    visit.map(|visit| visit.ok_or_else(|| Fault::retry_later(map::CONTRADICTS, None))).transpose()
+    let Some(row) = row else { return Ok(None) };
+    match map::visit(row) {
+        Ok(Some(visit)) => Ok(Some(visit)),
+        Ok(None) => Err(Fault::retry_later(map::CONTRADICTS, None)),
+        Err(Trouble::Row(why) | Trouble::Part(why)) => Err(Fault::retry_later(why, None)),
+        Err(Trouble::Fault(fault)) => Err(fault),
+    }
 }

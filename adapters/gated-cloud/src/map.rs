@@ -4,8 +4,9 @@ use adapter_sdk::{
     Fault, Receipt, Record, Resource, json,
     records::{Appointment, HourKind, Weekday},
     streams::{self, Mapped, Trouble},
+    time::day_of,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{client::GatedCloud, faults};
 
@@ -36,8 +37,12 @@ pub fn patient(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
         own["gender"] = "other".into();
     }
     own["version"] = Value::Null;
-    if own["address"].as_object().is_some_and(|lines| lines.values().all(Value::is_null)) {
+    json::forget_absent(&mut own["address"]);
+    if own["address"].as_object().is_some_and(Map::is_empty) {
         own["address"] = Value::Null;
+    }
+    if own["date_of_birth"].as_str().is_some_and(|day| !day.trim().is_empty() && day_of(day).is_none()) {
+        return Err("its date of birth is none".into());
     }
     record(resource, own)
 }
@@ -74,10 +79,22 @@ pub fn appointment(_: &GatedCloud, _: Resource, own: Value) -> Mapped {
     }
 }
 
-/// None for one that ends before it begins.
-pub fn visit(mut own: Value) -> Result<Option<Visit>, Fault> {
-    json::instants(&mut own, &["start", "end", "checkin_at", "checked_out_at"]).map_err(|_| wrong_kind())?;
-    let status = own["status"].as_str().filter(|word| STATUSES.contains(word)).ok_or_else(wrong_kind)?.to_owned();
+const TIMES: [&str; 4] = ["start", "end", "checkin_at", "checked_out_at"];
+
+/// None for one that ends before it begins. A time or a word that cannot be read is one record's; another kind of value
+/// is another release.
+pub fn visit(mut own: Value) -> Result<Option<Visit>, Trouble> {
+    if !TIMES.iter().all(|name| own[*name].is_string() || own[*name].is_null()) {
+        return Err(wrong_kind().into());
+    }
+    json::instants(&mut own, &TIMES)?;
+    if own["start"].is_null() || own["end"].is_null() {
+        return Err("it has no time".into());
+    }
+    let status = own["status"].as_str().ok_or_else(wrong_kind)?.to_owned();
+    if !STATUSES.contains(&status.as_str()) {
+        return Err("its status is none that is known".into());
+    }
     let came = ["arrived", "completed"].contains(&status.as_str());
     // Who came was expected.
     own["confirmed"] = (came || status == "confirmed").into();

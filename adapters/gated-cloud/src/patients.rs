@@ -1,6 +1,6 @@
 //! Writing patients.
 
-use adapter_sdk::{Fault, PatientChange, Receipt, fields::holds, records::Patient};
+use adapter_sdk::{Fault, PatientChange, Receipt, fields::holds, json::forget_blanks, records::Patient};
 
 use crate::{client::GatedCloud, markup::PATIENTS, requests, responses::receipt};
 
@@ -18,6 +18,7 @@ pub fn update(app: &GatedCloud, _: &str, change: &PatientChange) -> Result<Recei
 /// None where some field is not yet as it was to be.
 pub fn find_update(app: &GatedCloud, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let wanted = change.fields(requests::patient).into();
-    let row = app.one(PATIENTS, &change.patient.id)?.filter(|row| holds(row, &wanted));
-    row.map(|row| receipt(&row, true)).transpose()
+    let Some(mut row) = app.one(PATIENTS, &change.patient.id)? else { return Ok(None) };
+    forget_blanks(&mut row);
+    holds(&row, &wanted).then(|| receipt(&row, true)).transpose()
 }

@@ -60,13 +60,48 @@ fn a_release_nobody_knows_is_not_read() {
         };
         assert!(reason.contains("v3") && reason.contains(name), "{reason}");
     }
-    for strange in [json!(7), json!("next week"), Value::Null] {
+    let mut other = fixture(V3);
+    other["items"][0]["start"] = json!(7);
+    assert!(matches!(pulled(answer(200, &other)), Err(Fault::RetryLater(RetryLater { seconds: None, .. }))));
+}
+
+/// The known state of such a record stays: it is not gone, and the others are shown.
+#[test]
+fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
+    for (release, names) in
+        [(V3, ["/start", "/end", "/arrivedAt", "/status"]), (V4, ["/period/from", "/period/to", "/arrival", "/state"])]
+    {
+        for name in names {
+            for value in ["next week", "2026-02-30T10:00:00Z", "12/1/2026 9:00"] {
+                let mut strange = fixture(release);
+                let rows = if release == V3 { "/items/0" } else { "/data/rows/0" };
+                *strange.pointer_mut(&format!("{rows}{name}")).unwrap() = json!(value);
+                let page = pulled(answer(200, &strange)).unwrap();
+                let skipped: Vec<&str> = page.skipped.iter().map(|skipped| skipped.id.as_str()).collect();
+                let as_fixture = page.deleted == ["A-000009"] && page.records.len() == 1;
+                assert!(skipped == ["A-000001"] && as_fixture, "{name} {value}: {page:?}");
+                assert!(!page.skipped[0].reason.contains("week"), "{:?}", page.skipped);
+            }
+        }
+    }
+    for absent in [Value::Null, json!("")] {
+        let mut strange = fixture(V3);
+        strange["items"][0]["start"] = absent;
+        assert_eq!(pulled(answer(200, &strange)).unwrap().skipped.len(), 1);
+    }
+}
+
+#[test]
+fn times_are_read_in_every_writing_that_has_one_meaning_and_empty_texts_are_absent() {
+    let nine = 1_796_133_600;
+    for value in ["2026-12-01T14:00:00Z", "2026-12-01T09:00-05:00", "2026-12-01 14:00+0000", "2026-12-01T14:00:00"] {
         let mut other = fixture(V3);
-        other["items"][0]["start"] = strange;
-        let Err(Fault::RetryLater(RetryLater { reason, seconds: None })) = pulled(answer(200, &other)) else {
-            panic!()
-        };
-        assert!(!reason.contains("week"), "{reason}");
+        other["items"][0]["start"] = json!(value);
+        other["items"][0]["arrivedAt"] = json!(" ");
+        other["items"][0]["note"] = json!("");
+        let page = pulled(answer(200, &other)).unwrap();
+        let Record::Appointment(visit) = &page.records[0] else { panic!("{page:?}") };
+        assert_eq!((visit.start, visit.checkin_at, &visit.note), (nine, None, &None), "{value}");
     }
 }
 
