@@ -3,7 +3,6 @@
 use adapter_sdk::{
     Fault,
     http::{self, Response},
-    json::typed,
     warn,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     faults::{self, Refusal},
     requests::{self, Call, Search},
+    responses,
     rows::{Asked, fields},
 };
 
@@ -40,7 +40,7 @@ pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
 pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fault> {
     let rows = rows(asked, &fields::<T>())?.rows;
     // The rows are ours to judge one by one only where their form is: a field that is missing is missing in all.
-    let rows: Result<Vec<T>, String> = rows.into_iter().map(typed).collect();
+    let rows: Result<Vec<T>, String> = rows.into_iter().map(responses::read).collect();
     rows.map_err(|why| Fault::retry_later(format!("a record of the EHR is not as expected: {why}"), None))
 }
 

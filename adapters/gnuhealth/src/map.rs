@@ -14,21 +14,26 @@ use adapter_sdk::{
 use crate::{
     conventions::{self, Contact, GENDERS, MIDDLE, note},
     responses::{
-        AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
-        Membership, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional,
-        TreatmentProcedure, contact, is_allergy,
+        AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, LangRow, Medicament,
+        Medication, Membership, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode,
+        Professional, TreatmentProcedure, contact, is_allergy,
     },
     settings::{AppointmentType, Settings},
     values::Decimal,
 };
 
+/// The reason for skipping a patient without a person.
+const NO_PERSON: &str = "it has no person";
+
 pub fn patient(_: &Settings, row: PatientRow) -> Mapped {
+    given(row.party.id).ok_or(NO_PERSON)?;
     shown(Record::Patient(person(&row)))
 }
 
 pub fn person(row: &PatientRow) -> records::Patient {
     let person = &row.party;
     let (first, middle) = given_names(person.name.as_deref().unwrap_or_default());
+    let contact = |kind: Contact| contact(&person.contacts, kind)?.value.clone();
     records::Patient {
         id: row.id.to_string(),
         first_name: first,
@@ -36,14 +41,14 @@ pub fn person(row: &PatientRow) -> records::Patient {
         last_name: person.lastname.clone().unwrap_or_default(),
         date_of_birth: person.dob.map(|date| date.text()),
         gender: person.gender.as_deref().and_then(|code| GENDERS.meaning(code)),
-        email: contact(&person.contacts, Contact::Email),
-        cell_phone: contact(&person.contacts, Contact::Mobile),
-        home_phone: contact(&person.contacts, Contact::Home),
-        work_phone: contact(&person.contacts, Contact::Work),
+        email: contact(Contact::Email),
+        cell_phone: contact(Contact::Mobile),
+        home_phone: contact(Contact::Home),
+        work_phone: contact(Contact::Work),
         address: person.address().filter(|row| !row.is_empty()).map(address),
         provider: row.primary_care_doctor.map(|id| id.to_string()),
         chart_id: person.puid.clone(),
-        preferred_language: person.language().and_then(|lang| language(lang.code.as_deref()?)),
+        preferred_language: person.language().and_then(language_of),
         inactive: !row.active.0 || !person.active.0 || person.deceased.0,
         ..records::Patient::default()
     }
@@ -52,9 +57,13 @@ pub fn person(row: &PatientRow) -> records::Patient {
 /// See [`MIDDLE`].
 fn given_names(name: &str) -> (String, Option<String>) {
     match name.split_once(MIDDLE) {
-        Some((first, middle)) => (first.to_owned(), Some(middle.to_owned())),
+        Some((first, middle)) => (first.to_owned(), Some(middle.to_owned()).filter(|middle| !middle.trim().is_empty())),
         None => (name.to_owned(), None),
     }
+}
+
+pub fn language_of(row: &LangRow) -> Option<String> {
+    language(row.lang.as_ref()?.code.as_deref()?)
 }
 
 /// `pt_BR` is `pt` to the engine.
@@ -65,13 +74,13 @@ fn language(code: &str) -> Option<String> {
 
 pub fn address(row: &AddressRow) -> records::Address {
     let mut street =
-        row.street.as_deref().unwrap_or_default().lines().map(str::to_owned).filter(|line| !line.is_empty());
+        row.street.as_deref().unwrap_or_default().lines().map(str::to_owned).filter(|line| !line.trim().is_empty());
     records::Address {
         line1: street.next(),
         line2: Some(street.collect::<Vec<_>>().join(", ")).filter(|rest| !rest.is_empty()),
-        city: row.city.clone().filter(|city| !city.is_empty()),
+        city: row.city.clone(),
         region: row.subdivision.as_ref().and_then(|subdivision| region(subdivision.code.as_deref()?)),
-        postal_code: row.postal_code.clone().filter(|code| !code.is_empty()),
+        postal_code: row.postal_code.clone(),
         country: row.country.as_ref().and_then(|country| country.code.clone()),
     }
 }
@@ -82,12 +91,13 @@ fn region(code: &str) -> Option<String> {
 }
 
 pub fn provider(_: &Settings, row: Professional) -> Mapped {
+    given(row.party.id).ok_or(NO_PERSON)?;
     let code = row.specialties.iter().find_map(|held| held.specialty.as_ref()?.code.clone());
     shown(Record::Provider(records::Provider {
         id: row.id.to_string(),
         first_name: row.party.name.clone().unwrap_or_default(),
         last_name: row.party.lastname.clone().unwrap_or_default(),
-        email: contact(&row.party.contacts, Contact::Email),
+        email: contact(&row.party.contacts, Contact::Email).and_then(|mail| mail.value.clone()),
         state_license: row.code,
         specialty_code: code,
         inactive: !row.active.0 || !row.party.active.0,
@@ -105,13 +115,21 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
     })
 }
 
+/// The search asks for those of the location only.
+fn is_elsewhere(settings: &Settings, row: &AppointmentRow) -> bool {
+    settings.institution().is_some_and(|institution| row.institution.is_some_and(|of| of != institution))
+}
+
 pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
-    let span = row.span(settings.default_minutes);
+    if is_elsewhere(settings, &row) {
+        return Ok(Shown::Nothing);
+    }
     // A free place is a working hour. One that was never changed never was anything else.
-    let Some((start, end)) = span.filter(|_| !row.is_free()) else {
+    if row.is_free() {
         let was = row.write_date.map(|_| row.id.to_string());
         return Ok(was.map_or(Shown::Nothing, Shown::Gone));
-    };
+    }
+    let (start, end) = row.span(settings.default_minutes).ok_or("it has no time")?;
     let note = row.note();
     let version = row.version();
     let own = |id: &&str| settings.types().iter().any(|kind| kind.id == *id);
@@ -125,6 +143,8 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
         appointment_type: kind.map(str::to_owned),
         start,
         end,
+        // It takes its time without saying for whom.
+        unavailable: row.patient.is_none(),
         cancelled: row.is_cancelled(),
         confirmed: ["confirmed", "checked_in", "done"].iter().any(|state| row.is(state)),
         patient_confirmed: note.get("patient-confirmed").is_some(),
@@ -139,7 +159,10 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
 }
 
 /// A place nobody has taken yet, on its local date.
-pub fn working_hour(_: &Settings, row: AppointmentRow) -> Mapped {
+pub fn working_hour(settings: &Settings, row: AppointmentRow) -> Mapped {
+    if is_elsewhere(settings, &row) || !row.is("free") {
+        return Ok(Shown::Nothing);
+    }
     let span = row.span(0).filter(|(start, end)| start < end);
     let Some(((start, end), provider)) = span.zip(row.healthprof) else {
         warn!("the free appointment {} has no end or no professional: it is no place", row.id);
@@ -164,6 +187,11 @@ pub fn pathology(_: &Settings, row: Pathology) -> Mapped {
     shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name.unwrap_or_default(), extra }))
 }
 
+/// The key of a record that a row names.
+fn given(id: i64) -> Option<i64> {
+    Some(id).filter(|id| *id > 0)
+}
+
 fn category_of(groups: &[Membership]) -> HistoryCategory {
     if is_allergy(groups) { HistoryCategory::Allergies } else { HistoryCategory::Conditions }
 }
@@ -182,7 +210,7 @@ pub fn condition(_: &Settings, row: Condition) -> Mapped {
         id: format!("gnuhealth.patient.disease,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: category_of(&row.pathology.groups),
-        item: format!("gnuhealth.pathology,{}", row.pathology.id),
+        item: format!("gnuhealth.pathology,{}", given(row.pathology.id).ok_or("it has no pathology")?),
         note: note(row.extra_info.as_deref()).text,
         active: row.is_active.0,
         extra: extra([("diagnosed", row.diagnosed_date.map(|date| date.text()))]),
@@ -194,7 +222,7 @@ pub fn medication(_: &Settings, row: Medication) -> Mapped {
         id: format!("gnuhealth.patient.medication,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: HistoryCategory::Medications,
-        item: format!("gnuhealth.medicament,{}", row.medicament),
+        item: format!("gnuhealth.medicament,{}", given(row.medicament).ok_or("it has no medicament")?),
         note: note(row.notes.as_deref()).text,
         active: row.is_active.0,
         extra: Vec::new(),
@@ -226,7 +254,7 @@ pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
     let said = note(row.notes.as_deref());
     let plan = match row.plan_id {
         Some(plan) => format!("gnuhealth.insurance.plan,{plan}"),
-        None => format!("party.party,{}", row.company),
+        None => format!("party.party,{}", given(row.company).ok_or("it has no company")?),
     };
     shown(Record::Coverage(records::Coverage {
         id: row.id.to_string(),

@@ -60,7 +60,7 @@ pub fn find_updated(settings: &Settings, _: &str, change: &PatientChange) -> Res
 /// What is not so yet, of the person and of the patient.
 fn changes(settings: &Settings, row: &PatientRow, change: &PatientChange) -> Result<(Fields, Fields), Fault> {
     let wanted = change.onto(map::person(row));
-    Ok(requests::patient::changes(row, &wanted, &place_of(settings, &wanted)?))
+    Ok(requests::patient::changes(row, change, &wanted, &place_of(settings, &wanted)?))
 }
 
 /// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.

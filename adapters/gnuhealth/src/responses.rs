@@ -1,7 +1,11 @@
 //! What is asked for and read of the EHR's records.
 
-use adapter_sdk::{mark, notes::Note};
-use serde::{Deserialize, Deserializer};
+use adapter_sdk::{
+    json::{forget_absent, typed},
+    mark,
+    notes::Note,
+};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
@@ -69,7 +73,7 @@ rows! {
         "party." party: ProfessionalParty,
         "specialties." specialties: Vec<Specialty>,
     }
-    ProfessionalParty {
+    ProfessionalParty [id: i64] {
         active: Flag,
         name: Option<String>,
         lastname: Option<String>,
@@ -227,8 +231,9 @@ rows! {
 }
 
 impl Person {
-    pub fn language(&self) -> Option<&Coded> {
-        self.langs.iter().find_map(|row| row.lang.as_ref())
+    /// The row of the language that is shown.
+    pub fn language(&self) -> Option<&LangRow> {
+        self.langs.iter().find(|row| row.lang.is_some())
     }
 
     /// The address to read and to write: a new party has an empty one.
@@ -237,9 +242,9 @@ impl Person {
     }
 }
 
-/// The first contact of a kind.
-pub fn contact(contacts: &[ContactMechanism], kind: Contact) -> Option<String> {
-    contacts.iter().find(|contact| contact.kind() == Some(kind))?.value.clone().filter(|value| !value.is_empty())
+/// The first contact of a kind: the one that is shown and changed.
+pub fn contact(contacts: &[ContactMechanism], kind: Contact) -> Option<&ContactMechanism> {
+    contacts.iter().find(|contact| contact.kind() == Some(kind) && contact.value.is_some())
 }
 
 impl ContactMechanism {
@@ -257,8 +262,7 @@ impl ContactMechanism {
 
 impl AddressRow {
     pub fn is_empty(&self) -> bool {
-        let empty = |text: &Option<String>| text.as_ref().is_none_or(|text| text.is_empty());
-        let texts = [&self.street, &self.city, &self.postal_code].into_iter().all(empty);
+        let texts = [&self.street, &self.city, &self.postal_code].into_iter().all(Option::is_none);
         texts && self.country.is_none() && self.subdivision.is_none()
     }
 
@@ -277,7 +281,7 @@ impl AppointmentRow {
 
     /// A place nobody has taken yet.
     pub fn is_free(&self) -> bool {
-        self.is("free") || self.patient.is_none()
+        self.is("free") || (self.state.is_none() && self.patient.is_none())
     }
 
     pub fn is_cancelled(&self) -> bool {
@@ -343,6 +347,12 @@ impl Kept for AddressRow {
     fn in_use(&self) -> bool {
         self.active.0
     }
+}
+
+/// A row as the EHR writes it: null and an empty text are absent.
+pub fn read<T: DeserializeOwned>(mut row: Value) -> Result<T, String> {
+    forget_absent(&mut row);
+    typed(row)
 }
 
 /// Those in use.

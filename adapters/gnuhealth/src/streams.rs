@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use adapter_sdk::{
     Fault, Resource, clock,
-    json::typed,
     pass::Whole,
     streams::{Ask, List, Listed, Rows, Stream},
 };
@@ -17,7 +16,7 @@ use crate::{
     responses::{
         APPOINTMENT, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
         PATIENT, PartyOf, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode,
-        Professional, TreatmentProcedure,
+        Professional, TreatmentProcedure, read,
     },
     rows::{Asked, fields},
     settings::Settings,
@@ -34,7 +33,7 @@ macro_rules! lists {
         &[$(List {
             prefix: $prefix,
             page: $page,
-            rows: Rows { id: "id", map: |settings, _, row| map::$map(settings, typed(row)?) },
+            rows: Rows { id: "id", map: |settings, _, row| map::$map(settings, read(row)?) },
         }),+]
     };
 }

@@ -2,12 +2,14 @@
 
 use adapter_sdk::{
     money,
-    time::{date_of, date_text, instant_of},
+    time::{date_of, date_text, day_of, instant_of},
 };
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
+/// One that can be read: another one makes its row unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(tag = "__class__", rename = "datetime")]
+#[serde(tag = "__class__", rename = "datetime", try_from = "Value")]
 pub struct DateTime {
     year: i64,
     month: u8,
@@ -18,12 +20,48 @@ pub struct DateTime {
     microsecond: u32,
 }
 
+/// The same; the day of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(tag = "__class__", rename = "date")]
+#[serde(tag = "__class__", rename = "date", try_from = "Value")]
 pub struct Date {
     year: i64,
     month: u8,
     day: u8,
+}
+
+/// Text as ISO 8601 has it: of a datetime, of a date, or one that is text already.
+fn iso(value: &Value) -> Option<String> {
+    let part = |name: &str| value.get(name).map_or(Some(0), Value::as_u64);
+    let date = || Some(format!("{:04}-{:02}-{:02}", part("year")?, part("month")?, part("day")?));
+    match (value, value.get("__class__").and_then(Value::as_str)) {
+        (Value::String(text), _) => Some(text.trim().to_owned()),
+        (_, Some("date")) => date(),
+        (_, Some("datetime")) => {
+            Some(format!("{}T{:02}:{:02}:{:02}", date()?, part("hour")?, part("minute")?, part("second")?))
+        }
+        _ => None,
+    }
+}
+
+impl TryFrom<Value> for DateTime {
+    type Error = &'static str;
+
+    /// Without a zone it is UTC.
+    fn try_from(value: Value) -> Result<DateTime, &'static str> {
+        let text = iso(&value).ok_or("not a time")?;
+        let at = instant_of(&text).or_else(|| instant_of(&format!("{text}Z"))).ok_or("not a time")?;
+        let microsecond = value["microsecond"].as_u64().and_then(|fraction| fraction.try_into().ok()).unwrap_or(0);
+        Ok(DateTime { microsecond, ..DateTime::at(at) })
+    }
+}
+
+impl TryFrom<Value> for Date {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Date, &'static str> {
+        let day = iso(&value).and_then(|text| day_of(&text));
+        day.as_deref().and_then(Date::of).ok_or("not a date")
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

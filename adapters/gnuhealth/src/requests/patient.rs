@@ -1,13 +1,16 @@
 //! Patients: new ones, and what has to change of those that are there.
 
-use adapter_sdk::{json, records::Patient};
+use adapter_sdk::{
+    PatientChange, json,
+    records::{Address, Patient},
+};
 use serde_json::{Map, Value, json};
 
 use super::{Place, address, identifier, number, object};
 use crate::{
     conventions::{Contact, GENDERS, KEY, MIDDLE},
     map,
-    responses::PatientRow,
+    responses::{ContactMechanism, PatientRow},
     values::Date,
 };
 
@@ -36,7 +39,7 @@ pub type Fields = Map<String, Value>;
 
 /// What of the person has to change, and what of the patient: where they read otherwise than they should. What they have no more is taken
 /// away, but for the number the EHR itself gave them.
-pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Fields, Fields) {
+pub fn changes(row: &PatientRow, change: &PatientChange, patient: &Patient, place: &Place) -> (Fields, Fields) {
     let shown = map::person(row);
     let (mut person, held) = (facts(patient), facts(&shown));
     person.retain(|name, value| held.get(name) != Some(value));
@@ -46,29 +49,20 @@ pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Fields, F
     if patient.date_of_birth.is_none() && shown.date_of_birth.is_some() {
         person.insert("dob".into(), Value::Null);
     }
-    let commands = contact_changes(row, patient);
+    let commands = contact_changes(row, change);
     if !commands.is_empty() {
         person.insert("contact_mechanisms".into(), Value::Array(commands));
     }
-    // One that reads as it is to be stays as staff wrote it.
-    if patient.address != shown.address {
-        let address = address(&patient.address.clone().unwrap_or_default(), place);
-        match row.party.address() {
-            Some(there) if there.values() == address => (),
-            Some(there) => drop(person.insert("addresses".into(), json!([["write", [there.id], address]]))),
-            None => drop(person.insert("addresses".into(), json!([["create", [address]]]))),
-        }
-    }
-    if patient.preferred_language != shown.preferred_language {
-        let ids: Vec<i64> = row.party.langs.iter().map(|row| row.id).collect();
-        let command = match place.language {
-            Some(language) if ids.is_empty() => Some(json!(["create", [{"lang": language}]])),
-            Some(language) => Some(json!(["write", ids, {"lang": language}])),
-            None if patient.preferred_language.is_none() => Some(json!(["delete", ids])),
-            // The EHR has no such language.
-            None => None,
+    let address = address_changes(row, change, patient, place);
+    if !address.is_empty() {
+        let command = match row.party.address() {
+            Some(there) => json!(["write", [there.id], address]),
+            None => json!(["create", [address]]),
         };
-        person.extend(command.map(|command| ("langs".to_owned(), json!([command]))));
+        person.insert("addresses".into(), json!([command]));
+    }
+    if let Some(command) = language_change(row, change, place) {
+        person.insert("langs".into(), json!([command]));
     }
     let mut own = own_of_new(row, patient);
     if patient.provider.is_none() && row.primary_care_doctor.is_some() {
@@ -89,20 +83,77 @@ pub fn own_of_new(row: &PatientRow, patient: &Patient) -> Fields {
     own
 }
 
-/// Whoever is not to be reached in a way is not to be reached by any entry of its kind: they are taken out of use, as staff would do.
-fn contact_changes(row: &PatientRow, patient: &Patient) -> Vec<Value> {
-    let wanted = contacts(patient);
-    let mut commands = Vec::new();
-    for (kind, contact) in &wanted {
-        match row.party.contacts.iter().find(|contact| contact.kind() == Some(*kind)) {
-            Some(there) if there.value.as_deref().unwrap_or_default() == contact["value"] => (),
-            Some(there) => commands.push(json!(["write", [there.id], {"value": contact["value"]}])),
-            None => commands.push(json!(["create", [contact]])),
+/// A party has a language for each company: the one that the client saw is changed, or the one that is shown.
+fn language_change(row: &PatientRow, change: &PatientChange, place: &Place) -> Option<Value> {
+    let (shown, wanted) = (map::person(row).preferred_language, &change.patient.preferred_language);
+    let before = change.before.as_ref().map_or(&shown, |before| &before.preferred_language);
+    let seen = row.party.langs.iter().find(|row| before.is_some() && map::language_of(row) == *before);
+    match (wanted, place.language, row.party.language().or(row.party.langs.first())) {
+        _ if wanted == before => None,
+        (None, ..) => seen.map(|seen| json!(["delete", [seen.id]])),
+        _ if *wanted == shown => None,
+        (_, Some(language), None) => Some(json!(["create", [{"lang": language}]])),
+        (_, Some(language), Some(there)) => Some(json!(["write", [seen.unwrap_or(there).id], {"lang": language}])),
+        // The EHR has no such language.
+        (_, None, _) => None,
+    }
+}
+
+/// What of the address that is shown is to be other than it reads: the rest of it stays as staff wrote it, and only
+/// what the client saw is emptied.
+fn address_changes(row: &PatientRow, change: &PatientChange, patient: &Patient, place: &Place) -> Fields {
+    let held = row.party.address().map(|address| address.values()).unwrap_or_default();
+    let lines = |patient: &Patient| patient.address.clone().unwrap_or_default();
+    let (was, is) = (lines(&map::person(row)), lines(patient));
+    let seen = change.before.as_ref().map_or_else(|| was.clone(), lines);
+    let differs = |of: fn(&Address) -> [&Option<String>; 2]| {
+        of(&was) != of(&is) && (of(&is) != [&None; 2] || of(&was) == of(&seen))
+    };
+    let mut fields = object(address(&is, place));
+    fields.retain(|name, value| {
+        *value != held[name.as_str()]
+            && match name.as_str() {
+                "street" => differs(|address| [&address.line1, &address.line2]),
+                "city" => differs(|address| [&address.city, &None]),
+                "postal_code" => differs(|address| [&address.postal_code, &None]),
+                "country" => differs(|address| [&address.country, &None]),
+                _ => differs(|address| [&address.region, &address.country]),
+            }
+    });
+    fields
+}
+
+/// The contact that the client saw is written over, or taken out of use as staff would do; others of its kind stay. Of
+/// a client of whom nothing says what they saw the patient is as a whole, without any contact of a kind that they do
+/// not name.
+fn contact_changes(row: &PatientRow, change: &PatientChange) -> Vec<Value> {
+    let wanted = contacts(&change.patient);
+    let value = |all: &[(Contact, Value)], kind: Contact| {
+        all.iter().find(|(of, _)| *of == kind).map(|(_, contact)| contact["value"].clone())
+    };
+    let before = change.before.as_ref().map(contacts);
+    let (mut commands, mut gone) = (Vec::new(), Vec::new());
+    for kind in [Contact::Mobile, Contact::Home, Contact::Work, Contact::Email] {
+        let held: Vec<_> =
+            row.party.contacts.iter().filter(|held| held.kind() == Some(kind) && held.value.is_some()).collect();
+        let is = |held: &&&ContactMechanism, said: &Option<Value>| {
+            said.as_ref().is_some_and(|said| *said == json!(held.value))
+        };
+        let (said, seen) = (value(&wanted, kind), before.as_ref().map(|before| value(before, kind)));
+        let there = seen.as_ref().and_then(|seen| held.iter().find(|held| is(held, seen)));
+        match (&said, &seen) {
+            (said, Some(seen)) if said == seen => (),
+            (None, Some(_)) => gone.extend(there.map(|there| there.id)),
+            (None, None) => gone.extend(held.iter().map(|held| held.id)),
+            // Written already: the value that the client saw is gone.
+            (Some(_), _) if there.is_none() && held.iter().any(|held| is(&held, &said)) => (),
+            (Some(said), _) => match there.or(held.first()) {
+                Some(there) => commands.push(json!(["write", [there.id], {"value": said}])),
+                None => commands
+                    .extend(wanted.iter().filter(|(of, _)| *of == kind).map(|(_, new)| json!(["create", [new]]))),
+            },
         }
     }
-    let gone = |kind: Contact| wanted.iter().all(|(held, _)| *held != kind);
-    let gone = row.party.contacts.iter().filter(|contact| contact.kind().is_some_and(gone));
-    let gone: Vec<i64> = gone.map(|contact| contact.id).collect();
     if !gone.is_empty() {
         commands.push(json!(["write", gone, {"active": false}]));
     }

@@ -1,18 +1,20 @@
 //! Rows as records.
 
 use adapter_sdk::{
-    Record,
+    PatientChange, Record,
     json::typed,
-    records::{CommunicationDirection, CommunicationMode, Relation},
-    streams::{Mapped, Shown},
+    records::{CommunicationDirection, CommunicationMode, Patient, Relation},
+    streams::{Mapped, Shown, Trouble},
     tables::Tables,
     testing::Host,
 };
 use gnuhealth_adapter::{
     GnuHealth,
-    map::{communication_log, coverage, payment},
+    map::{self, communication_log, coverage, payment},
+    requests::{Place, patient::changes},
+    responses::{PatientRow, read},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The host refuses a page with words the contract does not have, again and again.
 #[test]
@@ -44,4 +46,184 @@ fn what_staff_make_of_our_line_refuses_no_page() {
     let Record::Payment(paid) = *paid else { panic!("{paid:?}") };
     assert_eq!((paid.amount.amount.as_str(), paid.payment_type), ("12.50", None));
     assert!(line("1E+3", "USD").is_err() && line("5", "$").is_err());
+}
+
+fn time(text: &str) -> Value {
+    let number = |from: usize, to: usize| text[from..to].parse::<u64>().unwrap();
+    json!({"__class__": "datetime", "year": number(0, 4), "month": number(5, 7), "day": number(8, 10), "hour": number(11, 13),
+        "minute": number(14, 16), "second": number(17, 19), "microsecond": 0})
+}
+
+fn person(changed: Value) -> Value {
+    let mut person =
+        json!({"id": 9, "active": true, "name": "Zoë", "lastname": "Ash", "contact_mechanisms.": [], "addresses.": []});
+    for (name, value) in changed.as_object().unwrap() {
+        person[name] = value.clone();
+    }
+    json!({"id": 5, "active": true, "party.": person})
+}
+
+fn ehr() -> GnuHealth {
+    Host::new().manifest(include_str!("../../adapter.toml")).config("location", "1").run(GnuHealth::open).unwrap()
+}
+
+fn visit(changed: Value) -> Value {
+    let mut row = json!({"id": 7, "patient": 5, "healthprof": 1, "institution": 1, "state": "confirmed", "write_date": time("2026-11-01T08:00:00"),
+        "appointment_date": time("2026-12-01T10:00:00"), "appointment_date_end": time("2026-12-01T10:30:00")});
+    for (name, value) in changed.as_object().unwrap() {
+        row[name] = value.clone();
+    }
+    row
+}
+
+/// What of a row cannot be read makes it one that is skipped: it is not gone, and not free.
+#[test]
+fn a_row_with_an_unreadable_value_is_skipped_and_not_gone() {
+    let ehr = ehr();
+    let appointment = |row: Value| read(row).map_err(Into::into).and_then(|row| map::appointment(&ehr, row));
+    let patient = |row: Value| read(row).map_err(Into::into).and_then(|row| map::patient(&ehr, row));
+    let unreadable = [
+        json!("soon"),
+        json!(7),
+        json!({"__class__": "date", "year": 2026, "month": 12, "day": 1}),
+        time("2026-13-01T10:00:00"),
+        time("2026-12-01T25:00:00"),
+    ];
+    for field in ["appointment_date", "appointment_date_end", "checked_in_date"] {
+        for value in &unreadable {
+            let mapped = appointment(visit(json!({field: value})));
+            assert!(matches!(mapped, Err(Trouble::Row(_))), "{field} {value}: {mapped:?}");
+        }
+    }
+    for value in [json!("soon"), json!({"__class__": "date", "year": 2026, "month": 2, "day": 30}), json!(7)] {
+        let mapped = patient(person(json!({"dob": value})));
+        assert!(matches!(mapped, Err(Trouble::Row(_))), "{value}: {mapped:?}");
+    }
+    for absent in [Value::Null, json!("")] {
+        // It is in the schedule without a time.
+        let mapped = appointment(visit(json!({"appointment_date": absent})));
+        assert!(matches!(mapped, Err(Trouble::Row(_))), "{mapped:?}");
+        let mapped = patient(json!({"id": 5, "active": true, "party.": absent}));
+        assert!(
+            matches!(mapped, Err(Trouble::Row(_))),
+            "a patient without a person is not an inactive one: {mapped:?}"
+        );
+    }
+    // Without a patient it takes its time all the same.
+    let Ok(Shown::Record(record)) = appointment(visit(json!({"patient": null}))) else { panic!("it is shown") };
+    assert!(matches!(*record, Record::Appointment(visit) if visit.unavailable && visit.patient.is_none()));
+    // The state of a free place shows that it is no appointment.
+    assert!(matches!(appointment(visit(json!({"state": "free", "patient": null}))), Ok(Shown::Gone(id)) if id == "7"));
+}
+
+#[test]
+fn times_and_dates_are_read_in_every_writing_that_has_one_meaning() {
+    let ehr = ehr();
+    let ten = adapter_sdk::time::instant_of("2026-12-01T10:00:00Z").unwrap();
+    for value in [
+        time("2026-12-01T10:00:00"),
+        json!({"__class__": "datetime", "year": 2026, "month": 12, "day": 1, "hour": 10, "minute": 0}),
+        json!("2026-12-01T10:00:00"),
+        json!("2026-12-01 10:00Z"),
+        json!("2026-12-01T11:00:00+0100"),
+    ] {
+        let row = read(visit(json!({"appointment_date": value, "appointment_date_end": ""}))).unwrap();
+        let Ok(Shown::Record(record)) = map::appointment(&ehr, row) else { panic!("{value}") };
+        let Record::Appointment(visit) = *record else { panic!("{record:?}") };
+        assert_eq!(visit.start, ten, "{value}");
+    }
+    for value in [
+        json!({"__class__": "date", "year": 1940, "month": 1, "day": 1}),
+        time("1940-01-01T23:00:00"),
+        json!("1940-01-01T00:00:00"),
+    ] {
+        let row: PatientRow = read(person(json!({"dob": value}))).unwrap();
+        assert_eq!(map::person(&row).date_of_birth.as_deref(), Some("1940-01-01"), "{value}");
+    }
+}
+
+#[test]
+fn null_and_empty_texts_are_absent() {
+    let mail = |value: &str, id: i64| json!({"id": id, "type": "email", "value": value, "active": true});
+    for absent in [Value::Null, json!(""), json!(" ")] {
+        let lists = json!({"name": "Zoë\u{a0}", "gender": absent, "dob": absent, "ref": absent, "langs.": null,
+            "contact_mechanisms.": [null, mail("", 1), mail("zoe@mail.example", 2)], "addresses.": [{"id": 3, "street": absent, "city": "Cork", "active": true,
+            "country.": null, "subdivision.": null}]});
+        let shown = map::person(&read(person(lists)).unwrap());
+        assert_eq!(
+            (shown.email.as_deref(), shown.middle_name, shown.chart_id, shown.gender),
+            (Some("zoe@mail.example"), None, None, None)
+        );
+        let address = shown.address.unwrap();
+        assert_eq!((address.line1, address.city.as_deref(), address.country), (None, Some("Cork"), None));
+    }
+    let nothing =
+        map::person(&read(person(json!({"contact_mechanisms.": null, "addresses.": null, "langs.": null}))).unwrap());
+    assert_eq!((nothing.email, nothing.address, nothing.preferred_language), (None, None, None));
+}
+
+/// The client saw one entry of each kind: staff's others stay, and so do the parts of an address that do not change.
+#[test]
+fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
+    let contact = |id: i64, kind: &str, value: &str| json!({"id": id, "type": kind, "value": value, "active": true});
+    let row: PatientRow = read(person(json!({
+        "contact_mechanisms.": [contact(1, "phone", ""), contact(2, "phone", "301"), contact(3, "phone", "302"), contact(4, "mobile", "401"),
+            contact(5, "fax", "501")],
+        "addresses.": [{"id": 6, "active": true, "street": "1 Elm St\nRear\nDoor 2", "city": "Cork", "subdivision.": {"id": 8, "code": "IE-C"},
+            "country.": {"id": 7, "code": "IE"}}],
+        "langs.": [{"id": 11, "lang.": {"id": 1, "code": "en"}}, {"id": 12, "lang.": {"id": 2, "code": "fr"}}],
+    })))
+    .unwrap();
+    let shown = map::person(&row);
+    assert_eq!((shown.home_phone.as_deref(), shown.preferred_language.as_deref()), (Some("301"), Some("en")));
+    let place = Place { country: Some(7), subdivision: None, language: Some(3) };
+    let before = shown.clone();
+    let change = |row: &PatientRow, change: fn(&mut Patient)| {
+        let mut patient = before.clone();
+        change(&mut patient);
+        let change = PatientChange { patient, before: Some(before.clone()) };
+        Value::Object(changes(row, &change, &change.onto(map::person(row)), &place).0)
+    };
+    let contacts = |commands: Value| json!({"contact_mechanisms": commands});
+    let cases: [(fn(&mut Patient), Value); 6] = [
+        (|_| (), json!({})),
+        (|p| p.home_phone = Some("309".into()), contacts(json!([["write", [2], {"value": "309"}]]))),
+        (|p| p.home_phone = None, contacts(json!([["write", [2], {"active": false}]]))),
+        (
+            |p| p.email = Some("a@b.example".into()),
+            contacts(json!([["create", [{"type": "email", "value": "a@b.example"}]]])),
+        ),
+        (|p| p.preferred_language = Some("de".into()), json!({"langs": [["write", [11], {"lang": 3}]]})),
+        (
+            |p| p.address.as_mut().unwrap().city = Some("Cobh".into()),
+            json!({"addresses": [["write", [6], {"city": "Cobh"}]]}),
+        ),
+    ];
+    for (wanted, commands) in cases {
+        assert_eq!(change(&row, wanted), commands);
+    }
+    assert_eq!(change(&row, |p| p.preferred_language = None), json!({"langs": [["delete", [11]]]}));
+    // Once it is written there is nothing left to be done, whatever is shown instead.
+    let done: PatientRow = read(person(json!({
+        "contact_mechanisms.": [contact(1, "phone", ""), contact(3, "phone", "302"), contact(4, "mobile", "401"), contact(5, "fax", "501")],
+        "langs.": [{"id": 12, "lang.": {"id": 2, "code": "fr"}}],
+        "addresses.": [{"id": 9, "active": true, "street": "2 Oak St", "city": "Derry"}],
+    })))
+    .unwrap();
+    let cleared = |p: &mut Patient| (p.home_phone, p.preferred_language, p.address) = (None, None, None);
+    assert_eq!(change(&done, cleared), json!({}));
+}
+
+/// A search that asks for one institution is checked when it is answered.
+#[test]
+fn an_appointment_of_another_institution_is_not_believed() {
+    let ehr = ehr();
+    for (institution, shown) in [(json!(1), true), (json!(null), true), (json!(2), false)] {
+        let mapped = map::appointment(&ehr, read(visit(json!({"institution": institution}))).unwrap()).unwrap();
+        assert_eq!(matches!(mapped, Shown::Record(_)), shown, "{institution}");
+        assert!(!matches!(mapped, Shown::Gone(_)), "it is another location's");
+        let place = read(visit(json!({"institution": institution, "state": "free", "patient": null}))).unwrap();
+        let hour = Host::new().run(|| map::working_hour(&ehr, place)).unwrap();
+        assert_eq!(matches!(hour, Shown::Record(_)), shown, "{institution}");
+    }
 }
