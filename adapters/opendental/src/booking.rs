@@ -14,7 +14,6 @@ use crate::{
     client::{self, Client},
     hours, map, pattern, requests,
     responses::Appointment,
-    time,
     values::{self, NOTES},
 };
 
@@ -91,9 +90,14 @@ pub fn confirm(client: &Client, _: &str, change: &AppointmentChange) -> Result<R
     let a = &change.appointment;
     let row = on_schedule(client, a)?;
     if !is_confirmed(client, &row, change) {
-        client.put(&path(&a.id, "/Confirm"), &requests::confirmation(a.confirmed))?;
+        let status = if a.confirmed { Some(client.confirmed_status()?.ok_or_else(no_status)?) } else { None };
+        client.put(&path(&a.id, "/Confirm"), &requests::confirmation(status))?;
     }
     Ok(receipt(&row))
+}
+
+fn no_status() -> Fault {
+    Fault::rejected("Open Dental has no confirmation status of a name in the setting `confirmed`")
 }
 
 pub fn check_in(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
@@ -101,7 +105,7 @@ pub fn check_in(client: &Client, _: &str, change: &AppointmentChange) -> Result<
     let row = on_schedule(client, a)?;
     let at = a.checkin_at.unwrap_or_else(clock::now);
     if !has_arrived(client, &row, change) {
-        client.put(&path(&a.id, ""), &json!({"DateTimeArrived": time::text(at)}))?;
+        client.put(&path(&a.id, ""), &requests::arrival(&row, at)?)?;
     }
     Ok(receipt(&row))
 }
@@ -139,7 +143,7 @@ pub fn is_so(
 }
 
 pub fn stands(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
-    map::visit(client, row).is_some_and(|held| change.stands(&held))
+    map::visit(client, row).is_ok_and(|held| held.is_some_and(|held| change.stands(&held)))
 }
 
 pub fn is_confirmed(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
@@ -147,7 +151,7 @@ pub fn is_confirmed(client: &Client, row: &Appointment, change: &AppointmentChan
 }
 
 pub fn has_arrived(_: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
-    change.has_arrived(&Wanted { checkin_at: map::arrived(row), ..Wanted::default() })
+    map::arrived(row).is_ok_and(|checkin_at| change.has_arrived(&Wanted { checkin_at, ..Wanted::default() }))
 }
 
 pub fn is_noted(_: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
@@ -187,17 +191,24 @@ fn taken_meanwhile(client: &Client, a: &Wanted, own: &str) -> Option<String> {
     })
 }
 
-/// Another appointment in the operatory at that time.
+/// Another appointment in the operatory at that time. One that cannot be read may be there.
 fn others(client: &Client, a: &Wanted, operatory: &str, own: Option<&str>) -> Result<Option<String>, Fault> {
-    let (from, to) = (clock::date(a.start - 9 * 3_600), clock::date(a.end - 1));
+    let (from, to) = (clock::date(a.start - pattern::LONGEST), clock::date(a.end - 1));
     let query = [("dateStart", from), ("dateEnd", to), ("Op", operatory.to_owned())];
     let rows: Vec<Appointment> = client.all(PATH, &query)?;
-    let overlaps = |row: &&Appointment| map::span(row).is_some_and(|span| overlap(span, (a.start, a.end)));
-    // An office before 23.2.27 does not know the filter and shows all operatories.
-    let here = |row: &&Appointment| row.op.id().as_deref() == Some(operatory);
     let counts = |row: &&Appointment| matches!(row.apt_status.as_str(), "Scheduled" | "Complete" | "ASAP");
-    let mut rows = rows.iter().filter(here).filter(counts).filter(overlaps).filter_map(|row| row.apt_num.id());
-    Ok(rows.find(|id| Some(id.as_str()) != own))
+    for row in rows.iter().filter(counts) {
+        let id = row.apt_num.id().filter(|id| Some(id.as_str()) != own);
+        let overlaps = |span| overlap(span, (a.start, a.end));
+        match (id, map::span(row)) {
+            (Some(id), Ok(span)) if span.is_some_and(overlaps) => return Ok(Some(id)),
+            (Some(_), Err(_)) if map::widest_span(row).is_none_or(overlaps) => {
+                return Err(Fault::rejected("an appointment of the operatory cannot be read"));
+            }
+            _ => (),
+        }
+    }
+    Ok(None)
 }
 
 fn on_schedule(client: &Client, a: &Wanted) -> Result<Appointment, Fault> {

@@ -101,7 +101,7 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
         category: HistoryCategory::Medications,
         item: format!("{MEDICATION}{}", id(row.medication_num)?),
         note: row.pat_note.some(),
-        active: time::day(&row.date_stop).is_none_or(|stopped| stopped > today),
+        active: time::day(&row.date_stop)?.is_none_or(|stopped| stopped > today),
         extra: Vec::new(),
     })
 }
@@ -113,7 +113,7 @@ pub fn commlog(_: &Client, log: Commlog) -> Mapped {
         note: values::note(&log.note).text.unwrap_or_default(),
         mode: MODES.meaning(&log.mode).unwrap_or(CommunicationMode::None),
         direction: DIRECTIONS.meaning(&log.sent_or_received).unwrap_or(CommunicationDirection::Sent),
-        occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,
+        occurred_at: time::instant(&log.comm_date_time)?.ok_or("it has no time")?,
         extra: extra([("type", log.type_name.some())]),
     }))
 }
@@ -137,6 +137,9 @@ pub fn procedure_code(_: &Client, code: ProcedureCode) -> Mapped {
     }))
 }
 
+/// A procedure of another status may still be one.
+pub const NO_STATUS: &str = "its status is none that is documented";
+
 pub fn procedure(client: &Client, p: Procedure) -> Mapped {
     let status = match p.proc_status.as_str() {
         "TP" if p.apt_num.0 > 0 => ProcedureStatus::Scheduled,
@@ -146,7 +149,8 @@ pub fn procedure(client: &Client, p: Procedure) -> Mapped {
         "TPi" => ProcedureStatus::Inactive,
         "D" => return Ok(gone(p.proc_num)),
         // A condition of a tooth is nothing that was or will be done.
-        _ => return Ok(Shown::Nothing),
+        "Cn" => return Ok(Shown::Nothing),
+        _ => return Err(NO_STATUS.into()),
     };
     let teeth = [&p.tooth_num, &p.tooth_range].into_iter().flat_map(|text| text.split(','));
     shown(Record::Procedure(records::Procedure {
@@ -160,7 +164,7 @@ pub fn procedure(client: &Client, p: Procedure) -> Mapped {
         teeth: teeth.map(str::trim).filter(|tooth| !tooth.is_empty()).map(str::to_owned).collect(),
         surface: p.surf.some(),
         fee: Some(price(&p).money(&client.settings.currency)),
-        start_date: time::day(&p.proc_date),
+        start_date: time::day(&p.proc_date)?,
         extra: extra([("status", p.proc_status.some())]),
         ..records::Procedure::default()
     }))
@@ -198,7 +202,7 @@ pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
 
 pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
     // Without an interval it is not a recurring one.
-    let Some((number, unit)) = interval(&kind.default_interval) else { return Ok(Shown::Nothing) };
+    let Some((number, unit)) = interval(&kind.default_interval)? else { return Ok(Shown::Nothing) };
     shown(Record::RecallType(records::RecallType {
         id: id(kind.recall_type_num)?,
         name: name(&kind.description, kind.recall_type_num),
@@ -209,24 +213,33 @@ pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
     }))
 }
 
-/// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from it.
-fn interval(text: &str) -> Option<(u32, IntervalUnit)> {
+/// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from
+/// it. None where it is no time at all.
+fn interval(text: &str) -> Result<Option<(u32, IntervalUnit)>, &'static str> {
+    let unreadable = "its interval cannot be read";
     let (mut parts, mut number) = ([0; 4], String::new());
     for sign in text.trim().chars() {
         match "ymwd".find(sign) {
-            Some(unit) => parts[unit] = std::mem::take(&mut number).parse().ok().filter(|n| *n <= LONGEST)?,
+            Some(unit) => {
+                let part = std::mem::take(&mut number).parse().ok().filter(|n| *n <= LONGEST);
+                parts[unit] = part.ok_or(unreadable)?;
+            }
             None if sign.is_ascii_digit() => number.push(sign),
-            None => return None,
+            None => return Err(unreadable),
         }
     }
     let [years, months, weeks, days] = parts;
-    let interval = match (years, months, weeks, days) {
+    let (number, unit) = match (years, months, weeks, days) {
         (years @ 1.., 0, _, _) => (years, IntervalUnit::Year),
         (years, months, _, _) if years > 0 || months > 0 => (years * 12 + months, IntervalUnit::Month),
         (_, _, weeks @ 1.., _) => (weeks, IntervalUnit::Week),
         (_, _, _, days) => (days, IntervalUnit::Day),
     };
-    Some(interval).filter(|(number, _)| (1..=LONGEST).contains(number))
+    match number {
+        0 => Ok(None),
+        1..=LONGEST => Ok(Some((number, unit))),
+        _ => Err(unreadable),
+    }
 }
 
 pub fn recall(_: &Client, recall: Recall) -> Mapped {
@@ -235,7 +248,7 @@ pub fn recall(_: &Client, recall: Recall) -> Mapped {
         patient: recall.pat_num.id(),
         appointment: None,
         recall_type: recall.recall_type_num.id(),
-        date_due: time::day(&recall.date_due),
+        date_due: time::day(&recall.date_due)?,
         extra: extra([
             ("disabled", recall.is_disabled.0.then(|| "true".into())),
             ("interval", recall.recall_interval.some()),

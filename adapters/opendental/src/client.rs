@@ -70,20 +70,21 @@ impl Client {
         let Value::Array(rows) = self.send(Method::Get, path, call, Some(&Value::Object(quoted)))?.json()? else {
             return Err(unreadable("it is not a list").into());
         };
-        if !rows.iter().all(|row| has(row, key)) {
-            return Err(unreadable("not all of its rows have a key").into());
+        if !rows.is_empty() && !rows.iter().any(|row| has(row, key)) {
+            return Err(unreadable("none of its rows has a key").into());
         }
-        let now = rows.first().and_then(|row| time::instant(row["serverDateTime"].as_str()?));
+        let now = rows.first().and_then(|row| time::instant(row["serverDateTime"].as_str()?).ok().flatten());
         Ok(Rows { full: rows.len() >= asked as usize, rows, now })
     }
 
     /// A list to its end; none where there are more rows than can be looked through.
     pub fn walk<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Option<Vec<T>>, Refused> {
-        let mut found = Vec::new();
+        let (mut found, mut read) = (Vec::new(), 0);
         for _ in 0..MAX_PAGES {
-            let page = self.page(path, T::KEY, query, found.len() as u64, self.settings.page)?;
+            let page = self.page(path, T::KEY, query, read, self.settings.page)?;
+            read += page.rows.len() as u64;
             // One that cannot be read may be the one that is looked for.
-            for row in page.rows {
+            for row in page.rows.into_iter().filter(|row| answers(row, query)) {
                 found.push(typed(row).map_err(|why| unreadable(&why))?);
             }
             if !page.full {
@@ -115,8 +116,8 @@ impl Client {
             Err(refused) if refused.missing => return Ok(None),
             answer => answer?.json()?,
         };
-        if !has(&row, T::KEY) {
-            return Err(unreadable("it has no key"));
+        if Num::of(&row[T::KEY]).and_then(Num::id).as_deref() != Some(id) {
+            return Err(unreadable("it has not the key that was asked for"));
         }
         typed(row).map(Some).map_err(|why| unreadable(&why))
     }
@@ -212,6 +213,33 @@ fn once<T>(held: &OnceCell<T>, look: impl FnOnce() -> Result<T, Fault>) -> Resul
         Some(known) => Ok(known),
         None => look().map(|found| held.get_or_init(|| found)),
     }
+}
+
+/// The parameters that are a field of the rows they ask for.
+const EXACT: [&str; 11] = [
+    "PatNum",
+    "ClinicNum",
+    "Op",
+    "InsSubNum",
+    "PlanNum",
+    "Subscriber",
+    "CarrierNum",
+    "TreatPlanNum",
+    "PayNum",
+    "Category",
+    "SchedType",
+];
+
+/// Whether a row is one that was asked for: an office ignores the parameters its version does not know, and shows all
+/// rows.
+pub fn answers(row: &Value, query: &[Parameter]) -> bool {
+    query.iter().filter(|(name, _)| EXACT.contains(name)).all(|(name, asked)| {
+        match (&row[*name], asked.parse::<u64>()) {
+            (Value::Null, _) => true,
+            (held, Ok(asked)) => Num::of(held).is_none_or(|held| held.0 == asked),
+            (held, Err(_)) => held.as_str().is_none_or(|held| held == asked),
+        }
+    })
 }
 
 fn has(row: &Value, key: &str) -> bool {

@@ -8,7 +8,7 @@ use adapter_sdk::{
 };
 
 use crate::{
-    chart::price,
+    chart::{NO_STATUS, price},
     client::Client,
     map::{address, gone, id, is_deleted, name},
     responses::{
@@ -65,7 +65,7 @@ pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     let key = id(subscription.ins_sub_num)?;
     let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;
     let today = clock::today();
-    let expires = time::day(&subscription.date_term);
+    let expires = time::day(&subscription.date_term)?;
     let in_force = expires.as_ref().is_none_or(|last| *last >= today);
     let coverage = |patient: &PatPlan| {
         Ok(Record::Coverage(records::Coverage {
@@ -78,7 +78,7 @@ pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
             subscriber_name: None,
             subscriber_date_of_birth: None,
             subscriber_number: subscription.subscriber_id.some(),
-            effective_date: time::day(&subscription.date_effective),
+            effective_date: time::day(&subscription.date_effective)?,
             expiration_date: expires.clone(),
             insurance_type: None,
             active: in_force && !patient.is_pending.0,
@@ -90,8 +90,10 @@ pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
 
 /// What is complete is charged for.
 pub fn charge(client: &Client, p: Procedure) -> Mapped {
-    if p.proc_status.0 != "C" {
-        return Ok(gone(p.proc_num));
+    match p.proc_status.as_str() {
+        "C" => (),
+        "TP" | "EC" | "EO" | "R" | "D" | "Cn" | "TPi" => return Ok(gone(p.proc_num)),
+        _ => return Err(NO_STATUS.into()),
     }
     shown(Record::Charge(records::Charge {
         id: id(p.proc_num)?,
@@ -101,7 +103,7 @@ pub fn charge(client: &Client, p: Procedure) -> Mapped {
         procedure_code: p.code.some(),
         description: p.name.some(),
         fee: Some(price(&p).money(&client.settings.currency)),
-        charged_at: time::day(&p.proc_date),
+        charged_at: time::day(&p.proc_date)?,
         ..records::Charge::default()
     }))
 }
@@ -145,7 +147,7 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
         charge: only(&charge_splits),
         payment_type: paid.pay_type.id(),
         amount: paid.pay_amt.money(&client.settings.currency),
-        paid_at: time::day(&paid.pay_date),
+        paid_at: time::day(&paid.pay_date)?,
         transaction_id: note.get(TRANSACTION).map(str::to_owned),
         description: note.text,
         charge_splits,
@@ -185,7 +187,7 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
             charge: row.proc_num.id(),
             adjustment_type: row.adj_type.id(),
             amount: row.adj_amt.money(&client.settings.currency),
-            adjusted_at: time::day(&row.adj_date),
+            adjusted_at: time::day(&row.adj_date)?,
             transaction_id: note.get(TRANSACTION).map(str::to_owned),
             description: note.text,
             ..records::Adjustment::default()

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    client::{Client, Rows},
+    client::{Client, Rows, answers},
     requests::Parameter,
     settings::Settings,
     time,
@@ -27,6 +27,9 @@ pub struct Listing {
     /// Rows of a page: few where each is looked up further.
     pub rows: u32,
 }
+
+/// In the place of a row that was not asked for.
+pub const ELSEWHERE: &str = "a row of others";
 
 #[derive(Clone, Copy)]
 pub enum Since {
@@ -53,7 +56,12 @@ impl Client {
             }
             disagree(now);
         }
-        Ok(Listed { now, ..Listed::overlapping(rows, asked, list.id, full)? })
+        let mut listed = Listed { now, ..Listed::overlapping(rows, asked, list.id, full)? };
+        // A row of others keeps its place in the walk, and is none.
+        for row in listed.rows.iter_mut().filter(|row| !answers(row, &query)) {
+            *row = ELSEWHERE.into();
+        }
+        Ok(listed)
     }
 }
 

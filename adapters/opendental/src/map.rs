@@ -4,7 +4,6 @@ use adapter_sdk::{
     Record, clock, language,
     records::{self, Gender, extra},
     streams::{Mapped, Shown, shown},
-    warn,
 };
 
 use crate::{
@@ -63,18 +62,22 @@ pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
 }
 
 pub fn patient(_: &Client, p: Patient) -> Mapped {
-    let patient = id(p.pat_num)?;
-    if is_deleted(&p) {
-        return Ok(Shown::Gone(patient));
+    match is_deleted(&p) {
+        true => Ok(Shown::Gone(id(p.pat_num)?)),
+        false => shown(Record::Patient(person(&p)?)),
     }
+}
+
+pub fn person(p: &Patient) -> Result<records::Patient, String> {
+    let patient = id(p.pat_num)?;
     let (work_phone, work_phone_extension) = extension(&p.wk_phone);
-    shown(Record::Patient(records::Patient {
+    Ok(records::Patient {
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.middle_i.some(),
         last_name: p.l_name.some().unwrap_or_default(),
-        date_of_birth: time::day(&p.birthdate),
+        date_of_birth: time::day(&p.birthdate)?,
         gender: GENDERS.meaning(&p.gender).or((p.gender.0 == "Other").then_some(Gender::Other)),
-        email: p.email.some(),
+        email: values::mails(&p.email).next().map(str::to_owned),
         cell_phone: p.wireless_phone.some(),
         home_phone: p.hm_phone.some(),
         work_phone,
@@ -92,7 +95,7 @@ pub fn patient(_: &Client, p: Patient) -> Mapped {
         extra: extra([("preferred_name", p.preferred.some()), ("status", p.pat_status.some())]),
         id: patient,
         ..records::Patient::default()
-    }))
+    })
 }
 
 /// The API may refuse whatever is asked about one.
@@ -105,10 +108,11 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     if matches!(a.apt_status.as_str(), "Planned" | "PtNote" | "PtNoteCompleted") {
         return Ok(Shown::Nothing);
     }
-    let Some(start) = time::instant(&a.apt_date_time) else {
-        // On the Unscheduled List without a time it had.
-        return Ok(if is_off(&a) { gone(a.apt_num) } else { no_place(&a, "it has no time") });
-    };
+    // On the Unscheduled List, or broken: without the time it had, or one that can be read, it is off all the same.
+    if is_off(&a) && !matches!(span(&a), Ok(Some(_))) {
+        return Ok(gone(a.apt_num));
+    }
+    let start = time::instant(&a.apt_date_time)?.ok_or("it is on the schedule without a time")?;
     // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
     let (today, settings) = (clock::now(), &client.settings);
     if start < today - (settings.past_days + 1) * DAY {
@@ -117,25 +121,30 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     if start > today + (settings.ahead_days + 1) * DAY {
         return Ok(gone(a.apt_num));
     }
-    match visit(client, &a) {
-        Some(visit) => shown(Record::Appointment(visit)),
-        None => Ok(no_place(&a, "its pattern is none")),
-    }
+    let visit = visit(client, &a)?.ok_or("it is on the schedule without a time")?;
+    shown(Record::Appointment(visit))
 }
 
-/// From when to when it is.
-pub fn span(row: &Appointment) -> Option<(i64, i64)> {
-    let start = time::instant(&row.apt_date_time)?;
-    Some((start, start + pattern::seconds(&row.pattern)?))
+/// From when to when it is; none without a time.
+pub fn span(row: &Appointment) -> Result<Option<(i64, i64)>, &'static str> {
+    let Some(start) = time::instant(&row.apt_date_time)? else { return Ok(None) };
+    let length = pattern::seconds(row.pattern.trim()).ok_or("its pattern cannot be read")?;
+    Ok(Some((start, start + length)))
+}
+
+/// From when to when it may be where its pattern cannot be read; none where its time cannot.
+pub fn widest_span(row: &Appointment) -> Option<(i64, i64)> {
+    let start = time::instant(&row.apt_date_time).ok()??;
+    Some((start, start + pattern::LONGEST))
 }
 
 /// None without a time.
-pub fn visit(client: &Client, a: &Appointment) -> Option<records::Appointment> {
-    let (start, end) = span(a)?;
+pub fn visit(client: &Client, a: &Appointment) -> Result<Option<records::Appointment>, String> {
+    let Some((start, end)) = span(a)? else { return Ok(None) };
     let note = values::note(&a.note);
     let (text, reason) = if is_off(a) { without_reason(note.text) } else { (note.text, None) };
-    Some(records::Appointment {
-        id: a.apt_num.id()?,
+    Ok(Some(records::Appointment {
+        id: id(a.apt_num)?,
         patient: a.pat_num.id(),
         provider: provider_of(a),
         operatory: a.op.id(),
@@ -145,19 +154,13 @@ pub fn visit(client: &Client, a: &Appointment) -> Option<records::Appointment> {
         note: text,
         cancelled: is_off(a),
         confirmed: is_confirmed(client, a) || a.apt_status.0 == "Complete",
-        checkin_at: arrived(a),
-        checked_out_at: time::instant(&a.date_time_dismissed).filter(|at| is_moment(*at)),
+        checkin_at: arrived(a)?,
+        checked_out_at: time::instant(&a.date_time_dismissed)?.filter(|at| is_moment(*at)),
         write_key: note.key,
         version: Some(version(a)),
         extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some()), ("reason", reason)]),
         ..records::Appointment::default()
-    })
-}
-
-/// Without a place in the calendar: whatever place it had before is free.
-fn no_place(row: &Appointment, why: &str) -> Shown {
-    warn!("/appointments {} is left out: {why}", row.apt_num);
-    gone(row.apt_num)
+    }))
 }
 
 pub fn gone(key: Num) -> Shown {
@@ -187,8 +190,8 @@ pub fn is_confirmed(client: &Client, row: &Appointment) -> bool {
     client.settings.confirmed.contains(&row.confirmed_name.trim().to_lowercase())
 }
 
-pub fn arrived(row: &Appointment) -> Option<i64> {
-    time::instant(&row.date_time_arrived).filter(|at| is_moment(*at))
+pub fn arrived(row: &Appointment) -> Result<Option<i64>, &'static str> {
+    Ok(time::instant(&row.date_time_arrived)?.filter(|at| is_moment(*at)))
 }
 
 /// Midnight of the day stands for no time where the EHR has filled in the date alone.

@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     client::{self, Client},
+    map,
     requests::{self, digits},
     responses::Patient,
-    time,
+    time, values,
 };
 
 const PATH: &str = "/patients";
@@ -52,9 +53,17 @@ fn say_of_country(p: &Wanted) {
     }
 }
 
-/// The fields to be written that are not so yet.
+/// The fields to be written that are not so yet. Only the value a client saw is changed: the other mail addresses of
+/// the field stay, and the telephone number or its extension where the other one changes.
 fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String, Value> {
     let mut changes = change.fields(|p| requests::changed_patient(&client.settings, p));
+    changes.retain(|name, _| !requests::is_unfit(&change.patient, name));
+    if let (Some(mail), Some(before)) = (changes.get_mut("Email"), &change.before) {
+        *mail = values::with_mail(&row.email, before.email.as_deref(), mail.as_str().unwrap_or_default()).into();
+    }
+    if let (Some(phone), Ok(held)) = (changes.get_mut("WkPhone"), map::person(row)) {
+        *phone = requests::work_phone(&change.onto(held)).as_str().unwrap_or_default().into();
+    }
     let row = json!(row);
     changes.retain(|name, wanted| {
         let (held, said) = (row[name].as_str().unwrap_or_default(), wanted.as_str().unwrap_or_default());
@@ -66,6 +75,7 @@ fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String
             "Language" => language::two(held) == language::two(said),
             "Guarantor" | "PriProv" => *wanted == row[name],
             "HmPhone" | "WkPhone" | "WirelessPhone" => digits(held) == digits(said),
+            "Email" => values::mails(held).eq(values::mails(said)),
             // Not shown: written again it is the same.
             "SSN" => false,
             _ => same_text(Some(held), Some(said)),
@@ -83,12 +93,12 @@ fn is_same(row: &Patient, p: &Wanted) -> bool {
         .collect();
     let phones = [&row.wireless_phone, &row.hm_phone, &row.wk_phone].map(|phone| digits(phone));
     let by_phone = wanted.iter().any(|phone| phones.contains(phone));
-    let by_email = p.email.as_deref().is_some_and(|email| same(email, &row.email));
+    let by_email = p.email.as_deref().is_some_and(|email| values::mails(&row.email).any(|held| same(email, held)));
     let nothing_to_tell = wanted.is_empty() && p.email.is_none();
     row.pat_status.0 != "Deleted"
         && same(&row.l_name, &p.last_name)
         && same(&row.f_name, &p.first_name)
-        && time::day(&row.birthdate) == p.date_of_birth
+        && time::day(&row.birthdate).as_ref() == Ok(&p.date_of_birth)
         && (by_phone || by_email || nothing_to_tell)
 }
 

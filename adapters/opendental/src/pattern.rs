@@ -2,7 +2,8 @@
 
 pub const STEP: i64 = 300;
 /// Nine hours: longer patterns are cut by the EHR without a word.
-const LONGEST: usize = 108;
+pub const LONGEST: i64 = 9 * 3_600;
+const MOST_SIGNS: usize = 108;
 
 /// Signs of a span; the error says why there are none.
 pub fn length(start: i64, end: i64) -> Result<usize, &'static str> {
@@ -10,7 +11,7 @@ pub fn length(start: i64, end: i64) -> Result<usize, &'static str> {
         return Err("Open Dental keeps appointments in steps of five minutes");
     }
     match usize::try_from((end - start) / STEP) {
-        Ok(signs @ 1..=LONGEST) => Ok(signs),
+        Ok(signs @ 1..=MOST_SIGNS) => Ok(signs),
         _ => Err("Open Dental keeps appointments of five minutes to nine hours"),
     }
 }

@@ -86,7 +86,7 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> 
         ("Email", text(&p.email)),
         ("PriProv", number(&p.provider)),
         ("BillingType", text(&p.billing_type)),
-        ("ChartNumber", kept("chart id", &p.chart_id, |id| id.chars().count() <= CHART_NUMBER)),
+        ("ChartNumber", kept("chart id", &p.chart_id, is_chart_number)),
         ("Language", json!(p.preferred_language.as_deref().and_then(language::three))),
         ("TxtMsgOk", json!(p.unsubscribed_sms.then_some("No"))),
         ("ClinicNum", json!(settings.clinic.filter(|_| p.id.is_empty()))),
@@ -162,8 +162,21 @@ pub fn broken(settings: &Settings) -> Value {
     json!({"sendToUnscheduledList": if settings.unscheduled_list { "true" } else { "false" }})
 }
 
-pub fn confirmation(confirmed: bool) -> Value {
-    json!({"confirmVal": if confirmed { "Confirmed" } else { "None" }})
+/// `Confirmed` would be the status that the office chose for automated messages, which may be another than the one read
+/// as confirmed.
+pub fn confirmation(status: Option<Num>) -> Value {
+    status.map_or_else(|| json!({"confirmVal": "None"}), |status| json!({"defNum": status}))
+}
+
+/// The API takes an arrival as a time of day, which is one of the appointment's day.
+pub fn arrival(row: &Appointment, at: i64) -> Result<Value, Fault> {
+    let shown = time::text(at);
+    match shown.split_once(' ') {
+        Some((day, clock)) if time::day(&row.apt_date_time) == Ok(Some(day.to_owned())) => {
+            Ok(json!({"DateTimeArrived": clock}))
+        }
+        _ => Err(Fault::rejected("Open Dental keeps an arrival only on the day of the appointment")),
+    }
 }
 
 pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) -> Value {
@@ -216,8 +229,8 @@ pub fn is_subscription(row: &InsSub, c: &records::Coverage, subscriber: &str, su
     row.plan_num.id().as_deref() == Some(&c.plan)
         && row.subscriber.id().as_deref() == Some(subscriber)
         && row.subscriber_id.trim() == subscriber_id.trim()
-        && time::day(&row.date_effective) == c.effective_date
-        && time::day(&row.date_term) == c.expiration_date
+        && time::day(&row.date_effective).as_ref() == Ok(&c.effective_date)
+        && time::day(&row.date_term).as_ref() == Ok(&c.expiration_date)
 }
 
 pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Fault> {
@@ -288,7 +301,26 @@ fn status(p: &records::Patient) -> Option<&'static str> {
     }
 }
 
-fn work_phone(p: &records::Patient) -> Value {
+/// The fields whose value for this patient the EHR would refuse: they are left as they are.
+pub fn is_unfit(p: &records::Patient, name: &str) -> bool {
+    let address = p.address.as_ref();
+    let unfit = |value: Option<&str>, fits: fn(&str) -> bool| {
+        value.map(str::trim).is_some_and(|text| !text.is_empty() && !fits(text))
+    };
+    match name {
+        "State" => unfit(address.and_then(|address| address.region.as_deref()), is_state),
+        "Zip" => unfit(address.and_then(|address| address.postal_code.as_deref()), is_zip),
+        "ChartNumber" => unfit(p.chart_id.as_deref(), is_chart_number),
+        "Language" => unfit(p.preferred_language.as_deref(), |code| language::three(code).is_some()),
+        _ => false,
+    }
+}
+
+fn is_chart_number(id: &str) -> bool {
+    id.chars().count() <= CHART_NUMBER
+}
+
+pub fn work_phone(p: &records::Patient) -> Value {
     match (&p.work_phone, &p.work_phone_extension) {
         (Some(phone), Some(extension)) => format!("{phone} x{extension}").into(),
         (phone, _) => text(phone),

@@ -4,14 +4,14 @@ use adapter_sdk::{
     Resource,
     json::typed,
     pass::Whole,
-    streams::{List, Mapped, Rows, Stream, Trouble},
+    streams::{List, Mapped, Rows, Shown, Stream, Trouble},
 };
 
 use crate::{
     chart,
     client::Client,
     hours, ledger,
-    lists::{self, Listing, Since},
+    lists::{self, ELSEWHERE, Listing, Since},
     map, requests,
     responses::Row,
 };
@@ -33,7 +33,10 @@ macro_rules! rows {
                 let plain = Listing { path: $path, id: key_of($map), since: None, query: |_, _| Vec::new(), rows: u32::MAX };
                 client.listed(asked, &Listing { $($field: $value,)* ..plain })
             },
-            rows: Rows { id: key_of($map), map: |client, _, row| $map(client, typed(row)?) },
+            rows: Rows {
+                id: key_of($map),
+                map: |client, _, row| if row == ELSEWHERE { Ok(Shown::Nothing) } else { $map(client, typed(row)?) },
+            },
         }
     };
 }

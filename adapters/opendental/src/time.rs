@@ -1,14 +1,57 @@
 //! The office's times: local, without zone, `2026-12-01 09:00:00`; `0001-01-01` where there is none.
 
-use adapter_sdk::{clock, time::date_of};
+use adapter_sdk::{clock, time::day_of};
 
-/// The API's word for no date.
-const NEVER: &str = "0001-01-01";
+/// The API's words for no date: its own, and that of the office's database.
+const NEVER: [&str; 2] = ["0001-01-01", "0000-00-00"];
 
-/// The first moment at which the office's clocks show this; none where the text is no time, or the API's word for none.
-pub fn instant(text: &str) -> Option<i64> {
+/// The first moment at which the office's clocks show this; none where there is no time. An error says that the text is
+/// none.
+pub fn instant(text: &str) -> Result<Option<i64>, &'static str> {
+    read(text, clock::instant_of).map_err(|()| "a time of it cannot be read")
+}
+
+/// A date of a row, or the day of a time; none where there is none. Returns an error if the text is none.
+pub fn day(text: &str) -> Result<Option<String>, &'static str> {
+    read(text, day_of).map_err(|()| "a date of it cannot be read")
+}
+
+fn read<T>(text: &str, of: fn(&str) -> Option<T>) -> Result<Option<T>, ()> {
     let text = text.trim();
-    if text.starts_with(NEVER) { None } else { clock::first_instant(&text.replacen(' ', "T", 1)) }
+    match text.is_empty() || NEVER.iter().any(|never| text.starts_with(never)) {
+        true => Ok(None),
+        false => of(text).map(Some).ok_or(()),
+    }
+}
+
+/// Minutes after midnight of a time of day, `08:30:00` or `8:30 AM`; none where there is none.
+pub fn minute(text: &str) -> Result<Option<u32>, &'static str> {
+    let text = text.trim().to_ascii_uppercase();
+    let (clock, noon) = match (text.strip_suffix("AM"), text.strip_suffix("PM")) {
+        (Some(clock), _) => (clock.trim_end(), Some(0)),
+        (_, Some(clock)) => (clock.trim_end(), Some(720)),
+        _ => (text.as_str(), None),
+    };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parts: Option<Vec<u32>> = clock.split('.').next().unwrap_or_default().split(':').map(number).collect();
+    let (hour, minute) = match parts.as_deref() {
+        Some([hour, minute] | [hour, minute, 0..60]) if *minute < 60 => (*hour, *minute),
+        _ => return Err(NO_TIME),
+    };
+    match noon {
+        None if hour < 24 => Ok(Some(hour * 60 + minute)),
+        Some(noon) if (1..=12).contains(&hour) => Ok(Some(hour % 12 * 60 + minute + noon)),
+        _ => Err(NO_TIME),
+    }
+}
+
+const NO_TIME: &str = "a time of day of it cannot be read";
+
+fn number(text: &str) -> Option<u32> {
+    let digits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
 }
 
 /// What the office's clocks show.
@@ -19,10 +62,4 @@ pub fn text(at: i64) -> String {
 /// A local time as the API has it.
 pub fn written(local: &str) -> String {
     local.replacen('T', " ", 1)
-}
-
-/// A date of a row; none for the API's word for none.
-pub fn day(text: &str) -> Option<String> {
-    let day = text.get(..10)?;
-    (date_of(day).is_some() && day != NEVER).then(|| day.to_owned())
 }

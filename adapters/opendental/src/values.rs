@@ -8,7 +8,7 @@ use adapter_sdk::{
     vocabulary::Vocabulary,
 };
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Where write keys are kept: at the end of a note, of which the EHR gives line breaks back as spaces. The API has no field for them, and
 /// without them a reply that was lost cannot be told from an entry staff made. They are taken out of whatever is shown.
@@ -16,6 +16,26 @@ pub const NOTES: Style = Style { gap: " ", begin: "[ref:", between: " ", equals:
 /// A note taken apart, whatever white space the EHR shows around it.
 pub fn note(text: &str) -> Note {
     NOTES.read(text.trim())
+}
+
+/// The mail addresses of a patient, of which the field holds several between commas.
+pub fn mails(field: &str) -> impl Iterator<Item = &str> {
+    field.split([',', ';']).map(str::trim).filter(|mail| !mail.is_empty())
+}
+
+/// The field of mail addresses with one in the place of the one that a client saw, or without it: the others stay. What
+/// the client saw may be gone already.
+pub fn with_mail(field: &str, seen: Option<&str>, wanted: &str) -> String {
+    let mut all: Vec<&str> = mails(field).collect();
+    let wanted = wanted.trim();
+    match (all.iter().position(|mail| Some(*mail) == seen), wanted.is_empty()) {
+        (Some(at), true) => drop(all.remove(at)),
+        (Some(at), false) => all[at] = wanted,
+        (None, false) if all.is_empty() => all.push(wanted),
+        (None, false) if !all.contains(&wanted) => all[0] = wanted,
+        (None, _) => (),
+    }
+    all.join(",")
 }
 
 /// The name of the identifier of a payment's transaction at its processor.
@@ -63,7 +83,7 @@ impl Num {
     pub fn of(value: &Value) -> Option<Num> {
         match value {
             // -1 stands for none here and there.
-            Value::Number(number) => number.as_i64().map(|key| Num(u64::try_from(key).unwrap_or(0))),
+            Value::Number(number) => whole(number).map(|key| Num(u64::try_from(key).unwrap_or(0))),
             Value::String(text) if text.trim().is_empty() => Some(Num(0)),
             Value::String(text) => text.trim().parse().ok().map(Num),
             Value::Null => Some(Num(0)),
@@ -81,6 +101,12 @@ impl Num {
     }
 }
 
+/// `5`, or `5.0`.
+fn whole(number: &Number) -> Option<i64> {
+    let text = number.to_string();
+    text.strip_suffix(".0").unwrap_or(&text).parse().ok()
+}
+
 impl std::fmt::Display for Num {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
@@ -93,17 +119,21 @@ impl<'de> Deserialize<'de> for Num {
     }
 }
 
-/// `"true"` or `"false"`, in any case.
+/// `"true"` or `"false"`, in any case; a database's 1 or 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Flag(pub bool);
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Flag, D::Error> {
-        match Value::deserialize(from)? {
-            Value::Bool(flag) => Ok(Flag(flag)),
-            Value::Null => Ok(Flag(false)),
-            Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(Flag(true)),
-            Value::String(text) if text.is_empty() || text.eq_ignore_ascii_case("false") => Ok(Flag(false)),
+        let word = match Value::deserialize(from)? {
+            Value::Bool(flag) => return Ok(Flag(flag)),
+            Value::Null => String::new(),
+            Value::String(text) => text.trim().to_ascii_lowercase(),
+            other => other.to_string(),
+        };
+        match word.as_str() {
+            "true" | "1" => Ok(Flag(true)),
+            "" | "false" | "0" => Ok(Flag(false)),
             _ => Err(serde::de::Error::custom("not a boolean")),
         }
     }

@@ -1,6 +1,6 @@
 //! Schedules as working hours.
 
-use adapter_sdk::{Adapter, Record, Resource, http::Response, testing::Host, time::instant_of};
+use adapter_sdk::{Adapter, Page, Record, Resource, http::Response, testing::Host, time::instant_of};
 use opendental_adapter::OpenDental;
 use serde_json::{Value, json};
 
@@ -27,6 +27,15 @@ fn office(provider: Vec<Value>, practice: Vec<Value>) -> Office {
 impl Office {
     /// Operatory, begin and end.
     fn hours(self) -> Vec<(Option<String>, String, String)> {
+        let page = self.page();
+        let hour = |record| match record {
+            Record::WorkingHour(hour) => (hour.operatory, hour.begin_time, hour.end_time),
+            other => panic!("{other:?}"),
+        };
+        page.records.into_iter().map(hour).collect()
+    }
+
+    fn page(self) -> Page {
         let host = Host::new().at(instant_of("2026-12-01T13:00:00Z").unwrap()).config("schedule_days", "1");
         let host = self.settings.iter().fold(host, |host, (name, value)| host.config(name, value));
         let host = host.manifest(include_str!("../adapter.toml")).answer(move |request| {
@@ -37,12 +46,7 @@ impl Office {
             };
             Ok(Response { status: 200, headers: Vec::new(), body: rows.to_string().into_bytes() })
         });
-        let page = host.run(|| OpenDental::pull(Resource::WorkingHours, None, 500)).unwrap();
-        let hour = |record| match record {
-            Record::WorkingHour(hour) => (hour.operatory, hour.begin_time, hour.end_time),
-            other => panic!("{other:?}"),
-        };
-        page.records.into_iter().map(hour).collect()
+        host.run(|| OpenDental::pull(Resource::WorkingHours, None, 500)).unwrap()
     }
 }
 
@@ -96,9 +100,46 @@ fn times_of_day() {
     assert_eq!(shown("08:30:00", "12:00:00"), spans(&[("08:30", "12:00")]));
     assert_eq!(shown("20:00:00", "00:00:00"), spans(&[("20:00", "24:00")]));
     assert_eq!(shown("00:00:00", "23:59:00"), spans(&[("00:00", "24:00")]));
-    for (start, stop) in
-        [("00:00:00", "00:00:00"), ("12:00:00", "08:00:00"), ("", "08:00:00"), ("25:00:00", "26:00:00")]
-    {
-        assert!(shown(start, stop).is_empty(), "{start} {stop}");
+    for (start, stop) in [("8:30 AM", "12:00 PM"), ("08:30", "12:00"), (" 08:30:00.000 ", "12:00:00")] {
+        assert_eq!(shown(start, stop), spans(&[("08:30", "12:00")]), "{start} {stop}");
     }
+    assert_eq!(shown("12:00 AM", "1:00 pm"), spans(&[("00:00", "13:00")]));
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_is_left_out_and_deletes_nothing() {
+    let whole = |provider: Vec<Value>, practice: Vec<Value>| {
+        let page = office(provider, practice).page();
+        (page.records.len(), page.whole, page.deleted.len(), page.skipped.len())
+    };
+    let good =
+        || json!({"ScheduleNum": 2, "SchedDate": DAY, "StartTime": "18:00:00", "StopTime": "19:00:00", "ProvNum": "7"});
+    for (start, stop) in [("00:00:00", "00:00:00"), ("", ""), ("08:00:00", "08:00:00")] {
+        assert_eq!(whole(vec![entry(DAY, start, stop), good()], vec![]), (1, true, 0, 0), "an entry without hours");
+    }
+    for (start, stop) in [
+        ("12:00:00", "08:00:00"),
+        ("", "08:00:00"),
+        ("08:00:00", ""),
+        ("25:00:00", "26:00:00"),
+        ("8", "12"),
+        ("soon", "12:00:00"),
+        ("13:00 PM", "18:00:00"),
+        ("08:60:00", "12:00:00"),
+    ] {
+        assert_eq!(whole(vec![entry(DAY, start, stop), good()], vec![]), (1, false, 0, 0), "{start} {stop}");
+        // The practice may be closed then.
+        assert_eq!(whole(vec![good()], vec![entry(DAY, start, stop)]), (0, false, 0, 0), "{start} {stop}");
+    }
+    for (field, value) in
+        [("SchedDate", json!("soon")), ("SchedDate", json!("2026-13-01")), ("operatories", json!("1,x"))]
+    {
+        let mut entry = entry(DAY, "08:00:00", "12:00:00");
+        entry[field] = value;
+        assert_eq!(whole(vec![entry, good()], vec![]), (1, false, 0, 0), "{field}");
+    }
+    // A date with a time is that day, and a day that was not asked for is none.
+    let dated = |date: &str| whole(vec![entry(date, "08:00:00", "12:00:00")], vec![]);
+    assert_eq!(dated("2026-12-01T00:00:00"), (1, true, 0, 0));
+    assert_eq!(dated("2027-01-05"), (0, true, 0, 0));
 }

@@ -5,5 +5,6 @@ mod bodies;
 mod hours;
 mod reading;
 mod refusals;
+mod unreadable;
 mod values;
 mod writing;

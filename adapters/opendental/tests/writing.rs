@@ -239,3 +239,95 @@ fn only_what_a_client_changed_is_emptied() {
     assert_eq!(refused, Err(Fault::rejected("Open Dental cannot take BillingType away from a patient")));
     assert!(written.borrow().is_empty());
 }
+
+/// The client saw one mail address, and a number with its extension.
+#[test]
+fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
+    let address = |region: &str| {
+        Some(records::Address {
+            region: Some(region.into()),
+            city: Some("Peoria".into()),
+            ..records::Address::default()
+        })
+    };
+    let before = records::Patient {
+        id: "21".into(),
+        last_name: "Ash".into(),
+        first_name: "Ada".into(),
+        email: Some("a@x.example".into()),
+        work_phone: Some("(536)555-0182".into()),
+        work_phone_extension: Some("12".into()),
+        address: address("IL"),
+        preferred_language: Some("es".into()),
+        ..records::Patient::default()
+    };
+    // Staff have given the number another extension since.
+    let row = json!({"PatNum": 21, "LName": "Ash", "FName": "Ada", "Email": "a@x.example, b@y.example", "WkPhone": "(536)555-0182 x99",
+        "City": "Peoria", "State": "IL", "Language": "spa"});
+    let email = |email: Option<&str>| records::Patient { email: email.map(str::to_owned), ..before.clone() };
+    for (patient, sent) in [
+        (email(Some("c@z.example")), Some(json!({"Email": "c@z.example,b@y.example"}))),
+        (email(None), Some(json!({"Email": "b@y.example"}))),
+        (records::Patient { work_phone: Some("312".into()), ..before.clone() }, Some(json!({"WkPhone": "312 x99"}))),
+        // A value that the office would refuse leaves the one there.
+        (records::Patient { address: address("Illinois"), ..before.clone() }, None),
+        (records::Patient { preferred_language: Some("tlh".into()), ..before.clone() }, None),
+    ] {
+        let (host, written) = office_with(row.clone());
+        let change = Write::UpdatePatient(PatientChange { patient, before: Some(before.clone()) });
+        host.run(|| OpenDental::push("k".into(), change)).unwrap();
+        assert_eq!(written.borrow().first().map(|(_, body)| body.clone()), sent);
+    }
+}
+
+/// Documented as a time of day; a confirmation names the status that is read as one.
+#[test]
+fn a_check_in_is_a_time_of_day_and_a_confirmation_the_number_of_a_status() {
+    let office = |statuses: Value| {
+        let written = Rc::new(RefCell::new(Vec::new()));
+        let writes = written.clone();
+        let host = Host::new()
+            .manifest(include_str!("../adapter.toml"))
+            .offset_seconds(-5 * 3_600)
+            .config("location", "office");
+        let host = host.answer(move |request: &Request| match (request.method.as_str(), request.path.as_str()) {
+            ("GET", path) if path.starts_with("/definitions") => Ok(answer(200, &statuses.to_string())),
+            ("GET", _) => Ok(answer(200, &row(55, "09:00:00").to_string())),
+            (method, path) => {
+                let body = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();
+                writes.borrow_mut().push((format!("{method} {path}"), body));
+                Ok(answer(200, ""))
+            }
+        });
+        (host, written)
+    };
+    let at = |text: &str| instant_of(text).unwrap();
+    let arrived = |at: i64| {
+        let appointment = records::Appointment { checkin_at: Some(at), ..wanted("55") };
+        Write::CheckInAppointment(AppointmentChange { appointment, reason: None })
+    };
+    let (host, written) = office(json!([]));
+    host.run(|| OpenDental::push("k".into(), arrived(at("2026-12-01T13:52:31Z")))).unwrap();
+    let put: Vec<(String, Value)> = vec![("PUT /appointments/55".into(), json!({"DateTimeArrived": "08:52:31"}))];
+    assert_eq!(*written.borrow(), put);
+    let (host, written) = office(json!([]));
+    let refused = host.run(|| OpenDental::push("k".into(), arrived(at("2026-11-30T13:52:31Z"))));
+    assert_eq!(refused, Err(Fault::rejected("Open Dental keeps an arrival only on the day of the appointment")));
+    assert!(written.borrow().is_empty());
+
+    let statuses = json!([{"DefNum": 19, "Category": 2, "ItemName": "Not Called"}, {"DefNum": 21, "Category": 2, "ItemName": "Confirmed"},
+        {"DefNum": 22, "Category": 10, "ItemName": "Confirmed"}]);
+    let confirm = |confirmed: bool| {
+        let appointment = records::Appointment { confirmed, ..wanted("55") };
+        Write::ConfirmAppointment(AppointmentChange { appointment, reason: None })
+    };
+    let (host, written) = office(statuses);
+    host.run(|| OpenDental::push("k".into(), confirm(true))).unwrap();
+    let put: Vec<(String, Value)> = vec![("PUT /appointments/55/Confirm".into(), json!({"defNum": 21}))];
+    assert_eq!(*written.borrow(), put);
+    // What could never be seen again is not written.
+    let (host, written) = office(json!([{"DefNum": 19, "Category": 2, "ItemName": "Not Called"}]));
+    let refused = host.run(|| OpenDental::push("k".into(), confirm(true)));
+    assert!(matches!(&refused, Err(Fault::Rejected(why)) if why.contains("`confirmed`")), "{refused:?}");
+    assert!(written.borrow().is_empty());
+}
