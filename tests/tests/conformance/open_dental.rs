@@ -25,8 +25,10 @@ impl OpenDental {
         let today = DateTime::from_timestamp_millis(clock::now().0).unwrap().with_timezone(&ZONE).date_naive();
         let mut database = Database::new(ZONE, KEYS);
         let seeded = database.seed(&(today + Days::new(1)).to_string(), 3);
-        // Behind the seeded days, and before the window of a whole pass ends.
-        let first_free = ZONE.from_local_datetime(&(today + Days::new(10)).into()).earliest().unwrap().timestamp();
+        // Behind the seeded days, and before the window of a whole pass ends. Half an hour past midnight: an arrival is
+        // of that day.
+        let midnight = ZONE.from_local_datetime(&(today + Days::new(10)).into()).earliest().unwrap().timestamp();
+        let first_free = midnight + 1_800;
         OpenDental { server: OpenDentalServer::start(database).unwrap(), seeded, first_free }
     }
 
@@ -227,6 +229,24 @@ impl EhrUnderTest for OpenDental {
             "patients" => database.change(table, key, json!({"PatStatus": "Deleted"})),
             _ => drop(database.remove(table, key)),
         }
+        true
+    }
+
+    /// A value that is none, in one field. Of schedules only a part of a week would be left out.
+    async fn spoil(&self, resource: Resource, id: &str) -> bool {
+        let Some((table, key)) = row_of(resource, id) else { return false };
+        let broken = match table {
+            "patients" => json!({"Birthdate": "soon"}),
+            "providers" | "operatories" | "appointmenttypes" => json!({"IsHidden": "perhaps"}),
+            "appointments" => json!({"DateTimeArrived": "soon"}),
+            "commlogs" => json!({"CommDateTime": "soon"}),
+            "procedurelogs" => json!({"ProcDate": "soon"}),
+            "procedurecodes" => json!({"ProcCat": "soon"}),
+            "treatplans" => json!({"isSigned": "perhaps"}),
+            "payments" => json!({"PayDate": "soon"}),
+            _ => return false,
+        };
+        self.server.database().change(table, key, broken);
         true
     }
 

@@ -71,6 +71,7 @@ async fn the_first_pull_shows_the_files() {
     let balance = harness.entry::<GuarantorBalance>(&s.patients[0].to_string()).body;
     assert_eq!((balance.total, balance.guarantor_portion), (Some(usd("111.90")), Some(usd("101.90"))));
     assert_eq!(harness.id_of(Resource::GuarantorBalances, &s.patients[2].to_string()), None, "they owe nothing");
+    assert_eq!(harness.server.database().ignored, [""; 0], "every parameter is one that its list knows");
     harness.engine.stop().await;
 }
 

@@ -5,6 +5,7 @@ mod daylight;
 mod files;
 mod lost;
 mod refusals;
+mod sdk;
 
 use location::{
     ids::AppointmentId,
@@ -37,6 +38,7 @@ async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
     we_cancel_it_and_the_patient_books_again(&harness, id).await;
     staff_break_it(&harness).await;
     staff_book_and_block(&harness).await;
+    assert_eq!(harness.server.database().ignored, [""; 0], "every parameter is one that its list knows");
     harness.engine.stop().await;
 }
 
@@ -158,7 +160,7 @@ async fn we_confirm_note_and_check_in(harness: &Harness, id: u64) {
     }
     let row = harness.in_ehr(&harness.appointment(id));
     assert_eq!(row["Confirmed"], harness.seeded.confirmed);
-    assert_eq!(row["DateTimeArrived"], local(harness, arrived));
+    assert_eq!(row["DateTimeArrived"], local(harness, arrived), "as the office keeps a time of day");
     let note = row["Note"].as_str().unwrap();
     assert!(note.starts_with("Brings X-rays\nand a friend [ref:ps-"), "{note}");
     harness.sync().await;

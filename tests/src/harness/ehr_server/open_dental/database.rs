@@ -24,6 +24,10 @@ pub struct Database {
     pub switches: Switches,
     /// Every request that reached the office: method, path, status.
     pub log: Vec<(String, String, u16)>,
+    /// Parameters that the lists they were sent to do not know, after the path.
+    pub ignored: Vec<String>,
+    /// The confirmation status that the office chose for each word of the API, under eServices.
+    pub automated: BTreeMap<&'static str, u64>,
     pub(super) tables: Vec<Table>,
     rows: BTreeMap<&'static str, BTreeMap<u64, Row>>,
     last_key: BTreeMap<&'static str, u64>,
@@ -37,6 +41,8 @@ impl Database {
             forbidden: Vec::new(),
             switches: Switches::default(),
             log: Vec::new(),
+            ignored: Vec::new(),
+            automated: BTreeMap::new(),
             tables: tables::all(),
             rows: BTreeMap::new(),
             last_key: BTreeMap::new(),
@@ -70,9 +76,10 @@ impl Database {
         if let Some(stamp) = stamp {
             row.insert(stamp.into(), now.clone().into());
         }
-        for (field, length) in [("SecDateTEntry", 19), ("DateEntry", 10), ("SecDateEntry", 10)] {
-            if row.contains_key(field) {
-                row.insert(field.into(), now.chars().take(length).collect::<String>().into());
+        for field in ["SecDateTEntry", "DateEntry", "SecDateEntry"] {
+            // A date, or a date with a time, as the row has it.
+            if let Some(Value::String(entered)) = row.get_mut(field) {
+                *entered = now.chars().take(entered.len()).collect();
             }
         }
         self.rows.entry(path).or_default().insert(number, row);

@@ -1,6 +1,7 @@
-//! A fake of Open Dental's REST API, written from its public documentation: nobody here has met a real Open Dental. It keeps the rows, the
-//! documented checks, formats, caps and throttle, and is stricter than the documentation where it says nothing: fields it does not know are
-//! refused. Its own test API seeds rows, looks at them, acts as staff, and breaks things.
+//! A fake of Open Dental's REST API, written from its public documentation: it was never compared with a real Open
+//! Dental. It keeps the documented rows, checks, formats, caps and throttle. Fields of a body that it does not know are
+//! refused; parameters of a list that it does not know are ignored and noted, as clients of real offices have seen it,
+//! but for the list of patients. Its own test API seeds rows, looks at them, acts as staff, and breaks things.
 
 mod database;
 mod faults;

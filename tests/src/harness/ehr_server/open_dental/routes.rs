@@ -16,6 +16,8 @@ use crate::harness::ehr_server::fake::{Request, Response};
 
 /// The hard cap of every list.
 const CAP: usize = 100;
+/// Parameters of the list of the Patient Select window.
+const PATIENTS: [&str; 5] = ["Offset", "Limit", "LName", "FName", "Birthdate"];
 
 impl Database {
     pub(super) fn handle(&mut self, asked: &Request) -> Response {
@@ -68,8 +70,13 @@ impl Database {
                 verbs::appointment(self, key, verb, &fields)
             }
             ("GET", ["patients", "Simple"]) => self.list(&self.known("patients")?, &asked.parameters()),
-            // The list of the Patient Select window, which nobody here needs.
-            ("GET", ["patients"]) => Err((404, "not faked".to_owned())),
+            // Of all lists this one refuses what it does not know, and it does not know changes.
+            ("GET", ["patients"]) => {
+                match asked.parameters().iter().find(|(name, _)| !PATIENTS.contains(&name.as_str())) {
+                    Some((name, _)) => Err((400, format!("'{name}' is not a valid parameter."))),
+                    None => self.list(&self.known("patients")?, &asked.parameters()),
+                }
+            }
             ("GET", [path]) => self.list(&self.known(path)?, &asked.parameters()),
             ("POST", [path]) => self.make(&self.known(path)?, object(&asked.body)?),
             ("GET", [path, key]) => self.single(&self.known(path)?, key),
@@ -90,11 +97,10 @@ impl Database {
         Ok((200, Vec::new(), Some(self.show(table, row))))
     }
 
-    fn list(&self, table: &Table, query: &[(String, String)]) -> Result<Done, Refusal> {
+    fn list(&mut self, table: &Table, query: &[(String, String)]) -> Result<Done, Refusal> {
         let given = |name: &str| query.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
-        for (name, _) in query {
-            self.parameter(table, name)?;
-        }
+        let unknown = query.iter().map(|(name, _)| name).filter(|name| !is_parameter(table, name));
+        self.ignored.extend(unknown.map(|name| format!("{} {name}", table.path)));
         if table.by_patient {
             let patient = given("PatNum").ok_or_else(|| (400, "PatNum is required.".to_owned()))?;
             if !self.exists("patients", &json!(patient)) {
@@ -111,20 +117,6 @@ impl Database {
         }
         let page = rows.into_iter().skip(offset.unwrap_or(0)).take(limit.unwrap_or(CAP).min(CAP));
         Ok((200, Vec::new(), Some(page.map(|row| self.show(table, row)).collect())))
-    }
-
-    /// Stricter than the documentation: what is not documented is refused.
-    fn parameter(&self, table: &Table, name: &str) -> Result<(), Refusal> {
-        let common = matches!(name, "Offset" | "Limit");
-        let own = table.filters.contains(&name) || (table.since != Since::None && table.stamp == Some(name));
-        let special = match table.path {
-            "appointments" | "schedules" => matches!(name, "date" | "dateStart" | "dateEnd"),
-            "payments" => name == "DateEntry",
-            "definitions" => name == "includeHidden",
-            "patients" => matches!(name, "LName" | "FName"),
-            _ => false,
-        };
-        if common || own || special { Ok(()) } else { Err((400, format!("{name} is not a valid parameter."))) }
     }
 
     fn is_asked_for<'q>(&self, table: &Table, row: &Row, given: &impl Fn(&str) -> Option<&'q str>) -> bool {
@@ -223,6 +215,20 @@ impl Database {
         let key = key.parse().ok().filter(|key| self.row(table.path, *key).is_some());
         key.ok_or_else(|| (404, format!("{} not found", table.key.trim_end_matches("Num"))))
     }
+}
+
+/// Whether a list is searched by a parameter. The office ignores others, as it was seen to do, and shows all rows.
+fn is_parameter(table: &Table, name: &str) -> bool {
+    let common = matches!(name, "Offset" | "Limit");
+    let own = table.filters.contains(&name) || (table.since != Since::None && table.stamp == Some(name));
+    let special = match table.path {
+        "appointments" | "schedules" => matches!(name, "date" | "dateStart" | "dateEnd"),
+        "payments" => name == "DateEntry",
+        "definitions" => name == "includeHidden",
+        "patients" => matches!(name, "LName" | "FName"),
+        _ => false,
+    };
+    common || own || special
 }
 
 fn only(fields: &Row, allowed: &[&str]) -> Result<(), Refusal> {

@@ -1,6 +1,6 @@
 //! The documented checks of what is written, and what the office completes.
 
-use chrono::{NaiveDate, NaiveDateTime};
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use serde_json::{Value, json};
 
 use super::{
@@ -87,6 +87,17 @@ fn moment(row: &Row, field: &str) -> Checked {
     }
 }
 
+/// Sent as a time of day and kept as one of the appointment's day.
+fn time_of_day(row: &mut Row, field: &str) -> Checked {
+    let time = text(row, field);
+    if NaiveTime::parse_from_str(&time, "%H:%M:%S").is_err() {
+        return bad(format!("{field} format must be HH:mm:ss"));
+    }
+    let day: String = text(row, "AptDateTime").chars().take(10).collect();
+    row.insert(field.into(), format!("{day} {time}").into());
+    Ok(())
+}
+
 fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     if text(row, "LName").is_empty() || text(row, "FName").is_empty() {
         return bad("LName and FName are required.");
@@ -140,13 +151,13 @@ fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     refers(database, row, "ProvHyg", "providers", "Provider")?;
     refers(database, row, "AppointmentTypeNum", "appointmenttypes", "AppointmentType")?;
     moment(row, "AptDateTime")?;
-    for field in ["DateTimeArrived", "DateTimeSeated", "DateTimeDismissed"] {
-        moment(row, field)?;
+    for field in ["DateTimeArrived", "DateTimeSeated", "DateTimeDismissed"].into_iter().filter(|field| was(field)) {
+        time_of_day(row, field)?;
     }
     one_of(
         row,
         "AptStatus",
-        &["Scheduled", "Complete", "UnschedList", "Broken", "Planned", "PtNote", "PtNoteCompleted"],
+        &["Scheduled", "Complete", "UnschedList", "ASAP", "Broken", "Planned", "PtNote", "PtNoteCompleted"],
     )?;
     one_of(row, "Priority", &["Normal", "ASAP"])?;
     flag(row, "IsHygiene")?;

@@ -55,7 +55,7 @@ impl Database {
                 "isHidden": hidden});
             self.insert("definitions", def)
         };
-        define(2, "ApptConfirmed", "Not Called", "", "false");
+        let not_called = define(2, "ApptConfirmed", "Not Called", "", "false");
         seeded.confirmed = define(2, "ApptConfirmed", "Appointment Confirmed", "", "false");
         seeded.discount = define(1, "AdjTypes", "Courtesy", "-", "false");
         define(1, "AdjTypes", "Finance Charge", "+", "false");
@@ -63,6 +63,11 @@ impl Database {
         define(10, "PaymentTypes", "Barter", "", "true");
         define(11, "ProcCodeCats", "Exams & Xrays", "", "false");
         define(27, "CommLogTypes", "ApptRelated", "", "false");
+        // This office lets automated messages set statuses of their own.
+        let words =
+            [("Sent", "eSent"), ("Confirmed", "eConfirmed"), ("Not Accepted", "eDeclined"), ("Failed", "eFailed")];
+        let chosen = words.map(|(word, name)| (word, define(2, "ApptConfirmed", name, "", "false")));
+        self.automated = chosen.into_iter().chain([("None", not_called)]).collect();
         let kind = json!({"AppointmentTypeName": "Check-up – kurz", "Pattern": "/XXXX/"});
         seeded.check_up = self.insert("appointmenttypes", kind);
         self.insert("appointmenttypes", json!({"AppointmentTypeName": "Old", "Pattern": "XX", "IsHidden": "true"}));

@@ -79,6 +79,7 @@ const APPOINTMENT: &[&str] = &[
     "AppointmentTypeNum",
     "colorOverride",
     "PatternSecondary",
+    "SecUserNumEntry",
     "DateTimeArrived",
     "DateTimeSeated",
     "DateTimeDismissed",
@@ -123,9 +124,10 @@ fn people() -> Vec<Table> {
                 "providers",
                 "ProvNum",
                 json!({"ProvNum": 0, "Abbr": "", "LName": "", "FName": "", "MI": "", "Suffix": "", "FeeSched": 0,
-                    "Specialty": 0, "SSN": "", "StateLicense": "", "IsSecondary": "false", "IsHidden": "false",
-                    "UsingTIN": "false", "NationalProvID": "", "DateTStamp": NO_TIME, "IsNotPerson": "false",
-                    "ProvStatus": "Active", "PreferredName": ""}),
+                    "Specialty": 0, "SSN": "", "StateLicense": "", "IsSecondary": "false", "provColor": "164,255,164",
+                    "IsHidden": "false", "UsingTIN": "false", "SigOnFile": "true", "NationalProvID": "", "DateTStamp": NO_TIME,
+                    "IsNotPerson": "false", "ProvStatus": "Active", "IsHiddenReport": "false", "Birthdate": NEVER,
+                    "SchedNote": "", "PreferredName": ""}),
             )
         },
         Table {
@@ -134,6 +136,7 @@ fn people() -> Vec<Table> {
             since: Since::After,
             server_time: true,
             single: true,
+            names: &[("priProvAbbr", "PriProv", "providers", "Abbr"), ("secProvAbbr", "SecProv", "providers", "Abbr")],
             post: post(&["LName", "FName"], PATIENT, Answers::Row),
             put: PATIENT_PUT,
             ..table(
@@ -142,9 +145,11 @@ fn people() -> Vec<Table> {
                 json!({"PatNum": 0, "LName": "", "FName": "", "MiddleI": "", "Preferred": "", "PatStatus": "Patient",
                     "Gender": "Unknown", "Position": "Single", "Birthdate": NEVER, "SSN": "", "Address": "", "Address2": "",
                     "City": "", "State": "", "Zip": "", "HmPhone": "", "WkPhone": "", "WirelessPhone": "", "Guarantor": 0,
-                    "Email": "", "EstBalance": 0.0, "PriProv": 0, "SecProv": 0, "BillingType": "Standard Account",
-                    "ChartNumber": "", "MedicaidID": "", "BalTotal": 0.0, "ClinicNum": 0, "Language": "", "DateTStamp": NO_TIME,
-                    "TxtMsgOk": "Unknown", "SecDateEntry": NEVER}),
+                    "Email": "", "EstBalance": 0.0, "PriProv": 0, "SecProv": 0, "BillingType": "Standard Account", "ImageFolder": "",
+                    "FamFinUrgNote": "", "ChartNumber": "", "MedicaidID": "", "BalTotal": 0.0, "DateFirstVisit": NEVER,
+                    "ClinicNum": 0, "clinicAbbr": "", "Ward": "", "PreferConfirmMethod": "None", "PreferContactMethod": "None",
+                    "PreferRecallMethod": "None", "Language": "", "AdmitDate": NEVER, "siteDesc": "", "DateTStamp": NO_TIME,
+                    "SuperFamily": 0, "TxtMsgOk": "Unknown", "SecDateEntry": NEVER}),
             )
         },
         Table {
@@ -186,7 +191,7 @@ fn schedule() -> Vec<Table> {
                 "OperatoryNum",
                 json!({"OperatoryNum": 0, "OpName": "", "Abbrev": "", "ItemOrder": 0, "IsHidden": "false", "ProvDentist": 0,
                     "ProvHygienist": 0, "IsHygiene": "false", "ClinicNum": 0, "SetProspective": "false",
-                    "IsWebSched": "false"}),
+                    "IsWebSched": "false", "OperatoryType": 0, "operatoryType": ""}),
             )
         },
         table(
@@ -204,6 +209,7 @@ fn schedule() -> Vec<Table> {
             names: &[
                 ("confirmed", "Confirmed", "definitions", "ItemName"),
                 ("provAbbr", "ProvNum", "providers", "Abbr"),
+                ("unschedStatus", "UnschedStatus", "definitions", "ItemName"),
             ],
             post: post(&["PatNum", "Op", "AptDateTime"], APPOINTMENT, Answers::Row),
             put: APPOINTMENT_PUT,
@@ -214,35 +220,42 @@ fn schedule() -> Vec<Table> {
                     "TimeLocked": "false", "Op": 0, "Note": "", "ProvNum": 0, "ProvHyg": 0, "AptDateTime": NO_TIME,
                     "NextAptNum": 0, "UnschedStatus": 0, "IsNewPatient": "false", "ProcDescript": "", "ClinicNum": 0,
                     "IsHygiene": "false", "DateTStamp": NO_TIME, "DateTimeArrived": NO_TIME, "DateTimeSeated": NO_TIME,
-                    "DateTimeDismissed": NO_TIME, "colorOverride": "0,0,0", "AppointmentTypeNum": 0,
-                    "SecDateTEntry": NO_TIME, "Priority": "Normal", "PatternSecondary": ""}),
+                    "DateTimeDismissed": NO_TIME, "InsPlan1": 0, "InsPlan2": 0, "DateTimeAskedToArrive": NO_TIME,
+                    "colorOverride": "0,0,0", "AppointmentTypeNum": 0, "SecUserNumEntry": 0, "SecDateTEntry": NO_TIME,
+                    "Priority": "Normal", "PatternSecondary": "", "ItemOrderPlanned": 0}),
             )
         },
         // Its numbers are texts.
         Table {
             filters: &["SchedType", "ProvNum", "EmployeeNum"],
+            stamp: Some("DateTStamp"),
             single: true,
             ..table(
                 "schedules",
                 "ScheduleNum",
                 json!({"ScheduleNum": "0", "SchedDate": NEVER, "StartTime": "00:00:00", "StopTime": "00:00:00",
                     "SchedType": "Provider", "ProvNum": "0", "BlockoutType": "0", "blockoutType": "", "Note": "",
-                    "operatories": "", "EmployeeNum": "0"}),
+                    "operatories": "", "EmployeeNum": "0", "DateTStamp": NO_TIME}),
             )
         },
         Table {
             filters: &["PatNum"],
+            stamp: Some("DateTStamp"),
+            names: &[("recallStatus", "RecallStatus", "definitions", "ItemName")],
             ..table(
                 "recalls",
                 "RecallNum",
                 json!({"RecallNum": 0, "PatNum": 0, "DateDue": NEVER, "DatePrevious": NEVER, "RecallInterval": "",
-                    "RecallStatus": 0, "Note": "", "IsDisabled": "false", "RecallTypeNum": 0}),
+                    "RecallStatus": 0, "Note": "", "IsDisabled": "false", "DateTStamp": NO_TIME, "RecallTypeNum": 0,
+                    "DisableUntilBalance": 0.0, "DisableUntilDate": NEVER, "DateScheduled": NEVER, "Priority": "Normal",
+                    "TimePatternOverride": ""}),
             )
         },
         table(
             "recalltypes",
             "RecallTypeNum",
-            json!({"RecallTypeNum": 0, "Description": "", "DefaultInterval": "", "TimePattern": "", "Procedures": ""}),
+            json!({"RecallTypeNum": 0, "Description": "", "DefaultInterval": "", "TimePattern": "", "Procedures": "",
+                "AppendToSpecial": "false"}),
         ),
     ]
 }

@@ -40,17 +40,11 @@ fn noted(row: &Row, fields: &Row) -> Result<Value, Refusal> {
     Ok(json!({"Note": if held.is_empty() { line } else { format!("{held}\r\n{line}") }}))
 }
 
+/// To a status by its number, or to the one that the office chose for a word.
 fn confirmed(database: &Database, fields: &Row) -> Result<Value, Refusal> {
-    let status = |name: &str| {
-        let mut statuses = database.rows("definitions").filter(|def| number(&def["Category"]) == Some(2));
-        let found = if name.is_empty() { statuses.next() } else { statuses.find(|def| text(def, "ItemName") == name) };
-        found.map(|def| def["DefNum"].clone())
-    };
-    let (word, def) = (fields.get("confirmVal").map(plain), fields.get("defNum"));
-    let status = match (word.as_deref(), def) {
-        (Some("None"), None) => status(""),
-        (Some("Confirmed"), None) => status("Appointment Confirmed"),
-        (None, Some(def)) if database.exists("definitions", def) => Some(def.clone()),
+    let status = match (fields.get("confirmVal"), fields.get("defNum")) {
+        (Some(word), None) => database.automated.get(plain(word).as_str()).copied(),
+        (None, Some(def)) => number(def).filter(|_| database.word("definitions", def, "Category") == "2"),
         _ => None,
     };
     status.map(|status| json!({"Confirmed": status})).ok_or_else(|| (400, "confirmVal is invalid.".to_owned()))

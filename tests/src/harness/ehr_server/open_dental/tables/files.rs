@@ -49,8 +49,13 @@ fn insurance() -> Vec<Table> {
                 "insplans",
                 "PlanNum",
                 json!({"PlanNum": 0, "GroupName": "", "GroupNum": "", "PlanNote": "", "FeeSched": 0, "PlanType": "",
-                    "EmployerNum": 0, "CarrierNum": 0, "IsMedical": "false", "IsHidden": "false", "MonthRenew": 0,
-                    "SecDateEntry": NEVER, "SecDateTEdit": NO_TIME}),
+                    "ClaimFormNum": 1, "ClaimsUseUCR": "false", "CopayFeeSched": 0, "EmployerNum": 0, "CarrierNum": 0,
+                    "IsMedical": "false", "FilingCode": 0, "ShowBaseUnits": "false", "CodeSubstNone": "false",
+                    "IsHidden": "false", "MonthRenew": 0, "FilingCodeSubtype": 0, "CobRule": "Basic", "SecUserNumEntry": 0,
+                    "SecDateEntry": NEVER, "SecDateTEdit": NO_TIME, "BillingType": 0, "ExclusionFeeRule": "PracticeDefault",
+                    "ManualFeeSchedNum": 0, "IsBlueBookEnabled": "false",
+                    "InsPlansZeroWriteOffsOnAnnualMaxOverride": "Default",
+                    "InsPlansZeroWriteOffsOnFreqOrAgingOverride": "Default"}),
             )
         },
         Table {
@@ -81,7 +86,8 @@ fn insurance() -> Vec<Table> {
                 "patplans",
                 "PatPlanNum",
                 json!({"PatPlanNum": 0, "PatNum": 0, "Ordinal": 1, "IsPending": "false", "Relationship": "Self", "PatID": "",
-                    "InsSubNum": 0, "SecDateTEntry": NO_TIME, "SecDateTEdit": NO_TIME}),
+                    "InsSubNum": 0, "OrthoAutoFeeBilledOverride": -1.0, "OrthoAutoNextClaimDate": NEVER,
+                    "SecDateTEntry": NO_TIME, "SecDateTEdit": NO_TIME}),
             )
         },
     ]
@@ -165,14 +171,21 @@ fn ledger() -> Vec<Table> {
         Table {
             stamp: Some("DateTStamp"),
             since: Since::After,
+            names: &[("procCat", "ProcCat", "definitions", "ItemName")],
             ..table(
                 "procedurecodes",
                 "CodeNum",
-                json!({"CodeNum": 0, "ProcCode": "", "Descript": "", "AbbrDesc": "", "ProcCat": 0, "DateTStamp": NO_TIME}),
+                json!({"CodeNum": 0, "ProcCode": "", "Descript": "", "AbbrDesc": "", "ProcTime": "/X/", "ProcCat": 0,
+                    "TreatArea": "Mouth", "NoBillIns": "false", "IsProsth": "false", "DefaultNote": "", "IsHygiene": "false",
+                    "AlternateCode1": "", "MedicalCode": "", "IsTaxed": "false", "PaintType": "None", "LaymanTerm": "",
+                    "IsCanadianLab": "false", "BaseUnits": 0, "SubstitutionCode": "", "SubstOnlyIf": "Always",
+                    "DateTStamp": NO_TIME, "DrugNDC": "", "RevenueCodeDefault": "", "ProvNumDefault": 0,
+                    "CanadaTimeUnits": 0.0, "IsRadiology": "false", "DefaultClaimNote": "", "DefaultTPNote": "",
+                    "PaintText": "", "AreaAlsoToothRange": "false", "DiagnosticCodes": ""}),
             )
         },
         Table {
-            filters: &["PatNum", "AptNum", "ProcStatus", "ClinicNum", "CodeNum"],
+            filters: &["PatNum", "AptNum", "ProcStatus", "PlannedAptNum", "ClinicNum", "CodeNum"],
             stamp: Some("DateTStamp"),
             since: Since::OnOrAfter,
             server_time: true,
@@ -180,13 +193,20 @@ fn ledger() -> Vec<Table> {
             names: &[
                 ("procCode", "CodeNum", "procedurecodes", "ProcCode"),
                 ("descript", "CodeNum", "procedurecodes", "Descript"),
+                ("provAbbr", "ProvNum", "providers", "Abbr"),
+                ("priority", "Priority", "definitions", "ItemName"),
+                ("dxName", "Dx", "definitions", "ItemName"),
             ],
             ..table(
                 "procedurelogs",
                 "ProcNum",
                 json!({"ProcNum": 0, "PatNum": 0, "AptNum": 0, "ProcDate": NEVER, "ProcFee": "0.00", "Surf": "", "ToothNum": "",
-                    "ToothRange": "", "ProcStatus": "TP", "ProvNum": 0, "ClinicNum": 0, "CodeNum": 0, "UnitQty": 1,
-                    "BaseUnits": 0, "DateTStamp": NO_TIME}),
+                    "ToothRange": "", "Priority": 0, "ProcStatus": "TP", "ProvNum": 0, "Dx": 0, "PlannedAptNum": 0,
+                    "PlaceService": "Office", "Prosthesis": "", "DateOriginalProsth": NEVER, "ClaimNote": "",
+                    "DateEntryC": NEVER, "ClinicNum": 0, "CodeNum": 0, "UnitQty": 1, "BaseUnits": 0, "DateTP": NEVER,
+                    "SiteNum": 0, "HideGraphics": "false", "CanadianTypeCodes": "", "ProcTime": "00:00:00",
+                    "ProcTimeEnd": "00:00:00", "DateTStamp": NO_TIME, "Prognosis": 0, "IsLocked": "false", "BillingNote": "",
+                    "Discount": 0.0, "IsDateProsthEst": "false", "SecDateEntry": NO_TIME}),
             )
         },
         Table {
@@ -196,8 +216,11 @@ fn ledger() -> Vec<Table> {
             ..table(
                 "treatplans",
                 "TreatPlanNum",
-                json!({"TreatPlanNum": 0, "PatNum": 0, "DateTP": NEVER, "Heading": "", "Note": "", "TPStatus": "Active",
-                    "SecDateEntry": NEVER, "SecDateTEdit": NO_TIME, "isSigned": "false"}),
+                json!({"TreatPlanNum": 0, "PatNum": 0, "DateTP": NEVER, "Heading": "", "Note": "", "SigIsTopaz": "false",
+                    "ResponsParty": 0, "DocNum": 0, "TPStatus": "Active", "SecUserNumEntry": 0, "SecDateEntry": NEVER,
+                    "SecDateTEdit": NO_TIME, "UserNumPresenter": 0, "TPType": "Insurance", "DateTSigned": NO_TIME,
+                    "DateTPracticeSigned": NO_TIME, "SignatureText": "", "SignaturePracticeText": "", "isSigned": "false",
+                    "isSignedPractice": "false"}),
             )
         },
         Table {
@@ -210,7 +233,15 @@ fn ledger() -> Vec<Table> {
         },
         Table {
             filters: &["TreatPlanNum"],
-            ..table("proctps", "ProcTPNum", json!({"ProcTPNum": 0, "TreatPlanNum": 0, "ProcNumOrig": 0}))
+            ..table(
+                "proctps",
+                "ProcTPNum",
+                json!({"ProcTPNum": 0, "TreatPlanNum": 0, "PatNum": 0, "ProcNumOrig": 0, "ItemOrder": 0, "Priority": 0,
+                    "priority": "", "ToothNumTP": "", "Surf": "", "ProcCode": "", "Descript": "", "FeeAmt": 0.0,
+                    "PriInsAmt": 0.0, "SecInsAmt": 0.0, "PatAmt": 0.0, "Discount": 0.0, "Prognosis": "", "Dx": "",
+                    "ProcAbbr": "", "SecUserNumEntry": 0, "SecDateEntry": NEVER, "SecDateTEdit": NO_TIME, "FeeAllowed": 0.0,
+                    "TaxAmt": 0.0, "ProvNum": 0, "DateTP": NEVER, "ClinicNum": 0, "CatPercUCR": 0.0}),
+            )
         },
         table(
             "feescheds",
@@ -228,7 +259,6 @@ fn ledger() -> Vec<Table> {
         },
         Table {
             filters: &["PatNum", "PayType"],
-            stamp: Some("SecDateTEdit"),
             server_time: true,
             names: &[("payType", "PayType", "definitions", "ItemName")],
             post: post(
@@ -251,7 +281,9 @@ fn ledger() -> Vec<Table> {
                 "payments",
                 "PayNum",
                 json!({"PayNum": 0, "PayType": 0, "PayDate": NEVER, "PayAmt": "0", "CheckNum": "", "BankBranch": "", "PayNote": "",
-                    "PatNum": 0, "ClinicNum": "0", "DateEntry": NEVER, "SecDateTEdit": NO_TIME, "PaymentSource": "API"}),
+                    "PatNum": 0, "ClinicNum": "0", "DateEntry": NEVER, "DepositNum": 0, "Receipt": "", "IsRecurringCC": "false",
+                    "PaymentSource": "API", "ProcessStatus": "OfficeProcessed", "RecurringChargeDate": NEVER,
+                    "IsCcCompleted": "false"}),
             )
         },
         Table {
@@ -277,7 +309,8 @@ fn ledger() -> Vec<Table> {
                 "adjustments",
                 "AdjNum",
                 json!({"AdjNum": 0, "AdjDate": NEVER, "AdjAmt": 0.0, "PatNum": 0, "AdjType": 0, "ProvNum": 0, "AdjNote": "",
-                    "ProcDate": NEVER, "ProcNum": 0, "DateEntry": NEVER, "ClinicNum": 0, "SecDateTEdit": NO_TIME}),
+                    "ProcDate": NEVER, "ProcNum": 0, "DateEntry": NEVER, "ClinicNum": 0, "SecUserNumEntry": 0,
+                    "SecDateTEdit": NO_TIME}),
             )
         },
     ]
