@@ -213,7 +213,8 @@ impl Response {
 
     /// serde_json's messages name a place and a type; those that would quote the EHR's text are left out.
     fn parse<T: DeserializeOwned>(&self) -> Result<T, String> {
-        serde_json::from_slice(&self.body).map_err(|e| {
+        let json = self.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.body);
+        serde_json::from_slice(json).map_err(|e| {
             let (kind, line, column) = (e.classify(), e.line(), e.column());
             format!(
                 "the EHR's answer (status {}) is not as expected: {kind:?} error at line {line} column {column}",
@@ -222,6 +223,9 @@ impl Response {
         })
     }
 }
+
+/// Some servers write it in front of JSON; RFC 8259 lets a reader pass over it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// What a missing answer means: not sent or a lost read, try again; a lost write, look it up; refused by the engine, never.
 pub fn fault_of_error(error: Error, reads: bool) -> Fault {

@@ -200,6 +200,13 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_before_json_is_skipped() {
+        let answer = |body: &str| Response { status: 200, headers: Vec::new(), body: body.into() };
+        assert_eq!(answer("\u{feff}{\"a\": 1}").json::<serde_json::Value>(), Ok(serde_json::json!({"a": 1})));
+        assert!(answer("\u{feff}\u{feff}{}").json::<serde_json::Value>().is_err(), "one mark and no more");
+    }
+
+    #[test]
     fn statuses_become_faults() {
         let answered = |held: Response| Host::new().answer(move |_| Ok(held.clone())).run(|| http::post("/a").send());
         assert!(matches!(answered(status(401, &[])), Err(Fault::Unauthorized(_))));

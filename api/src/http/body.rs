@@ -31,6 +31,9 @@ const COMPONENT_TYPES: [&str; 2] = ["application/octet-stream", "application/was
 /// For a component over a slow line.
 const COMPONENT_TIME: Duration = Duration::from_secs(120);
 
+/// Some platforms write it in front of a text; RFC 8259 lets a reader pass over it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How much of a body is read, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyRules {
@@ -70,7 +73,7 @@ pub(crate) async fn component(headers: &HeaderMap, payload: Payload, timeout: Du
 /// The body, or null when there is none.
 pub(crate) async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
     let bytes = collect(headers, payload, rules).await?;
-    if bytes.is_empty() {
+    if bytes.is_empty() || *bytes == *BYTE_ORDER_MARK {
         return Ok(Value::Null);
     }
     if !is_json(headers) {
@@ -95,9 +98,11 @@ fn is_utf8(headers: &HeaderMap) -> bool {
     charsets.all(|charset| ["utf-8", "utf8", "us-ascii"].contains(&charset.trim_matches('"')))
 }
 
-fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+fn parse(body: &[u8]) -> Result<Value, ApiError> {
+    let bytes = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    let skipped = body.len() - bytes.len();
     if let Some(offset) = too_deep(bytes) {
-        return Err(ApiError::too_deep(offset));
+        return Err(ApiError::too_deep(skipped + offset));
     }
     match serde_json::from_slice(bytes) {
         // Only a body that is not there is none.
@@ -107,7 +112,7 @@ fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
             Err(twice) => Err(ApiError::bad(format!("The body {}.", reason(&twice))).because(Reason::InvalidJson)),
         },
         Err(error) => {
-            let offset = offset(bytes, error.line(), error.column());
+            let offset = skipped + offset(bytes, error.line(), error.column());
             let problem = format!("The body is not valid JSON at byte {offset}: {}.", reason(&error));
             Err(ApiError::bad(problem).because(Reason::InvalidJson))
         }
@@ -527,6 +532,17 @@ mod tests {
         assert!(problem(b"{\"a\":1} x").contains("trailing"));
         assert!(problem(b"\"\xff\"").contains("at byte"));
         assert!(problem(b"{\"a\":1e999}").contains("number out of range"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_json_is_skipped() {
+        let marked = |json: &str| format!("\u{feff}{json}").into_bytes();
+        assert_eq!(parse(&marked("{\"a\": \"\u{feff}\"}")).unwrap(), json!({"a": "\u{feff}"}));
+        assert_eq!(parse(&marked(" {}")).unwrap(), json!({}));
+        assert!(problem(&marked("{\"a\": }")).contains("at byte 10"), "counted from the first byte of the body");
+        assert!(problem(&marked("\u{feff}{}")).contains("at byte 4"), "one mark and no more");
+        assert!(problem(b"\xfe\xff\0{").contains("at byte 1"), "of UTF-16");
+        assert_eq!(problem(&marked("null")), NO_OBJECT);
     }
 
     #[test]

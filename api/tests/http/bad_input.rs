@@ -40,6 +40,18 @@ async fn a_query_of_too_many_parameters_is_told_nothing_else() {
 }
 
 #[actix_web::test]
+async fn a_byte_order_mark_before_a_body_is_skipped() {
+    let world = world().await;
+    let marked = |json: &str| format!("\u{feff}{json}").into_bytes();
+    let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
+    let plain = post(b"{\"days\": 2}".to_vec()).ok().await;
+    assert_eq!(post(marked("{\"days\": 2}")).ok().await, plain);
+    assert_eq!(post(marked("{\"days\": 0}")).fails(400).await, ["days must be between 1 and 60."]);
+    let empty = post(Vec::new()).reply().await;
+    assert_eq!(post(marked("")).reply().await.json(), empty.json());
+}
+
+#[actix_web::test]
 async fn media_types_that_are_not_json() {
     let world = world().await;
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "jsonish"] {
