@@ -24,6 +24,9 @@ const ALSO_CALLED: &[(&str, &[&str])] = &[
     ("updated_since", &["updated_after", "since"]),
 ];
 
+/// Parameters in whose values a plus sign is a plus sign: no e-mail address has a blank, and telephone numbers begin with a plus.
+const WITH_PLUS: &[&str] = &["email", "phone_number", "phone"];
+
 #[derive(Debug, Default)]
 pub struct Params {
     given: Vec<Parameter>,
@@ -45,7 +48,7 @@ struct Parameter {
 impl Params {
     /// Too many parameters are not read at all: nothing else can be said of them.
     pub(crate) fn parse(raw: &str) -> Parsed<Params> {
-        let pairs = Query::<Vec<(String, String)>>::from_query(raw);
+        let pairs = Query::<Vec<(String, String)>>::from_query(&with_plus(raw));
         // Form decoding takes any bytes; what is left is a string.
         let pairs = pairs.map(Query::into_inner).unwrap_or_default();
         if pairs.len() > MAX_PARAMETERS {
@@ -239,6 +242,14 @@ impl Parameter {
     }
 }
 
+fn with_plus(raw: &str) -> String {
+    let pairs = raw.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, value)) if WITH_PLUS.contains(&name) => format!("{name}={}", value.replace('+', "%2B")),
+        _ => pair.to_owned(),
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -320,6 +331,23 @@ mod tests {
         let mut q = Params::parse("lids=101").unwrap();
         q.required_list("lids", id());
         assert_eq!(q.take_problems(), ["lids[] is missing: it is a list, written lids[]=1&lids[]=2."]);
+    }
+
+    #[test]
+    fn a_bare_plus_is_a_plus_in_addresses_and_telephone_numbers() {
+        for (raw, expected) in [
+            ("email=a+b@example.com", "a+b@example.com"),
+            ("email=a%2Bb@example.com", "a+b@example.com"),
+            ("email=+a+b+c%40example.com", "+a+b+c@example.com"),
+            ("name=x+y&email=a+b@example.com&x=1", "a+b@example.com"),
+            ("phone_number=+49+30+901820", "+49+30+901820"),
+            ("phone=+1%20212%20555%200399", "+1 212 555 0399"),
+            ("name=Ada+Byron", "Ada Byron"),
+        ] {
+            let mut q = Params::parse(raw).unwrap();
+            let found = ["email", "phone_number", "name"].map(|name| q.optional(name, text(30)));
+            assert!(found.contains(&Some(expected.to_owned())), "{raw}: {found:?}");
+        }
     }
 
     #[test]
