@@ -2,6 +2,7 @@
 //! tells duplicates.
 
 use adapter_sdk::{Fault, PatientChange, Receipt, language, notes::same_text, records::Patient as Wanted, warn};
+use demographics::{name, phone::Number};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -13,6 +14,8 @@ use crate::{
 };
 
 const PATH: &str = "/patients";
+/// Open Dental formats telephone numbers for North America and has no field for another country.
+const COUNTRY: &str = "US";
 
 pub fn create(client: &Client, key: &str, p: &Wanted) -> Result<Receipt, Fault> {
     say_of_country(p);
@@ -86,18 +89,18 @@ fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String
 }
 
 fn is_same(row: &Patient, p: &Wanted) -> bool {
-    let same = |one: &str, other: &str| one.trim().to_lowercase() == other.trim().to_lowercase();
-    let wanted: Vec<String> = [&p.cell_phone, &p.home_phone, &p.work_phone, &p.primary_phone]
+    let wanted: Vec<Number> = [&p.cell_phone, &p.home_phone, &p.work_phone, &p.primary_phone]
         .into_iter()
-        .filter_map(|phone| Some(digits(phone.as_deref()?)).filter(|phone| !phone.is_empty()))
+        .filter_map(|phone| Number::read(phone.as_deref()?, COUNTRY))
         .collect();
-    let phones = [&row.wireless_phone, &row.hm_phone, &row.wk_phone].map(|phone| digits(phone));
-    let by_phone = wanted.iter().any(|phone| phones.contains(phone));
-    let by_email = p.email.as_deref().is_some_and(|email| values::mails(&row.email).any(|held| same(email, held)));
+    let phones = [&row.wireless_phone, &row.hm_phone, &row.wk_phone].map(|phone| Number::read(phone, COUNTRY));
+    let by_phone = phones.iter().flatten().any(|phone| wanted.contains(phone));
+    let same_email = |email: &str, held: &str| email.trim().to_lowercase() == held.trim().to_lowercase();
+    let by_email = p.email.as_deref().is_some_and(|email| values::mails(&row.email).any(|held| same_email(email, held)));
     let nothing_to_tell = wanted.is_empty() && p.email.is_none();
     row.pat_status.0 != "Deleted"
-        && same(&row.l_name, &p.last_name)
-        && same(&row.f_name, &p.first_name)
+        && name::is_same(&row.l_name, &p.last_name)
+        && name::is_same(&row.f_name, &p.first_name)
         && time::day(&row.birthdate).as_ref() == Ok(&p.date_of_birth)
         && (by_phone || by_email || nothing_to_tell)
 }

@@ -10,7 +10,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::Datelike;
-use records::ehr::Write;
+use records::{demographics::phone, ehr::Write, patient::FIRST_YEAR_OF_BIRTH};
 use regex::Regex;
 use runtime::clock;
 use serde_json::Value;
@@ -190,11 +190,13 @@ impl Known {
     }
 
     fn number(&mut self, text: &str) {
-        let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-        // With the country's code or without it.
-        let from = digits.len().saturating_sub(PHONE_DIGITS + 2);
-        if digits.len() >= PHONE_DIGITS {
-            self.numbers.insert(digits[from..].to_owned());
+        let all: String = text.chars().filter(char::is_ascii_digit).collect();
+        for digits in phone::digits(text).into_iter().chain([all]) {
+            // With the country's code or without it.
+            let from = digits.len().saturating_sub(PHONE_DIGITS + 2);
+            if digits.len() >= PHONE_DIGITS {
+                self.numbers.insert(digits[from..].to_owned());
+            }
         }
     }
 
@@ -327,7 +329,7 @@ fn by_pattern(text: &str) -> Vec<Range<usize>> {
     let this_year = chrono::DateTime::from_timestamp_millis(clock::now().0).map_or(0, |now| now.year());
     let days = DAYS.captures_iter(text).filter_map(|day| {
         let year: i32 = day.get(1).or_else(|| day.get(2))?.as_str().parse().ok()?;
-        (1_880..=this_year - YEARS).contains(&year).then(|| day.get(0).map(|found| found.range()))?
+        (FIRST_YEAR_OF_BIRTH..=this_year - YEARS).contains(&year).then(|| day.get(0).map(|found| found.range()))?
     });
     hidden.extend(days);
     hidden
@@ -379,7 +381,7 @@ mod tests {
             last_name: "Fairweather-Li".into(),
             date_of_birth: text("2025-03-07"),
             email: text("ann@mail.example"),
-            cell_phone: text("+1 312 555 0142"),
+            cell_phone: text("+1 312 555 0142 ext. 77"),
             ssn: text("123-45-6789"),
             address: Some(Address {
                 line1: text("12 Maple St"),

@@ -3,7 +3,8 @@
 use location::{command::Cx, zone::Date};
 use records::{
     self,
-    index::words::{self, phone},
+    demographics::{name, phone::Number},
+    patient::is_birth_date,
     record::{Record, RecordWrite},
 };
 use store::{Key, keys};
@@ -44,28 +45,40 @@ impl Processor {
     /// intent). Twins, and parents and children of one name, share all but one of these.
     pub fn matching_patient(
         &self,
+        cx: Cx,
         details: &PatientDetails,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<Record<records::Patient>>, Reject> {
-        let number = details.phone_number.as_deref().and_then(phone);
+        let numbers = self.numbers(details.phone_number.as_deref());
         let email = details.email.as_deref().map(plain);
         let same = |patient: &Record<records::Patient>| {
-            let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
-            let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
-            same_phone || email.is_some() && patient.email.as_deref().map(plain) == email
+            let same_email = email.is_some() && patient.email.as_deref().map(plain) == email;
+            same_email || self.is_reached_by(patient, &numbers)
         };
-        let mut namesakes = self.namesakes(details, unit)?.into_iter();
-        Ok(namesakes.find(|patient| same_name(&patient.first_name, &details.first_name) && same(patient)))
+        Ok(self.namesakes(cx, details, unit)?.into_iter().find(same))
     }
 
-    /// Patients of this data source with the same date of birth and last name.
+    /// Telephone numbers, read as they are dialled at this location.
+    pub fn numbers<'a>(&self, written: impl IntoIterator<Item = &'a str>) -> Vec<Number> {
+        let country = self.setup.country(&self.institution);
+        written.into_iter().filter_map(|number| Number::read(number, country)).collect()
+    }
+
+    /// Returns `true` if the patient has one of the numbers.
+    pub fn is_reached_by(&self, patient: &records::Patient, numbers: &[Number]) -> bool {
+        self.numbers(patient.phones()).iter().any(|known| numbers.contains(known))
+    }
+
+    /// Patients of this data source with the same date of birth, first and last name.
     pub fn namesakes(
         &self,
+        cx: Cx,
         details: &PatientDetails,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Vec<Record<records::Patient>>, Reject> {
-        let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
-        let born = born.to_string();
+        let today = self.settings().zone.local_date(cx.now);
+        let born = details.date_of_birth.filter(|born| is_birth_date(*born, today));
+        let Some(born) = born.map(|born| born.to_string()) else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
         for key in self.match_keys(details) {
             ids.extend(self.matches(&key, unit)?);
@@ -77,7 +90,10 @@ impl Processor {
             patients.extend(unit.get::<Record<records::Patient>>(self.institution.id.0, u64::from(id))?);
         }
         // A list may name one whose name was changed since: only their document says who they are.
-        let same = |patient: &Record<records::Patient>| same_name(&patient.last_name, &details.last_name);
+        let same = |patient: &Record<records::Patient>| {
+            name::is_same(&patient.last_name, &details.last_name)
+                && name::is_same(&patient.first_name, &details.first_name)
+        };
         patients.retain(|patient| patient.date_of_birth.as_ref() == Some(&born) && same(patient));
         Ok(patients)
     }
@@ -85,7 +101,9 @@ impl Processor {
     /// The lists that those stand in who may be meant.
     pub fn match_keys(&self, details: &PatientDetails) -> impl Iterator<Item = Key> {
         let born = details.date_of_birth.map(|born| born.to_string());
-        let mut names = vec![folded(&details.last_name), plain(&details.last_name)];
+        let last_name = &details.last_name;
+        // Lists of earlier versions have names with spaces, or with accents as well.
+        let mut names = vec![name::fold(last_name), name::parts(last_name).join(" "), plain(last_name)];
         names.dedup();
         names.into_iter().filter_map(move |name| self.match_key(&name, born.as_deref()?))
     }
@@ -94,8 +112,7 @@ impl Processor {
         Ok(unit.guarded(key.clone())?.map(|bytes| decode(&bytes)).transpose()?.unwrap_or_default())
     }
 
-    /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted. The name is
-    /// `folded`; lists from before that was so stand under the name that is only `plain`.
+    /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted.
     fn match_key(&self, name: &str, born: &str) -> Option<Key> {
         let scope = self.source().unwrap_or(0);
         (!name.is_empty()).then(|| {
@@ -112,7 +129,7 @@ impl Processor {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         let key_of = |patient: &Record<records::Patient>| {
-            patient.date_of_birth.as_deref().and_then(|born| self.match_key(&folded(&patient.last_name), born))
+            patient.date_of_birth.as_deref().and_then(|born| self.match_key(&name::fold(&patient.last_name), born))
         };
         let (before, after) = (old.and_then(key_of), key_of(new));
         for (key, present) in [(&before, false), (&after, true)] {
@@ -172,19 +189,7 @@ pub(crate) fn narrow<Id: TryFrom<u64>>(id: u64) -> Result<Id, Reject> {
     Id::try_from(id).map_err(|_| Reject::Damaged("an id beyond 32 bits"))
 }
 
-/// For comparison only: a name without case, accents and signs. One of signs alone is compared as it is.
-fn folded(name: &str) -> String {
-    let words = words::of(name).join(" ");
-    if words.is_empty() { plain(name) } else { words }
-}
-
-/// Whether two names are the same, but for case, accents and signs. Names that are not known are nobody's.
-pub(crate) fn same_name(one: &str, other: &str) -> bool {
-    let name = folded(one);
-    !name.is_empty() && name == folded(other)
-}
-
 /// For comparison only: lower case, without space at the ends.
-pub(crate) fn plain(text: &str) -> String {
+fn plain(text: &str) -> String {
     text.trim().to_lowercase()
 }

@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 mod texts;
 
-use texts::{is_day, is_email, is_moment, is_phone, is_time, no_day};
+use demographics::phone::is_number;
+use texts::{is_day, is_email, is_moment, is_time, no_day};
 
 /// Told at once; a form with more wrong answers has them told in parts.
 const MOST_PROBLEMS: usize = 100;
@@ -178,7 +179,7 @@ fn wrong(component: &Value, answer: &Value) -> Option<String> {
             answer.is_string().then_some(()).ok_or("a string")
         }
         "email" => is(answer, is_email).ok_or("an email address"),
-        "phoneNumber" => is(answer, is_phone).ok_or("a phone number"),
+        "phoneNumber" => is(answer, is_number).ok_or("a phone number"),
         "day" if day_first(component) => is(answer, |text| is_day(text, true)).ok_or("a date such as 24/12/1980"),
         "day" => is(answer, |text| is_day(text, false)).ok_or("a date such as 12/24/1980"),
         "datetime" => is(answer, |text| is_moment(text, day_first(component)))

@@ -29,6 +29,8 @@ pub mod words;
 pub mod working_hour;
 pub mod write;
 
+pub use demographics;
+
 pub use crate::{
     appointment::{Appointment, Booking, Writeback},
     schema::*,

@@ -1,5 +1,7 @@
 //! What a patient is found by, and called.
 
+use location::zone::Date;
+
 use crate::{
     Patient, full_name,
     index::{Field, Term},
@@ -10,14 +12,27 @@ impl Patient {
     pub fn name(&self) -> String {
         full_name(&self.first_name, self.middle_name.as_deref(), &self.last_name)
     }
+
+    /// Every telephone number of the patient, as it is written.
+    pub fn phones(&self) -> impl Iterator<Item = &str> {
+        let phones = [&self.cell_phone, &self.home_phone, &self.work_phone, &self.primary_phone];
+        phones.into_iter().flatten().map(String::as_str)
+    }
+}
+
+/// The first year of birth dates. Systems write earlier ones for dates that are not known.
+pub const FIRST_YEAR_OF_BIRTH: i32 = 1880;
+
+/// Returns `false` for a day in the future or before 1880: such a date is shown and never used to match people.
+pub fn is_birth_date(day: Date, today: Date) -> bool {
+    day.ymd().0 >= FIRST_YEAR_OF_BIRTH && day <= today
 }
 
 /// The words of the names, digits of phone numbers, and what lists filter by.
 pub(crate) fn terms(patient: &Patient) -> Vec<Term> {
     let names = [Some(&patient.first_name), patient.middle_name.as_ref(), Some(&patient.last_name)];
     let mut terms = Term::names(names.into_iter().flatten().map(String::as_str));
-    let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
-    terms.extend(phones.into_iter().flatten().filter_map(|phone| Term::phone(phone)));
+    terms.extend(patient.phones().filter_map(Term::phone));
     terms.extend(patient.email.as_deref().and_then(Term::email));
     terms.extend(patient.date_of_birth.as_ref().map(|born| Term::text(Field::BirthDate, born)));
     let flags = [

@@ -94,6 +94,13 @@ pub struct LocationSetup {
     pub workstation: WorkstationRules,
 }
 
+impl LocationSetup {
+    /// The country whose telephone numbers are written without a calling code here.
+    pub fn country<'a>(&'a self, institution: &'a Institution) -> &'a str {
+        self.country_code.as_deref().unwrap_or(&institution.country_code)
+    }
+}
+
 /// How the staff's workstations are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkstationRules {

@@ -20,7 +20,10 @@ use query::{
     lists::{Filter, ListQuery, Lists, Order, Position, Range},
     stream::Stream,
 };
-use records::{Patient, index::words};
+use records::{
+    Patient,
+    demographics::{name, phone::Number},
+};
 use store::{Batch, Direction, Store, StoreError};
 
 use super::{
@@ -162,7 +165,7 @@ fn cases(count: u32) -> Vec<Case> {
         deep("inactive", |_| inactive()),
         shallow("a phone number", |n| {
             let phone = phone(n);
-            let filters = vec![Filter::Phone(phone.clone())];
+            let filters = Number::read(&phone, "US").map(Filter::Phone).into_iter().collect();
             Query { filters, keep: Box::new(move |it| it.cell_phone.as_ref() == Some(&phone)) }
         }),
         shallow("an e-mail address", |n| {
@@ -199,7 +202,7 @@ fn inactive() -> Query {
 
 fn named(name: String) -> Query {
     let filters = vec![Filter::Name(name.clone())];
-    Query { filters, keep: Box::new(move |it| words::begin(&it.name(), &name)) }
+    Query { filters, keep: Box::new(move |it| name::is_found(&it.name(), &name)) }
 }
 
 /// One page as the API reads it: on until it is full of what the caller keeps.

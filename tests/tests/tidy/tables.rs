@@ -53,7 +53,8 @@ pub const ARROWS: &[Arrows] = &[
     // The ground.
     ("setup", &["location", "records"]),
     ("store", &["location", "runtime"]),
-    ("records", &["location"]),
+    ("records", &["demographics", "location"]),
+    ("demographics", &[]),
     ("runtime", &["location"]),
     ("location", &[]),
     // The simulated practice depends on nothing of ours, and is handed in.
@@ -67,7 +68,7 @@ pub const ARROWS: &[Arrows] = &[
     ("sandbox-adapter", &["adapter-sdk"]),
     ("fhir-adapter", &["adapter-sdk"]),
     ("gnuhealth-adapter", &["adapter-sdk"]),
-    ("opendental-adapter", &["adapter-sdk"]),
+    ("opendental-adapter", &["adapter-sdk", "demographics"]),
     ("gated-cloud-adapter", &["adapter-sdk"]),
     ("example-list-adapter", &["adapter-sdk"]),
     ("example-booking-adapter", &["adapter-sdk"]),

@@ -1,8 +1,10 @@
 //! GET /patients
 
+use std::collections::BTreeSet;
+
 use engine::{
     lists::{Filter, name_matches},
-    records::{Patient, record::Record},
+    records::{Patient, demographics::phone::Number, patient::is_birth_date, record::Record},
 };
 use location::zone::Date;
 
@@ -44,16 +46,15 @@ impl FromInput for ListPatients {
     fn from_input(input: &mut Input) -> ListPatients {
         let include = if input.version.is_v2() { asked(input, INCLUDES_OF_LIST) } else { Vec::new() };
         let criteria = Criteria::read(&mut input.query);
+        let today = input.today;
         let people = input.listing().sort().name().since().foreign_ids();
         let people = people
             .by("email", text(MAX_EMAIL).about("E-mail address."), Filter::Email)
-            .by(
-                "phone_number",
-                phone().about("Phone number; also accepted as `phone`. Only digits are compared."),
-                Filter::Phone,
-            )
-            // In the future nobody was born: nobody is found.
-            .by("date_of_birth", birth_date(Date::MAX), Filter::DateOfBirth)
+            // No patient has a birth date in the future, whatever the EHR shows.
+            .by("date_of_birth", birth_date(Date::MAX), |born| match is_birth_date(born, today) {
+                true => Filter::DateOfBirth(born),
+                false => Filter::Ids(BTreeSet::new()),
+            })
             .flag("inactive", "Whether the record is no longer in use.", Filter::Inactive)
             .flag("new_patient", "Whether the patient is new to the practice.", Filter::NewPatient)
             .flag("non_patient", "Whether the person is not a patient, for example a guarantor.", Filter::NonPatient);
@@ -108,10 +109,12 @@ fn found(
     criteria: &Criteria,
 ) -> Result<Page<Record<Patient>>, ApiError> {
     let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
+    let (country, number) = (location.setup.country(&location.institution), criteria.number(location));
     let takes_forms = criteria.forms_syncable.is_some() && takes_forms(call, location)?;
     let keep = |it: &Record<Patient>| {
         let known = if source.is_some() { it.source_id == source } else { reachable(call, &tenant, it) };
-        known && criteria.keeps(it, takes_forms)
+        let reached = number.is_none() || it.phones().any(|known| Number::read(known, country) == number);
+        known && reached && criteria.keeps(it, takes_forms)
     };
     let institution = tenant.institution.id.0;
     let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
@@ -120,6 +123,9 @@ fn found(
     Ok(page)
 }
 
+const PHONE_NUMBER: &str = "Phone number; also accepted as `phone`. National and international forms of a number are the same in the \
+     country of the location, and an extension makes no difference.";
+
 /// What is asked for besides the filters every list of patients has.
 struct Criteria {
     strict: bool,
@@ -127,6 +133,7 @@ struct Criteria {
     provider: Option<u32>,
     first_name: Option<String>,
     last_name: Option<String>,
+    phone_number: Option<String>,
     forms_syncable: Option<bool>,
 }
 
@@ -144,6 +151,7 @@ impl Criteria {
                 "last_name",
                 text(MAX_NAME).about("Each word must be the beginning of a word of the family name."),
             ),
+            phone_number: q.optional("phone_number", phone().about(PHONE_NUMBER)),
             forms_syncable: q.optional("forms_syncable", takes_answers()),
         }
     }
@@ -153,7 +161,11 @@ impl Criteria {
         let here = self.strict.then(|| Filter::Location(location.setup.id.0.into()));
         let one = self.id.map(|id| Filter::Ids([id.into()].into()));
         let names = [&self.first_name, &self.last_name].into_iter().flatten().cloned().map(Filter::Name);
-        here.into_iter().chain(one).chain(names).collect()
+        here.into_iter().chain(one).chain(names).chain(self.number(location).map(Filter::Phone)).collect()
+    }
+
+    fn number(&self, location: &OpenLocation) -> Option<Number> {
+        Number::read(self.phone_number.as_deref()?, location.setup.country(&location.institution))
     }
 
     fn keeps(&self, it: &Record<Patient>, takes_forms: bool) -> bool {

@@ -76,7 +76,7 @@ impl Request for BookSlot {
         unit.foresee(at.match_keys(&self.patient).chain([claim_key.clone()]))?;
         let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
         let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
-        let matched = at.matching_patient(&self.patient, unit)?;
+        let matched = at.matching_patient(cx, &self.patient, unit)?;
         let patient_matched = matched.is_some();
         // A patient the EHR refused once is offered to it again, as this self describes the patient.
         let is_new = matched.as_ref().is_none_or(|known| known.rejected());

@@ -57,7 +57,7 @@ impl Request for CreateAppointment {
         let guardian = guardian.ok_or(Reject::Damaged("a guardian who is neither there nor missing"))?;
         let dependent = self.dependent.as_ref().map(|details| reached_through(&guardian, details));
         let known = match &dependent {
-            Some(details) => at.matching_patient(details, unit)?,
+            Some(details) => at.matching_patient(cx, details, unit)?,
             None => Some(guardian.clone()),
         };
         let is_new = known.is_none();

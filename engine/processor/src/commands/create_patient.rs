@@ -10,13 +10,12 @@ use location::{
 };
 use records::{
     self,
-    index::words::phone,
     record::{Record, RecordWrite},
 };
 
 use crate::{
     error::Reject,
-    patients::{PatientDetails, narrow, plain},
+    patients::{PatientDetails, narrow},
     processor::Processor,
     reply::Saved,
     request::Request,
@@ -45,7 +44,7 @@ impl Request for CreatePatient {
         if at.known_provider(self.provider_id, unit)?.is_none() {
             return Err(Unmet::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into());
         }
-        if let Some(known) = self.duplicate(at, unit)? {
+        if let Some(known) = self.duplicate(at, cx, unit)? {
             if !self.return_existing {
                 return Err(Unmet::DuplicatePatient { id: known.id }.into());
             }
@@ -92,15 +91,14 @@ impl Request for CreatePatient {
 
 impl CreatePatient {
     /// The patient with the same date of birth, name and phone number.
-    fn duplicate(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Option<Record<records::Patient>>, Reject> {
-        let first = plain(&self.details.first_name);
+    fn duplicate(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<Record<records::Patient>>, Reject> {
         let given = [&self.details.phone_number, &self.cell_phone, &self.home_phone, &self.work_phone];
-        let given: Vec<String> = given.into_iter().flatten().filter_map(|number| phone(number)).collect();
-        let same = |known: &Record<records::Patient>| {
-            let phones = [&known.primary_phone, &known.cell_phone, &known.home_phone, &known.work_phone];
-            let mut phones = phones.into_iter().flatten().filter_map(|number| phone(number));
-            plain(&known.first_name) == first && phones.any(|number| given.contains(&number))
-        };
-        Ok(at.namesakes(&self.details, unit)?.into_iter().find(same))
+        let given = at.numbers(given.into_iter().flatten().map(String::as_str));
+        Ok(at.namesakes(cx, &self.details, unit)?.into_iter().find(|known| at.is_reached_by(known, &given)))
     }
 }

@@ -1158,21 +1158,59 @@ async fn patients_in_old_lists_are_found_by_all_their_names() {
     batch.delete(list("muller"));
     world.store.commit_now(batch).unwrap();
 
-    let found = |first_name: &str| {
-        let home = crate::unit_of_work::Home { source: Some(1), location: MAIN, now: world.now };
-        let mut unit = UnitOfWork::new(&*world.store, &world.deps.pool, &world.deps.index, home);
-        let details = PatientDetails {
-            first_name: first_name.to_owned(),
-            last_name: "MÜLLER".to_owned(),
-            date_of_birth: Some("1980-01-01".parse().unwrap()),
-            phone_number: Some("+1 555 010 1010".to_owned()),
-            ..PatientDetails::default()
-        };
-        let patient = world.processors[&MAIN].matching_patient(&details, &mut unit).unwrap();
-        patient.map(|patient| u64::from(patient.id))
+    assert_eq!(matching(&world, "zoe", "1980-01-01"), Some(world.id_of(Resource::Patients, "zoe")));
+    assert_eq!(matching(&world, "Ben", "1980-01-01"), None, "a twin");
+    // The name of a later version, with the space that it had there.
+    let mut batch = Batch::new();
+    batch.put(list("mu ller"), world.store.get(&list("müller")).unwrap().unwrap());
+    batch.delete(list("müller"));
+    world.store.commit_now(batch).unwrap();
+    assert_eq!(matching_named(&world, ("zoe", "Mu-Ller"), "1980-01-01"), Some(world.id_of(Resource::Patients, "zoe")));
+}
+
+/// The patient that a booking of this name and date of birth is for.
+fn matching(world: &World, first_name: &str, born: &str) -> Option<u64> {
+    matching_named(world, (first_name, "MÜLLER"), born)
+}
+
+fn matching_named(world: &World, (first_name, last_name): (&str, &str), born: &str) -> Option<u64> {
+    let home = crate::unit_of_work::Home { source: Some(1), location: MAIN, now: world.now };
+    let mut unit = UnitOfWork::new(&*world.store, &world.deps.pool, &world.deps.index, home);
+    let details = PatientDetails {
+        first_name: first_name.to_owned(),
+        last_name: last_name.to_owned(),
+        date_of_birth: Some(born.parse().unwrap()),
+        phone_number: Some("+1 555 010 1010 x3".to_owned()),
+        ..PatientDetails::default()
     };
-    assert_eq!(found("zoe"), Some(world.id_of(Resource::Patients, "zoe")));
-    assert_eq!(found("Ben"), None, "a twin");
+    let cx = Cx { now: world.now, random: 0 };
+    let patient = world.processors[&MAIN].matching_patient(cx, &details, &mut unit).unwrap();
+    patient.map(|patient| u64::from(patient.id))
+}
+
+/// The EHR's date is shown as it is.
+#[tokio::test]
+async fn a_birth_date_in_the_future_or_before_1880_matches_no_patient() {
+    let mut world = World::new().await;
+    let today = world.processors[&MAIN].settings().zone.local_date(world.now);
+    let days = [today, today.add_days(1)].map(|day| day.to_string());
+    let days = ["1880-01-01", "1879-12-31", "1753-01-01", "0001-01-01", "2999-12-31"]
+        .into_iter()
+        .chain(days.iter().map(String::as_str));
+    for born in days {
+        let date_of_birth = Some(born.to_owned());
+        let cell_phone = Some("5550101010".to_owned());
+        let zoe =
+            EhrPatient { first_name: "Zoë".into(), cell_phone, date_of_birth, ..patient_named("zoe", "Müller") };
+        world.ehr().put("zoe", EhrRecord::Patient(zoe));
+        world.now = world.now.plus(SECOND);
+        world.sync(MAIN).await;
+        let id = world.id_of(Resource::Patients, "zoe");
+        let shown: records::record::Record<records::Patient> = world.processors[&MAIN].read(1, id).unwrap().unwrap();
+        assert_eq!(shown.date_of_birth.as_deref(), Some(born), "shown");
+        let is_birth_date = born == "1880-01-01" || born == today.to_string();
+        assert_eq!(matching(&world, "Zoe", born), is_birth_date.then_some(id), "{born}");
+    }
 }
 
 #[tokio::test]

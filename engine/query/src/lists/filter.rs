@@ -7,8 +7,9 @@ use location::{
     zone::Date,
 };
 use records::{
+    demographics::{name, phone::Number},
     document::Document,
-    index::{Field, OrderBy, Term, words},
+    index::{Field, OrderBy, Term},
 };
 
 /// A condition on the records of a list.
@@ -27,11 +28,11 @@ pub enum Filter {
     /// Records that still exist in the EHR.
     NotDeleted,
 
-    /// A name as typed by a user: each of its words is a prefix of a word in the record's names, ignoring case
-    /// and accents. A name without words matches no record.
+    /// A name as someone types it: each of its words begins a word of the record's names, whatever the case, the accents and the signs
+    /// between letters. A name without a word finds no record.
     Name(String),
-    /// Compares digits only. Too few digits for a phone number match every record.
-    Phone(String),
+    /// By the last digits: numbers of other countries may be found with it.
+    Phone(Number),
     Email(String),
     DateOfBirth(Date),
     Inactive(bool),
@@ -67,10 +68,10 @@ impl fmt::Debug for Filter {
 
 /// A filter as understood by the index, which can also be checked on a record.
 pub(super) enum Criterion {
-    Has(Term),
+    HasOneOf(Vec<Term>),
     Lacks(Term),
-    /// One of the names has a word with this prefix.
-    NameBegins(String),
+    /// One of its names has a word with one of these beginnings.
+    NameBegins(Vec<String>),
     UpdatedSince(Timestamp),
     Starting(Span),
     NotDeleted,
@@ -84,10 +85,11 @@ impl Filter {
         &self,
         linked: impl FnOnce(&[u32], &[String]) -> Result<BTreeSet<u64>, E>,
     ) -> Result<Vec<Criterion>, E> {
-        use Criterion::{Has, Lacks, NameBegins, NotDeleted, OneOf, Starting, UpdatedSince};
-        let number = |field, id: &u64| Has(Term::number(field, *id));
-        let text = |field, text: &str| Has(Term::text(field, text));
-        let flag = |field, set: bool| if set { Has(Term::flag(field)) } else { Lacks(Term::flag(field)) };
+        use Criterion::{HasOneOf, Lacks, NameBegins, NotDeleted, OneOf, Starting, UpdatedSince};
+        let has = |term| HasOneOf(vec![term]);
+        let number = |field, id: &u64| has(Term::number(field, *id));
+        let text = |field, text: &str| has(Term::text(field, text));
+        let flag = |field, set: bool| if set { has(Term::flag(field)) } else { Lacks(Term::flag(field)) };
         let one = match self {
             Filter::Ids(ids) => OneOf(ids.clone()),
             Filter::ForeignIds { sources, foreign_ids } => OneOf(linked(sources, foreign_ids)?),
@@ -95,14 +97,17 @@ impl Filter {
             Filter::Starting(span) => Starting(*span),
             Filter::NotDeleted => NotDeleted,
             Filter::Name(name) => {
-                let words = words::of(name);
+                let words = name::beginnings(name);
                 if words.is_empty() {
                     return Ok(vec![OneOf(BTreeSet::new())]);
                 }
                 return Ok(words.into_iter().map(NameBegins).collect());
             }
-            Filter::Phone(number) => return Ok(Term::phone(number).map(Has).into_iter().collect()),
-            Filter::Email(address) => return Ok(Term::email(address).map(Has).into_iter().collect()),
+            Filter::Phone(number) => {
+                let last = number.last_digits().into_iter();
+                HasOneOf(last.map(|digits| Term::text(Field::Phone, digits)).collect())
+            }
+            Filter::Email(address) => return Ok(Term::email(address).map(has).into_iter().collect()),
             Filter::DateOfBirth(date) => text(Field::BirthDate, &date.to_string()),
             Filter::Inactive(set) => flag(Field::Inactive, *set),
             Filter::NewPatient(set) => flag(Field::NewPatient, *set),
@@ -132,10 +137,11 @@ impl Criterion {
     pub(super) fn holds(&self, record: &impl Document) -> bool {
         let at = |order| record.places().into_iter().find(|(of, _)| *of == order).map(|(_, at)| at);
         match self {
-            Criterion::Has(term) => record.terms().contains(term),
+            Criterion::HasOneOf(terms) => record.terms().iter().any(|term| terms.contains(term)),
             Criterion::Lacks(term) => !record.terms().contains(term),
-            Criterion::NameBegins(start) => {
-                record.terms().iter().filter_map(Term::word).any(|word| word.starts_with(start.as_str()))
+            Criterion::NameBegins(starts) => {
+                let begins = |word: &str| starts.iter().any(|start| word.starts_with(start.as_str()));
+                record.terms().iter().filter_map(Term::word).any(begins)
             }
             Criterion::UpdatedSince(since) => at(OrderBy::Updated).is_some_and(|at| at >= *since),
             Criterion::Starting(span) => at(OrderBy::Start).is_some_and(|at| span.start <= at && at < span.end),
@@ -147,5 +153,5 @@ impl Criterion {
 
 /// Returns whether a name matches the typed text, by the rules of `Filter::Name`.
 pub fn name_matches(name: &str, asked: &str) -> bool {
-    !words::of(asked).is_empty() && words::begin(name, asked)
+    !name::words(asked).is_empty() && name::is_found(name, asked)
 }

@@ -262,8 +262,8 @@ impl<'a> List<'a> {
         let mut found = Vec::new();
         for criterion in self.criteria {
             found.extend(match criterion {
-                Criterion::Has(term) => Some(self.having_term(term)),
-                Criterion::NameBegins(start) => self.named(start)?,
+                Criterion::HasOneOf(terms) => Some(self.having_one_of(terms)),
+                Criterion::NameBegins(starts) => self.named(starts)?,
                 Criterion::Lacks(_)
                 | Criterion::UpdatedSince(_)
                 | Criterion::Starting(_)
@@ -274,44 +274,45 @@ impl<'a> List<'a> {
         Ok(found)
     }
 
-    fn having_term(&self, term: &Term) -> Condition {
-        Condition::Under(vec![entry::term(self.kind, term)])
+    fn having_one_of(&self, terms: &[Term]) -> Condition {
+        Condition::Under(terms.iter().map(|term| entry::term(self.kind, term)).collect())
     }
 
-    /// Returns the records with a word of this prefix as ids if there are few records, or as words if there are
-    /// few words.
-    fn named(&self, start: &str) -> Result<Option<Condition>, StoreError> {
-        let prefix = entry::beginning(self.kind, start);
-        let mut cursor = self.view.cursor(prefix.clone(), prefix_end(&prefix), Direction::Forward);
-        let (mut ids, mut words): (_, Vec<Entry>) = (BTreeSet::new(), Vec::new());
-        while let Some(entry) = cursor.next(self.store)? {
-            if ids.len() == self.budget.named {
-                return self.words(cursor, words, &entry);
+    /// Records with a word that has one of the beginnings, if they or such words are few.
+    fn named(&self, starts: &[String]) -> Result<Option<Condition>, StoreError> {
+        let mut ids = BTreeSet::new();
+        for start in starts {
+            let mut cursor = self.beginning(start);
+            while let Some(entry) = cursor.next(self.store)? {
+                if ids.len() == self.effort.named {
+                    return self.words(starts);
+                }
+                ids.insert(entry::id(&entry));
             }
-            let word = entry::with_word(&entry);
-            if words.last().is_none_or(|last| last != word) {
-                words.push(word.to_vec());
-            }
-            ids.insert(entry::id(&entry));
         }
         Ok(Some(Condition::Ids(ids)))
     }
 
-    /// Returns the words with the prefix: those found so far, that of `entry`, and the following ones.
-    fn words(&self, mut cursor: Cursor, mut words: Vec<Entry>, entry: &[u8]) -> Result<Option<Condition>, StoreError> {
-        let mut next = Some(entry.to_vec());
-        while let Some(entry) = next {
-            let word = entry::with_word(&entry);
-            if words.last().is_none_or(|last| last != word) {
-                words.push(word.to_vec());
+    /// The words that have one of the beginnings, if they are few.
+    fn words(&self, starts: &[String]) -> Result<Option<Condition>, StoreError> {
+        let mut words = BTreeSet::new();
+        for start in starts {
+            let mut cursor = self.beginning(start);
+            while let Some(entry) = cursor.next(self.store)? {
+                let word = entry::with_word(&entry);
+                words.insert(word.to_vec());
+                if words.len() > WORDS {
+                    return Ok(None);
+                }
+                cursor.seek(self.store, &prefix_end(word))?;
             }
-            if words.len() > WORDS {
-                return Ok(None);
-            }
-            cursor.seek(self.store, &prefix_end(word))?;
-            next = cursor.next(self.store)?;
         }
-        Ok(Some(Condition::Under(words)))
+        Ok(Some(Condition::Under(words.into_iter().collect())))
+    }
+
+    fn beginning(&self, start: &str) -> Cursor {
+        let prefix = entry::beginning(self.kind, start);
+        self.view.cursor(prefix.clone(), prefix_end(&prefix), Direction::Forward)
     }
 
     /// Returns the condition with the fewest records and their count, which is limited to `COUNTED + 1`.

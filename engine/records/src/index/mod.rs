@@ -1,8 +1,7 @@
 //! What records are found by besides their ids: terms, the words of names, and orders by a field that may change. `query` keeps the index,
 //! here stands what it holds of a record.
 
-pub mod words;
-
+use demographics::{name, phone};
 use location::time::Timestamp;
 
 use crate::{
@@ -14,9 +13,9 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Field {
-    /// One word of a name.
+    /// One word of a name, with those after it.
     Name = 1,
-    /// The digits that phone numbers are compared by, of any of a patient's numbers.
+    /// The last digits of any of a patient's telephone numbers.
     Phone = 2,
     /// In lower case.
     Email = 3,
@@ -161,9 +160,9 @@ impl Term {
         Term { field, value: Value::Text(text.into()) }
     }
 
-    /// None with too few digits for a number.
+    /// For a number as it is written. Returns `None` if it has too few digits.
     pub fn phone(number: &str) -> Option<Term> {
-        words::phone(number).map(|digits| Term::text(Field::Phone, digits))
+        phone::last_digits(number).map(|digits| Term::text(Field::Phone, digits))
     }
 
     /// In lower case; none for an empty address.
@@ -172,9 +171,9 @@ impl Term {
         (!address.is_empty()).then(|| Term::text(Field::Email, address))
     }
 
-    /// One term per word.
+    /// One term for each word.
     pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Term> {
-        let words = names.into_iter().flat_map(words::of).take(words::MOST);
+        let words = names.into_iter().flat_map(name::words).take(name::MAX_WORDS);
         words.map(|word| Term::text(Field::Name, word)).collect()
     }
 
