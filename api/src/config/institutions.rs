@@ -29,7 +29,7 @@ pub(super) fn read(
     let environment = s.required("environment", environment);
     let phone_number = s.about("Shown to clients.").text("phone_number").map(|placed| placed.value);
     let country_code = s
-        .about("Two capital letters; `US` by default.")
+        .about("Two capital letters; `US` by default. Telephone numbers without a calling code are numbers of this country.")
         .parsed("country_code", country)
         .map_or_else(|| "US".to_owned(), |placed| placed.value);
     id.iter().for_each(|id| seen.once(&s.problems, "institution id", id));
@@ -97,7 +97,7 @@ fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, se
         state: text("state"),
         zip_code: text("zip_code"),
         country_code: s
-            .about("By default that of the institution.")
+            .about("By default that of the institution. Telephone numbers without a calling code are numbers of this country.")
             .parsed("country_code", country)
             .map(|placed| placed.value),
         phone_number: text("phone_number"),

@@ -129,7 +129,9 @@ impl<'a> Reading<'a> {
     }
 
     pub(crate) fn name(self) -> Self {
-        self.by("name", text(MAX_NAME).about("Each word must be the beginning of a word of the name."), Filter::Name)
+        let about = "Each word must be the beginning of a word of the name. Case, accents, apostrophes, hyphens and \
+                     spaces inside a name make no difference.";
+        self.by("name", text(MAX_NAME).about(about), Filter::Name)
     }
 
     /// A filter by something that is so or is not.

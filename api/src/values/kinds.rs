@@ -7,6 +7,7 @@ pub(crate) mod times;
 use std::{ops::RangeInclusive, str::FromStr};
 
 use chrono_tz::Tz;
+use engine::records::demographics::phone::is_number;
 use location::pull::Resource;
 use rust_decimal::Decimal;
 use schemars::{Schema, json_schema};
@@ -442,18 +443,16 @@ pub(crate) fn email() -> Kind<String> {
     .about("E-mail address.")
 }
 
-/// 7 to 20 digits among signs.
-const PHONE: &str = "^([ +().x#*-]*[0-9]){7,20}[ +().x#*-]*$";
+/// 7 to 20 digits among signs, and an extension. More forms of an extension are understood.
+const PHONE: &str = "^[+]?[ (]*([0-9][ ().-]*){7,20}((x|#|ext[.]|;ext=) ?[0-9]{1,7})?$";
 
 pub(crate) fn phone() -> Kind<String> {
     let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": PHONE});
     Kind::of_text(schema, "+1 (555) 010-9999", |given| {
         let given = text(MAX_PHONE).text(given)?;
-        let digits = given.bytes().filter(u8::is_ascii_digit).count();
-        let allowed = given.chars().all(|c| c.is_ascii_digit() || " +-().x#*".contains(c));
-        if allowed && (7..=20).contains(&digits) { Ok(given) } else { Err("must be a phone number".into()) }
+        if is_number(&given) { Ok(given) } else { Err("must be a phone number".into()) }
     })
-    .about("Phone number.")
+    .about("Phone number, perhaps with an extension.")
 }
 
 /// A social security number, with its dashes or without.
@@ -537,8 +536,8 @@ mod tests {
         );
         all(
             phone(),
-            &["+1 (555) 010-9999", "5550109", "555.010.9999 x12"],
-            &["555", "call me", "5550109; drop", "0".repeat(41).as_str()],
+            &["+1 (555) 010-9999", "5550109", "555.010.9999 x12", "+1-201-555-0123;ext=45", "(212) 555-0140 ext. 7"],
+            &["555", "555 x0109999", "call me", "5550109; drop", "0".repeat(41).as_str()],
         );
         all(
             ssn(),
