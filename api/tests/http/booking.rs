@@ -334,7 +334,7 @@ async fn book_names_wrong_values() {
         "idempotency_key must not be longer than 255 characters.",
         "patient.first_name must be a string.",
         "patient.last_name must not contain control characters.",
-        "patient.date_of_birth must be between the years 1900 and 2199.",
+        "patient.date_of_birth must be between the years 1880 and 2199.",
         "patient.phone_number must be a phone number.",
         "patient.email must be an email address.",
         "patient.gender must be one of Male, Female, Other.",

@@ -1,12 +1,16 @@
 //! Dates and times: read however clients write them, as long as it can mean one thing only.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    ops::RangeInclusive,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use chrono::{
     DateTime, Datelike, FixedOffset, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone,
     Utc,
 };
 use chrono_tz::Tz;
+use engine::records::patient::FIRST_YEAR_OF_BIRTH;
 use location::{time::Timestamp, zone::Date};
 use serde_json::json;
 
@@ -17,6 +21,8 @@ use crate::values::{
 
 /// As `YEARS`.
 const CENTURIES: &str = "^(19|20|21)";
+/// As `YEARS`, from the first year of birth dates.
+const CENTURIES_OF_BIRTH: &str = "^(18[89]|19|20|21)";
 
 /// Reads times without an offset as the clocks of a place show them, and keeps what was read so: the answer says it.
 #[derive(Clone, Debug, Default)]
@@ -90,25 +96,25 @@ pub(crate) fn date() -> Kind<Date> {
         "2026-12-01",
         |text| {
             let date: Date = text.parse().map_err(|_| "must be a date in the form YYYY-MM-DD".to_owned())?;
-            known(date)
+            in_years(date, YEARS)
         },
     )
 }
 
-fn known(date: Date) -> Parsed<Date> {
-    if YEARS.contains(&date.ymd().0) {
+fn in_years(date: Date, years: RangeInclusive<i32>) -> Parsed<Date> {
+    if years.contains(&date.ymd().0) {
         Ok(date)
     } else {
-        Err(format!("must be between the years {} and {}", YEARS.start(), YEARS.end()))
+        Err(format!("must be between the years {} and {}", years.start(), years.end()))
     }
 }
 
 /// When somebody was born: today at the latest, in any form that can mean one day only.
 pub(crate) fn birth_date(today: Date) -> Kind<Date> {
     // A schema cannot say all that is understood: it promises what is recommended.
-    let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES});
+    let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES_OF_BIRTH});
     Kind::of_text(schema, "1980-05-06", move |text| {
-        let born = known(any_date(text)?)?;
+        let born = in_years(any_date(text)?, FIRST_YEAR_OF_BIRTH..=*YEARS.end())?;
         if born <= today { Ok(born) } else { Err(format!("must not be in the future: today is {today}")) }
     })
     .about("Date of birth: YYYY-MM-DD, or any other unambiguous date (`March 1 1985`, `08/22/1938`).")
@@ -378,6 +384,10 @@ mod tests {
         }
         assert_eq!(read("2026-11-21").as_deref(), Ok("2026-11-21"));
         assert_eq!(read("2026-11-22"), Err("must not be in the future: today is 2026-11-21".to_owned()));
+        assert_eq!(read("1880-01-01").as_deref(), Ok("1880-01-01"));
+        for none in ["1879-12-31", "1753-01-01", "2200-01-01", "9999-12-31"] {
+            assert_eq!(read(none), Err("must be between the years 1880 and 2199".to_owned()), "{none}");
+        }
     }
 
     #[test]
