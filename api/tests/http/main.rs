@@ -52,6 +52,7 @@ mod patients;
 mod patients_one;
 mod payment_plans;
 mod payments;
+mod people;
 mod practice;
 mod practice_ledger;
 mod providers;
