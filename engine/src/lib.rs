@@ -51,7 +51,9 @@ pub use processor::{
     reply::{FreeSlots, Saved},
     request::Request,
     unmet::Unmet,
-    untold, write_requests,
+    untold,
+    write_history::{self, WriteHistory},
+    write_requests,
 };
 pub use query::{feed, idempotency, lists};
 pub use runtime::{clock, metrics, origin, recent_errors, turns};

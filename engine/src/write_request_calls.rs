@@ -1,15 +1,23 @@
 //! Writes to the EHR as operators and clients see them.
 
+use std::collections::BTreeMap;
+
 use location::ids::{LocationId, WriteId};
 use processor::{
     actor::Ask,
     commands::{DropWrite, RetryWrite},
     error::EngineError,
+    note_keys::{failed_writes_everywhere, failed_writes_of},
+    write_history::{self, WriteHistory},
     write_requests::WriteRequest,
 };
 use query::lists::Range;
+use store::{Direction, keys};
 
 use crate::engine::Engine;
+
+/// Marks of failed writes that are read at a time.
+const PAGE: usize = 10_000;
 
 impl Engine {
     pub async fn write_request(&self, location: LocationId, id: u64) -> Result<Option<WriteRequest>, EngineError> {
@@ -38,5 +46,45 @@ impl Engine {
     pub fn ended_writes(&self, location: LocationId, range: Range) -> Result<Vec<WriteRequest>, EngineError> {
         let ended = self.by_id::<records::Write>(location.0, range)?;
         Ok(ended.into_iter().map(WriteRequest::ended).collect())
+    }
+
+    /// Number of failed writes that wait for an operator to retry or drop them, by location. Locations without any are
+    /// missing.
+    pub fn failed_writes(&self) -> Result<BTreeMap<LocationId, u64>, EngineError> {
+        let (mut counts, mut range) = (BTreeMap::new(), failed_writes_everywhere());
+        loop {
+            let page = self.deps().store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
+            for (_, location, _) in page.iter().filter_map(|key| keys::parse_record(key)) {
+                *counts.entry(LocationId(location)).or_default() += 1;
+            }
+            match page.last().filter(|_| page.len() == PAGE) {
+                Some(last) => range = range.after(last),
+                None => return Ok(counts),
+            }
+        }
+    }
+
+    /// The same of one location.
+    pub fn failed_writes_at(&self, location: LocationId) -> Result<u64, EngineError> {
+        let marks = self.deps().store.scan_keys(failed_writes_of(location.0), Direction::Forward, usize::MAX)?;
+        Ok(marks.len() as u64)
+    }
+
+    /// Up to `limit` of the failed writes of a location that wait for an operator, the newest first.
+    pub fn failed_write_requests(&self, location: LocationId, limit: usize) -> Result<Vec<WriteRequest>, EngineError> {
+        let marks = self.deps().store.scan_keys(failed_writes_of(location.0), Direction::Backward, limit)?;
+        let mut failed = Vec::new();
+        for (_, location, id) in marks.iter().filter_map(|key| keys::parse_record(key)) {
+            failed.extend(self.document::<records::Write>(location, id)?.map(WriteRequest::ended));
+        }
+        Ok(failed)
+    }
+
+    /// When a write was queued, called and answered.
+    pub fn write_history(&self, location: LocationId, write: &WriteRequest) -> Result<WriteHistory, EngineError> {
+        // A retry or a drop comes after its end.
+        let settled = write.dropped || write.retried_as.is_some();
+        let time = (write.queued_at, write.finished_at.filter(|_| !settled));
+        Ok(write_history::read(&*self.deps().store, location, WriteId(write.id), time)?)
     }
 }

@@ -179,7 +179,7 @@ impl Filter {
 fn is_open(it: &WriteRequest) -> bool {
     match it.status {
         Status::Queued | Status::Sending | Status::Parked => true,
-        Status::Failed | Status::TimedOut => it.retried_as.is_none() && !it.dropped,
+        Status::Failed | Status::TimedOut => it.needs_operator(),
         Status::Done => false,
     }
 }

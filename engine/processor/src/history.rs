@@ -17,6 +17,8 @@ use store::{
     keys::{self, Space},
 };
 
+use crate::note_keys::failed_write_key;
+
 /// Keys of one step: a commit small enough that those of bookings do not wait for it.
 const STEP: usize = 200;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -82,8 +84,12 @@ fn forget_writes(
         if age.horizon < write.queued_at && write.queued_at <= age.now {
             return Ok(first_deleted.map(|id| (location, id)).or(next_location));
         }
+        let failed = write.needs_operator();
         if ended_before(store, write, age.horizon)? {
             batch.expect_unchanged(key.clone(), Some(found.version)).delete(key);
+            if failed {
+                batch.delete(failed_write_key(location, *id));
+            }
             first_deleted.get_or_insert(*id);
         }
     }
@@ -132,6 +138,7 @@ mod tests {
     use store::MemoryStore;
 
     use super::*;
+    use crate::note_keys::failed_writes_of;
 
     const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
@@ -151,6 +158,8 @@ mod tests {
             lane: None,
             retried_as,
             dropped: false,
+            withdrawn: false,
+            origin: None,
         };
         (keys::record(Kind::Write.byte(), location, id), serde_json::to_vec(&write).unwrap())
     }
@@ -225,6 +234,23 @@ mod tests {
             store.commit_now(batch).unwrap();
             assert_eq!(writes(&store, 1).len(), left);
         }
+    }
+
+    /// A failed write that is forgotten is no longer counted as one that needs an operator.
+    #[tokio::test]
+    async fn the_mark_of_a_failed_write_goes_with_it() {
+        let store = Arc::new(MemoryStore::new());
+        for (id, days_ago) in [(1, 40), (2, 5)] {
+            let (key, value) = write(1, id, days_ago, None);
+            let mut failed: Write = serde_json::from_slice(&value).unwrap();
+            failed.done = false;
+            put(&store, (key, serde_json::to_vec(&failed).unwrap()));
+            put(&store, (failed_write_key(1, id), Vec::new()));
+        }
+        pruned(&store).await;
+        assert_eq!(writes(&*store, 1), [2]);
+        let marks = store.scan_keys(failed_writes_of(1), Direction::Forward, usize::MAX).unwrap();
+        assert_eq!(marks, [failed_write_key(1, 2)]);
     }
 
     /// The write key of the first is that of all of them.

@@ -40,4 +40,5 @@ pub mod turn;
 pub mod unit_of_work;
 pub mod unmet;
 pub mod untold;
+pub mod write_history;
 pub mod write_requests;

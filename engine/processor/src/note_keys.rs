@@ -2,7 +2,7 @@
 
 use location::{ids::LocationId, time::Timestamp};
 use records::document::Kind;
-use store::{Key, keys};
+use store::{Key, KeyRange, keys};
 
 /// Written with each read cycle that ended well.
 pub fn last_sync_key(location: LocationId) -> Key {
@@ -19,4 +19,19 @@ pub fn description_key(location: LocationId) -> Key {
 
 pub(crate) fn last_turn_key(location: LocationId) -> Key {
     keys::record(Kind::LastTurn.byte(), 0, u64::from(location.0))
+}
+
+/// Present while a failed write waits for an operator to retry or drop it.
+pub(crate) fn failed_write_key(location: u32, write: u64) -> Key {
+    keys::record(Kind::FailedWrite.byte(), location, write)
+}
+
+/// The failed writes of a location that wait for an operator.
+pub fn failed_writes_of(location: u32) -> KeyRange {
+    keys::records(Kind::FailedWrite.byte(), location)
+}
+
+/// The failed writes of all locations that wait for an operator, in the order of their locations.
+pub fn failed_writes_everywhere() -> KeyRange {
+    KeyRange::new(failed_write_key(0, 0), failed_writes_of(u32::MAX).end)
 }

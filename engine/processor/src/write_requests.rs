@@ -28,6 +28,10 @@ pub struct WriteRequest {
     pub retried_as: Option<u64>,
     /// An operator gave it up.
     pub dropped: bool,
+    /// It failed, and nothing is left to do.
+    pub withdrawn: bool,
+    /// The id of the request that caused it, if it is known.
+    pub origin: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +65,15 @@ impl WriteRequest {
             finished_at: None,
             retried_as: None,
             dropped: false,
+            withdrawn: false,
+            origin: write.origin.clone(),
         }
+    }
+
+    /// Returns `true` if the write failed and waits for an operator to retry or drop it.
+    pub fn needs_operator(&self) -> bool {
+        let failed = matches!(self.status, Status::Failed | Status::TimedOut);
+        failed && self.retried_as.is_none() && !self.dropped && !self.withdrawn
     }
 
     pub fn ended(record: records::Write) -> WriteRequest {
@@ -81,6 +93,8 @@ impl WriteRequest {
             finished_at: Some(record.finished_at),
             retried_as: record.retried_as,
             dropped: record.dropped,
+            withdrawn: record.withdrawn,
+            origin: record.origin,
         }
     }
 }

@@ -22,6 +22,8 @@ pub enum Kind {
     SyncTold,
     /// When a location that left memory had its last turn.
     LastTurn,
+    /// A mark for each write that failed and that no operator has retried or dropped.
+    FailedWrite,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Kind::LastSync => 10,
             Kind::SyncTold => 11,
             Kind::LastTurn => 12,
+            Kind::FailedWrite => 13,
             Kind::Of(resource) => rules(resource).tag,
         }
     }

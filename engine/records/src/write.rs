@@ -40,6 +40,19 @@ pub struct Write {
     /// An operator gave it up.
     #[serde(default)]
     pub dropped: bool,
+    /// It was taken back, or its appointment is not in the EHR: nothing is left to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
+    /// The id of the request that caused it; none in records from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+}
+
+impl Write {
+    /// Returns `true` if the write failed and waits for an operator to retry or drop it.
+    pub fn needs_operator(&self) -> bool {
+        !self.done && !self.withdrawn && !self.dropped && self.retried_as.is_none()
+    }
 }
 
 /// Found by its id alone.

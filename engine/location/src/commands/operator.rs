@@ -121,7 +121,13 @@ impl Location {
             None if failed => {}
             None => return Decision::refuse(Refusal::WriteNotFailed),
         }
-        events.push(Event::WriteDropped { write: id });
+        // What rested on it is dropped with it.
+        let rested = events.iter().filter_map(|event| match event {
+            Event::WriteFailed { write, how: InsertFailure::Failed, .. } if *write != id => Some(*write),
+            _ => None,
+        });
+        let dropped: Vec<WriteId> = std::iter::once(id).chain(rested).collect();
+        events.extend(dropped.into_iter().map(|write| Event::WriteDropped { write }));
         Decision::of(Reply::Done, events)
     }
 }

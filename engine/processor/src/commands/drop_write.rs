@@ -3,10 +3,20 @@
 use location::{
     command::{Command, Cx},
     decision::Decision,
+    event::Event,
     ids::WriteId,
+    intent::WriteIntent,
+    resource::Operation,
+};
+use records::Write;
+use store::{Direction, keys};
+
+use crate::{
+    error::Reject, note_keys::failed_writes_of, processor::Processor, request::Request, unit_of_work::UnitOfWork,
 };
 
-use crate::{error::Reject, processor::Processor, request::Request, unit_of_work::UnitOfWork};
+/// Failed writes that are looked through for those that rested on one.
+const LOOKED_AT: usize = 10_000;
 
 #[derive(Clone)]
 pub struct DropWrite(pub WriteId);
@@ -15,10 +25,37 @@ impl Request for DropWrite {
     type Reply = ();
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
-        let failed = at.machine.state.queue.get(self.0).is_none();
-        if failed {
-            at.failed_write(self.0, unit)?;
+        let ended = match at.machine.state.queue.get(self.0) {
+            Some(_) => None,
+            None => Some(at.failed_write(self.0, unit)?),
+        };
+        let mut decision = at.decide(cx, &Command::DropWrite { write: self.0, failed: ended.is_some() })?;
+        for write in ended.iter().map(|ended| at.failed_with(ended, unit)).collect::<Result<Vec<_>, _>>()?.concat() {
+            decision.events.push(Event::WriteDropped { write });
         }
-        Ok((at.decide(cx, &Command::DropWrite { write: self.0, failed })?, ()))
+        Ok((decision, ()))
+    }
+}
+
+impl Processor {
+    /// Writes that failed because the record that `ended` was to create is not in the EHR. They failed in the same turn
+    /// and have its ordering key.
+    fn failed_with(&self, ended: &Write, unit: &mut UnitOfWork<'_>) -> Result<Vec<WriteId>, Reject> {
+        let creates = matches!(
+            ended.work,
+            WriteIntent::CreatePatient(_) | WriteIntent::Record { operation: Operation::Create, .. }
+        );
+        if !creates || ended.lane.is_none() {
+            return Ok(Vec::new());
+        }
+        let marks = unit.store().scan_keys(failed_writes_of(self.setup.id.0), Direction::Forward, LOOKED_AT)?;
+        let mut rested = Vec::new();
+        for (_, location, id) in marks.iter().filter_map(|key| keys::parse_record(key)) {
+            let other = unit.get::<Write>(location, id)?.filter(|other| {
+                other.id != ended.id && other.lane == ended.lane && other.finished_at == ended.finished_at
+            });
+            rested.extend(other.filter(Write::needs_operator).map(|other| WriteId(other.id)));
+        }
+        Ok(rested)
     }
 }

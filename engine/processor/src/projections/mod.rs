@@ -262,7 +262,7 @@ fn finished(
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {
     let Some(write) = processor.machine.state.queue.get(id) else { return Ok(()) };
-    unit.put(&records::Write {
+    let ended = records::Write {
         id: id.0,
         location_id: processor.setup.id.0,
         work,
@@ -277,5 +277,11 @@ fn finished(
         lane: Some(write.ordering_key),
         retried_as: None,
         dropped: false,
-    })
+        withdrawn: failure.is_some_and(|(how, _)| how == InsertFailure::Withdrawn),
+        origin: write.origin.clone(),
+    };
+    if ended.needs_operator() {
+        unit.put_raw(note_keys::failed_write_key(ended.location_id, ended.id), Vec::new());
+    }
+    unit.put(&ended)
 }

@@ -7,7 +7,7 @@ use records::{
     schema::{self, Visitor},
 };
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{error::Reject, note_keys::failed_write_key, processor::Processor, unit_of_work::UnitOfWork};
 
 impl Processor {
     /// The documents of a write that is tried again: it waits once more.
@@ -20,6 +20,7 @@ impl Processor {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         unit.change::<Write>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
+        unit.delete(failed_write_key(self.setup.id.0, of.0));
         match work {
             WriteIntent::CreatePatient(id) => {
                 schema::on(Resource::Patients, Again { processor: self, cx, id: id.0.into(), unit })
@@ -41,6 +42,7 @@ impl Processor {
 
     pub fn dropped(&self, write: WriteId, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         unit.change::<Write>(self.setup.id.0, write.0, |record| record.dropped = true)?;
+        unit.delete(failed_write_key(self.setup.id.0, write.0));
         Ok(())
     }
 }
