@@ -43,6 +43,7 @@ pub(crate) mod operators;
 pub(crate) mod patients;
 pub(crate) mod payment_plans;
 pub(crate) mod payments;
+pub(crate) mod problems;
 pub(crate) mod providers;
 pub(crate) mod recent_errors;
 mod related;

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::{
     adapter_costs::AdapterCallsView,
+    problems::{ProblemView, address, problems},
     resource_names::{name, resource},
 };
 use crate::{
@@ -49,8 +50,14 @@ pub(crate) struct LocationSyncView {
     read_problem: Option<String>,
     /// Why writing does not work; null if it works. Never contains patient data.
     write_problem: Option<String>,
+    /// What keeps the location from reading or writing, each with the next step; empty if both work.
+    problems: Vec<ProblemView>,
+    /// Host and port of the health record system; null without one, and for the simulated one.
+    ehr_address: Option<String>,
     /// Number of writes to the health record system that have not ended.
     writes_waiting: u64,
+    /// Number of writes that failed and that no operator has retried or dropped.
+    writes_failed: u64,
     /// When the oldest write that has not ended was queued, in UTC; null if there is none.
     oldest_write_at: Option<At>,
     /// Why the next page has to wait without a failure; null if it does not wait.
@@ -182,7 +189,10 @@ impl LocationSyncView {
             resources: resources.iter().map(progress).collect(),
             read_problem: state.read_reason.clone(),
             write_problem: state.write_reason.clone(),
+            problems: Vec::new(),
+            ehr_address: None,
             writes_waiting: state.queued,
+            writes_failed: 0,
             oldest_write_at: state.oldest_queued.map(At),
             gate: GateView::of(location_id, &state, now),
             read_waits: state.read_waits,
@@ -277,11 +287,17 @@ async fn view(call: &Call, location: LocationId) -> Answer<One<LocationSyncView>
     let state = call.api.engine.sync_state(location).await?;
     // It answered.
     let engine = &call.api.engine;
-    let institution = engine.setup().locations.get(&location).map(|setup| setup.institution);
+    let setup = engine.setup();
+    let configured = setup.locations.get(&location);
+    let institution = configured.map(|configured| configured.institution);
+    let problems = configured.map_or_else(Vec::new, |configured| problems(&setup, configured, &state));
     let node = engine.nodes().map(|nodes| nodes.name);
     let node_since = institution.and_then(|institution| engine.here_since(institution)).map(At);
     let adapter_calls = AdapterCallsView::of(engine.adapter_costs_at(location));
     Ok(call.show(LocationSyncView {
+        problems,
+        ehr_address: configured.and_then(|configured| address(&setup, configured)),
+        writes_failed: engine.failed_writes_at(location)?,
         adapter_calls,
         node,
         node_since,

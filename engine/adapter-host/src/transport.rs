@@ -4,6 +4,7 @@ use std::{
     error::Error,
     fmt,
     future::Future,
+    io,
     pin::Pin,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
@@ -190,11 +191,15 @@ async fn exchange(client: &Client, request: HttpRequest) -> Result<HttpResponse,
 
 /// The innermost cause, which says most. reqwest's own text would quote the address, and with it patient data.
 fn reason(error: &reqwest::Error) -> String {
-    let mut innermost: Option<&dyn Error> = error.source();
+    let mut innermost: Option<&(dyn Error + 'static)> = error.source();
     while let Some(source) = innermost.and_then(|error| error.source()) {
         innermost = Some(source);
     }
+    let refused = |cause: &(dyn Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused)
+    };
     match innermost {
+        Some(cause) if refused(cause) => "the EHR refused the connection".into(),
         Some(cause) => cause.to_string(),
         None if error.is_timeout() => "timed out".into(),
         None => "the request failed".into(),

@@ -157,6 +157,15 @@ pub enum AdapterStatus {
 const MISSED_CYCLES: i64 = 3;
 /// Writing counts as down when a write has waited this long.
 const WAITING: Millis = HOUR;
+const FIRST_CYCLE: &str = "the first read cycle is not complete";
+/// How the reason of deletions that were stopped begins.
+const STOPPED: &str = "stopped: ";
+const DELETED: &str = "records deleted; nothing was deleted here";
+const ADAPTER_PREPARES: &str = "the adapter is being prepared";
+const ADAPTER_REFUSED: &str = "the adapter cannot be used";
+const APPROVAL: &str = "writes wait for the staff's approval";
+/// How the EHR's answer to credentials begins that it does not take.
+const NO_ACCESS: [&str; 2] = ["the EHR did not accept the credentials", "the EHR does not accept the credentials"];
 const NOT_REACHED: &str = "the EHR was not reached yet";
 const STUCK: &str = "a write has been waiting for more than an hour";
 const READING_PAUSED: &str = "an operator paused reading";
@@ -181,13 +190,16 @@ impl SyncState {
         // Since when, and why; the reason an EHR gives itself says most.
         let unread = match &pulls.failing {
             _ if !integrated => None,
-            Some((since, reason)) => Some((*since, reason.clone())),
+            Some((since, reason)) => Some((*since, with_resources(reason, &pulls.guarded))),
             None if late.is_some() || never => {
                 let since = late.or_else(begun).or(shut.map(|(since, _)| since)).unwrap_or(now);
                 let reason = match silent {
                     Some(silent) => silent.reason.clone(),
                     None if reads_nothing => "the adapter names nothing that can be read".to_owned(),
-                    None if never => "the first read cycle is not complete".to_owned(),
+                    None if never => match &pulls.put_off {
+                        Some(waits) => format!("{FIRST_CYCLE}: {waits}"),
+                        None => FIRST_CYCLE.to_owned(),
+                    },
                     None => "no read cycle succeeded lately".to_owned(),
                 };
                 Some((since, reason))
@@ -239,9 +251,9 @@ impl SyncState {
     pub fn through(mut self, adapter: Option<AdapterState>) -> SyncState {
         let problem = adapter.as_ref().and_then(|adapter| match adapter.status {
             AdapterStatus::Ready => None,
-            AdapterStatus::Preparing => Some("the adapter is being prepared".to_owned()),
+            AdapterStatus::Preparing => Some(ADAPTER_PREPARES.to_owned()),
             AdapterStatus::Refused => {
-                Some(format!("the adapter cannot be used: {}", adapter.reason.as_deref().unwrap_or_default()))
+                Some(format!("{ADAPTER_REFUSED}: {}", adapter.reason.as_deref().unwrap_or_default()))
             }
         });
         if let Some(problem) = problem {
@@ -262,7 +274,7 @@ impl SyncState {
     pub fn at_gate(mut self, gate: Option<GateStatus>) -> SyncState {
         let approval = gate.as_ref().is_some_and(|gate| gate.state == GateState::WaitingForApproval);
         if approval && self.write_reason.as_deref() == Some(STUCK) {
-            self.write_reason = Some("writes wait for the staff's approval".to_owned());
+            self.write_reason = Some(APPROVAL.to_owned());
         }
         self.gate = gate;
         self
@@ -282,6 +294,96 @@ fn why(blocked: Blocked) -> &'static str {
     match blocked {
         Blocked::Breaker => "the EHR failed several writes in a row; trying again with growing pauses",
         Blocked::GateClosed => NO_WORKSTATION,
-        Blocked::Unauthorized => "the EHR does not accept the credentials",
+        Blocked::Unauthorized => NO_ACCESS[1],
+    }
+}
+
+/// Names the resources whose deletions were stopped.
+fn with_resources(reason: &str, guarded: &BTreeSet<Resource>) -> String {
+    match reason.strip_prefix(STOPPED).filter(|_| !guarded.is_empty()) {
+        Some(shown) => {
+            let names: Vec<String> = guarded.iter().map(|resource| plural(*resource)).collect();
+            let shown =
+                shown.strip_suffix("records deleted").map_or_else(|| shown.to_owned(), |it| format!("{it}{DELETED}"));
+            format!("{}: {shown}", names.join(", "))
+        }
+        None => reason.to_owned(),
+    }
+}
+
+/// As the API names the list of a resource.
+fn plural(resource: Resource) -> String {
+    serde_json::to_value(resource).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// What kind of problem keeps a location from reading or writing, and so what an operator can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The adapter is being prepared, or cannot be used.
+    Adapter,
+    /// An operator paused it.
+    Paused,
+    /// No workstation does the work.
+    Workstation,
+    /// Writes wait for the staff's approval.
+    Approval,
+    /// The EHR does not accept the credentials.
+    Credentials,
+    /// A pass would delete too many records.
+    Deletions,
+    /// A write has been waiting for too long.
+    Stuck,
+    /// The first read cycle is not complete.
+    FirstCycle,
+    /// The EHR does not answer, or fails.
+    Ehr,
+}
+
+impl Cause {
+    /// The cause of a `read_reason` or `write_reason`. Words of an EHR give `Cause::Ehr`.
+    pub fn of(reason: &str) -> Cause {
+        let begins = |with: &[&str]| with.iter().any(|with| reason.starts_with(with));
+        match reason {
+            READING_PAUSED | WRITING_PAUSED => Cause::Paused,
+            STUCK => Cause::Stuck,
+            APPROVAL => Cause::Approval,
+            _ if begins(&[ADAPTER_PREPARES, ADAPTER_REFUSED]) => Cause::Adapter,
+            _ if [Shut::NoWorkstation, Shut::LoggedOut, Shut::Paused].map(shut).contains(&reason) => Cause::Workstation,
+            _ if begins(&NO_ACCESS) => Cause::Credentials,
+            _ if reason.ends_with(DELETED) || begins(&[STOPPED]) => Cause::Deletions,
+            _ if begins(&[FIRST_CYCLE]) => Cause::FirstCycle,
+            _ => Cause::Ehr,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_cause() {
+        let guarded = BTreeSet::from([Resource::Patients]);
+        let stopped = with_resources("stopped: the EHR shows 99 of 240 records deleted", &guarded);
+        assert_eq!(stopped, "patients: the EHR shows 99 of 240 records deleted; nothing was deleted here");
+        for (reason, cause) in [
+            (stopped.as_str(), Cause::Deletions),
+            (READING_PAUSED, Cause::Paused),
+            (WRITING_PAUSED, Cause::Paused),
+            (STUCK, Cause::Stuck),
+            (APPROVAL, Cause::Approval),
+            ("the adapter cannot be used: no such file", Cause::Adapter),
+            (ADAPTER_PREPARES, Cause::Adapter),
+            (shut(Shut::LoggedOut), Cause::Workstation),
+            (why(Blocked::GateClosed), Cause::Workstation),
+            (why(Blocked::Unauthorized), Cause::Credentials),
+            ("the EHR did not accept the credentials: the EHR answered 401", Cause::Credentials),
+            (why(Blocked::Breaker), Cause::Ehr),
+            ("the first read cycle is not complete: an insert on its way may be on the page", Cause::FirstCycle),
+            ("it is down", Cause::Ehr),
+        ] {
+            assert_eq!(Cause::of(reason), cause, "{reason}");
+        }
+        assert_eq!(with_resources("it is down", &guarded), "it is down");
     }
 }

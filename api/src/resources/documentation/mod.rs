@@ -17,6 +17,7 @@ use actix_web::{
 use sha2::{Digest, Sha256};
 
 use crate::{
+    access::authentication::for_operators,
     http::{
         errors::{ApiError, HttpResult},
         query::Params,
@@ -65,13 +66,20 @@ pub(crate) async fn glossary(request: HttpRequest) -> HttpResult {
     text(&request, &pages::GLOSSARY)
 }
 
+/// A text for operators. The console serves it.
+pub(crate) fn of_operators(request: &HttpRequest, name: &str) -> HttpResult {
+    let page = pages::of_operators(name).ok_or_else(|| ApiError::NotFound("Page".to_owned()))?;
+    Ok(file(request, "text/html; charset=utf-8", page))
+}
+
 fn text(request: &HttpRequest, page: &'static pages::Page) -> HttpResult {
     Ok(file(request, "text/html; charset=utf-8", page.html()))
 }
 
-/// For those who try the address alone.
-pub(crate) async fn elsewhere(_: HttpRequest) -> HttpResult {
-    Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs")).finish())
+/// For those who try the address alone: operators find the console there.
+pub(crate) async fn elsewhere(request: HttpRequest) -> HttpResult {
+    let to = if request.path() == "/" && for_operators(&request) { "/console" } else { "/docs" };
+    Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, to)).finish())
 }
 
 /// How to receive webhooks. The snippets are files of their own, which tests run.

@@ -1,12 +1,14 @@
-//! The texts of `api/docs` that are for clients, as pages.
+//! The texts of `api/docs` as pages: those for clients, and those for operators, which the console shows.
 
 use std::{fmt::Write, sync::OnceLock};
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, html};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// A text, and where it is shown.
 pub(crate) struct Page {
-    /// Below `/docs/`.
+    /// `/docs/`, or `/console/docs/`.
+    base: &'static str,
+    /// Below it.
     name: &'static str,
     /// In `api/docs`, as the texts name each other.
     file: &'static str,
@@ -17,7 +19,15 @@ pub(crate) struct Page {
 
 impl Page {
     const fn new(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> Page {
-        Page { name, file, title, text, html: OnceLock::new() }
+        Page { base: "/docs/", name, file, title, text, html: OnceLock::new() }
+    }
+
+    const fn of_operators(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> Page {
+        Page { base: OPERATORS, name, file, title, text, html: OnceLock::new() }
+    }
+
+    fn path(&self) -> String {
+        format!("{}{}", self.base, self.name)
     }
 
     pub(crate) fn html(&'static self) -> &'static str {
@@ -37,6 +47,52 @@ pub(crate) static RULES: Page =
 pub(crate) static GLOSSARY: Page =
     Page::new("glossary", "glossary.md", "Glossary", include_str!("../../../docs/glossary.md"));
 
+/// Where the console shows the texts for operators.
+const OPERATORS: &str = "/console/docs/";
+
+static OF_OPERATORS: [Page; 15] = [
+    Page::of_operators("runbooks", "runbooks.md", "Runbooks", include_str!("../../../docs/operations/runbooks.md")),
+    Page::of_operators(
+        "commands",
+        "commands.md",
+        "Commands and calls",
+        include_str!("../../../docs/operations/commands.md"),
+    ),
+    Page::of_operators("console", "console.md", "Console", include_str!("../../../docs/operations/console.md")),
+    Page::of_operators("observe", "observe.md", "Observe", include_str!("../../../docs/operations/observe.md")),
+    Page::of_operators("install", "install.md", "Install", include_str!("../../../docs/operations/install.md")),
+    Page::of_operators("configure", "configure.md", "Configure", include_str!("../../../docs/operations/configure.md")),
+    Page::of_operators(
+        "configuration",
+        "configuration.md",
+        "Every key",
+        include_str!("../../../docs/operations/configuration.md"),
+    ),
+    Page::of_operators("store", "store.md", "The store", include_str!("../../../docs/operations/store.md")),
+    Page::of_operators(
+        "backup",
+        "backup.md",
+        "Back up and restore",
+        include_str!("../../../docs/operations/backup.md"),
+    ),
+    Page::of_operators("audit", "audit.md", "The audit trail", include_str!("../../../docs/operations/audit.md")),
+    Page::of_operators("nodes", "nodes.md", "Several nodes", include_str!("../../../docs/operations/nodes.md")),
+    Page::of_operators("adapters", "adapters.md", "Adapters", include_str!("../../../docs/operations/adapters.md")),
+    Page::of_operators(
+        "workstations",
+        "workstations.md",
+        "Workstations",
+        include_str!("../../../docs/operations/workstations.md"),
+    ),
+    Page::of_operators("security", "security.md", "Security", include_str!("../../../docs/operations/security.md")),
+    Page::of_operators("upgrade", "upgrade.md", "Upgrade", include_str!("../../../docs/operations/upgrade.md")),
+];
+
+/// A text for operators, as a page.
+pub(crate) fn of_operators(name: &str) -> Option<&'static str> {
+    OF_OPERATORS.iter().find(|page| page.name == name).map(Page::html)
+}
+
 static PAGES: [&Page; 4] = [&GUIDE, &MOVING, &RULES, &GLOSSARY];
 /// Pages that are written for the browser.
 const OTHERS: [(&str, &str); 3] =
@@ -44,12 +100,20 @@ const OTHERS: [(&str, &str); 3] =
 
 fn layout(page: &Page) -> String {
     let (mut links, mut contents, mut body) = (String::new(), String::new(), String::new());
-    let texts = PAGES.iter().map(|it| (format!("/docs/{}", it.name), it.title));
-    for (path, title) in texts.chain(OTHERS.map(|(path, title)| (path.to_owned(), title))) {
+    let texts: Vec<(String, &str)> = match page.base == OPERATORS {
+        true => OF_OPERATORS.iter().map(|it| (it.path(), it.title)).collect(),
+        false => {
+            let others = OTHERS.map(|(path, title)| (path.to_owned(), title));
+            PAGES.iter().map(|it| (it.path(), it.title)).chain(others).collect()
+        }
+    };
+    for (path, title) in texts {
         let here = if title == page.title { " aria-current=\"page\"" } else { "" };
         let _ = write!(links, "<a href=\"{path}\"{here}>{title}</a>");
     }
-    let mut events: Vec<Event> = Parser::new_ext(page.text, Options::ENABLE_TABLES).map(linked).collect();
+    let mut links_of = Links { page, is_dead: false };
+    let parsed = Parser::new_ext(page.text, Options::ENABLE_TABLES);
+    let mut events: Vec<Event> = parsed.filter_map(|event| links_of.linked(event)).collect();
     for (name, title, level) in headings(&mut events) {
         if level == HeadingLevel::H2 {
             let _ = write!(contents, "<li><a href=\"#{name}\">{}</a></li>", escaped(&title));
@@ -66,17 +130,40 @@ fn layout(page: &Page) -> String {
 }
 
 /// Texts lead to each other's files; pages lead to pages. Markup of a text's own is shown as what it is.
-fn linked(event: Event<'_>) -> Event<'_> {
-    match event {
-        Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
-            let (file, rest) = dest_url.split_once('#').map_or((&*dest_url, None), |(file, rest)| (file, Some(rest)));
-            let page = PAGES.iter().find(|it| it.file == file);
-            let anchor = rest.map(|rest| format!("#{rest}")).unwrap_or_default();
-            let dest_url = page.map_or(dest_url.clone(), |it| format!("/docs/{}{anchor}", it.name).into());
-            Event::Start(Tag::Link { link_type, dest_url, title, id })
+struct Links<'p> {
+    page: &'p Page,
+    /// The link that was begun leads to no page: only its text is shown.
+    is_dead: bool,
+}
+
+impl Links<'_> {
+    fn linked<'e>(&mut self, event: Event<'e>) -> Option<Event<'e>> {
+        match event {
+            Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+                let Some(dest_url) = self.target(&dest_url) else {
+                    self.is_dead = true;
+                    return None;
+                };
+                Some(Event::Start(Tag::Link { link_type, dest_url: dest_url.into(), title, id }))
+            }
+            Event::End(TagEnd::Link) if std::mem::take(&mut self.is_dead) => None,
+            Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+            event => Some(event),
         }
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-        event => event,
+    }
+
+    /// Where a link leads on a page. Only texts for operators lead to files that are no pages.
+    fn target(&self, link: &str) -> Option<String> {
+        let (file, rest) = link.split_once('#').map_or((link, None), |(file, rest)| (file, Some(rest)));
+        let anchor = rest.map(|rest| format!("#{rest}")).unwrap_or_default();
+        let of_operators = self.page.base == OPERATORS;
+        let clients = || PAGES.iter().copied().find(|it| it.file == file.strip_prefix("../").unwrap_or(file));
+        let operators = || OF_OPERATORS.iter().find(|it| of_operators && it.file == file);
+        match operators().or_else(clients) {
+            Some(page) => Some(format!("{}{anchor}", page.path())),
+            None if of_operators && !file.is_empty() && !file.contains("://") => None,
+            None => Some(link.to_owned()),
+        }
     }
 }
 
@@ -114,16 +201,26 @@ mod tests {
     #[test]
     fn every_link_leads_to_a_page_and_a_heading_that_are_there() {
         let known = |path: &str| OTHERS.iter().any(|(other, _)| *other == path);
-        for page in PAGES {
+        for page in PAGES.into_iter().chain(&OF_OPERATORS) {
             let links = page.html().split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
             for link in links.filter(|link| !["data:,", "/docs/style.css"].contains(link)) {
                 let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-                let of = PAGES.iter().find(|it| path == format!("/docs/{}", it.name));
-                let target = if path.is_empty() { Some(&page) } else { of };
+                let of = PAGES.into_iter().chain(&OF_OPERATORS).find(|it| path == it.path());
+                let target = if path.is_empty() { Some(page) } else { of };
                 let there =
                     target.is_some_and(|it| anchor.is_empty() || it.html().contains(&format!("id=\"{anchor}\"")));
                 assert!(there || known(path) || path.starts_with("https://"), "{}: {link}", page.name);
             }
+        }
+    }
+
+    #[test]
+    fn every_problem_leads_to_a_heading_of_a_runbook() {
+        for link in crate::resources::problems::RUNBOOKS {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let page = OF_OPERATORS.iter().find(|it| it.path() == path);
+            let page = page.unwrap_or_else(|| panic!("{link} is no page"));
+            assert!(anchor.is_empty() || page.html().contains(&format!("id=\"{anchor}\"")), "{link}");
         }
     }
 
