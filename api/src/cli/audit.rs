@@ -1,12 +1,8 @@
 //! `audit verify`, `audit export`: the audit trail of a configuration, also while its server runs.
 
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{io, path::PathBuf, process::ExitCode};
 
-use audit::{Actor, Filter, Verified};
+use audit::{Actor, AuditError, Filter, Verified};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Subcommand};
 
@@ -57,6 +53,9 @@ pub(super) struct Export {
     /// Only about the record with this id.
     #[arg(long)]
     id: Option<u64>,
+    /// Only of the request with this `X-Request-Id`.
+    #[arg(long, value_name = "ID")]
+    request: Option<String>,
 }
 
 fn moment(text: &str) -> Result<i64, String> {
@@ -90,12 +89,15 @@ fn verify(trail: &Trail) -> Result<(), String> {
 
 fn export(asked: Export) -> Result<(), String> {
     let (folder, key) = asked.trail.place()?;
-    let Export { from, to, key: named, operator, workstation, record, id, .. } = asked;
+    let Export { from, to, key: named, operator, workstation, record, id, request, .. } = asked;
     let actor = named.map(Actor::Key).or(operator.map(Actor::Operator)).or(workstation.map(Actor::Workstation));
-    let filter = Filter { from, to, actor, record, id };
+    let filter = Filter { from, to, actor, record, id, request };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    audit::export(&folder, &key, filter, &mut out).map_err(|error| error.to_string())?;
-    out.flush().map_err(|error| error.to_string())
+    match audit::export(&folder, &key, filter, &mut out) {
+        // A reader that has gone away is not an error.
+        Err(AuditError::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        exported => exported.map(|_| ()).map_err(|error| error.to_string()),
+    }
 }
 
 impl Trail {

@@ -140,7 +140,9 @@ impl Body {
 pub(crate) struct Seen {
     pub seq: u64,
     pub at: i64,
-    /// Kept as JSON, because a later version may add kinds of `Actor`.
+    #[serde(default)]
+    pub request_id: String,
+    /// Not an `Actor`: there may be other kinds one day.
     #[serde(default)]
     pub actor: serde_json::Value,
     #[serde(default)]

@@ -20,6 +20,8 @@ pub struct Filter {
     pub record: Option<String>,
     /// One of the ids of the entry.
     pub id: Option<u64>,
+    /// The id of the request.
+    pub request: Option<String>,
 }
 
 /// Writes the matching entries, one line each, as stored (with number and MAC), and returns their count.
@@ -51,11 +53,12 @@ impl Wanted {
     }
 
     pub(crate) fn has(&self, seen: &Seen) -> bool {
-        let Filter { from, to, record, id, .. } = &self.filter;
+        let Filter { from, to, record, id, request, .. } = &self.filter;
         from.is_none_or(|from| from <= seen.at)
             && to.is_none_or(|to| seen.at < to)
             && self.actor.as_ref().is_none_or(|actor| *actor == seen.actor)
-            && record.as_ref().is_none_or(|record| *record == seen.record)
+            && record.as_ref().is_none_or(|record| record.eq_ignore_ascii_case(&seen.record))
             && id.is_none_or(|id| seen.ids.contains(&id))
+            && request.as_ref().is_none_or(|request| *request == seen.request_id)
     }
 }

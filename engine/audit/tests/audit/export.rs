@@ -40,6 +40,7 @@ fn entries_that_match_the_filter_are_exported() {
         [10, 20]
     );
     assert_eq!(exported(Filter { id: Some(7), ..Filter::default() }), [5, 7, 10, 15, 20]);
+    assert_eq!(exported(Filter { request: Some("request-9".to_owned()), ..Filter::default() }), [9]);
     assert_eq!(exported(Filter { id: Some(7), record: Some("patient".to_owned()), ..Filter::default() }), [7]);
     assert_eq!(exported(Filter { actor: Some(Actor::Key("anna".to_owned())), ..Filter::default() }), [0; 0]);
 }
