@@ -24,6 +24,8 @@ pub struct Config {
     /// Where keys and operators were read.
     pub keys_file: PathBuf,
     pub data_dir: PathBuf,
+    /// A running server takes over changed files by itself.
+    pub watch: bool,
     /// None: one is made in the data directory at the first start.
     pub secret: Option<Secret>,
     pub log: String,

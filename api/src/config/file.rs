@@ -81,6 +81,12 @@ fn whole(
         LOG_FORMATS,
         &mut log_format,
     );
+    let mut watch = true;
+    root.about(
+        "Whether a running server takes over changed files by itself. With `false` only on SIGHUP and `practice-sync config reload`, \
+         revoked keys included.",
+    )
+    .flag("watch", &mut watch);
     let secret = root
         .about(
             "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first \
@@ -124,7 +130,22 @@ fn whole(
     let audit = audit(root, data_dir.join("audit"));
     let keys_file: PathBuf = root.base().join(keys_file);
     let (keys, operators, values) = (Vec::new(), Vec::new(), values.borrow().clone());
-    Config { setup, http, keys, operators, keys_file, data_dir, secret, log, log_format, audit, traces, node, values }
+    Config {
+        setup,
+        http,
+        keys,
+        operators,
+        keys_file,
+        data_dir,
+        watch,
+        secret,
+        log,
+        log_format,
+        audit,
+        traces,
+        node,
+        values,
+    }
 }
 
 /// One file of a folder.

@@ -68,6 +68,8 @@ pub struct Changes {
     pub lines: Vec<String>,
     /// Names of the changed keys that only a start reads.
     pub at_start: Vec<String>,
+    /// Institutions and locations that are gone: `location 201 (Harbour Pier)`.
+    pub removed: Vec<String>,
 }
 
 impl Values {
@@ -86,6 +88,9 @@ impl Values {
                 }
                 (Some(old), None) if *subject != Subject::Server => {
                     changes.lines.push(format!("- {subject}{}", named(old)));
+                    if matches!(subject, Subject::Institution(_) | Subject::Location(_)) {
+                        changes.removed.push(format!("{subject}{}", named(old)));
+                    }
                 }
                 (old, new) => keys(subject, old, new, &mut changes),
             }

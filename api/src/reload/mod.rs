@@ -108,13 +108,15 @@ impl Reload {
 
     async fn asked(&mut self, api: &Data<Api>, asked: Option<AskedToReload>) {
         api.certificates().refresh(api.engine.now());
-        let reloaded = if asked.as_ref().is_some_and(|asked| asked.dry_run) {
-            self.compare().await.1
-        } else {
-            service_manager::reloading();
-            let reloaded = self.reload(api).await;
-            service_manager::ready();
-            reloaded
+        let reloaded = match &asked {
+            Some(asked) if asked.dry_run => self.compare(asked.config.as_deref().unwrap_or(&self.path)).await.1,
+            asked => {
+                let allow_removal = asked.as_ref().is_some_and(|asked| asked.allow_removal);
+                service_manager::reloading();
+                let reloaded = self.reload(api, allow_removal).await;
+                service_manager::ready();
+                reloaded
+            }
         };
         if asked.is_none() {
             note(api, "reload configuration", reloaded.applied);
@@ -127,19 +129,22 @@ impl Reload {
 
     /// Takes over what has changed, and is no longer being written.
     async fn look(&mut self, api: &Data<Api>) {
+        if !self.config.watch {
+            return;
+        }
         let (path, keys_file) = (self.path.clone(), self.config.keys_file.clone());
         let Ok((all, keys)) = spawn_blocking(move || stamps(&path, &keys_file)).await else { return };
         match (self.watched.look(all), self.watched_keys.look(keys)) {
             // Both would be read.
             (_, Seen::Changing) | (Seen::Changing, Seen::AsRead) | (Seen::AsRead, Seen::AsRead) => {}
-            (Seen::Changed, _) => note(api, "reload configuration", self.reload(api).await.applied),
+            (Seen::Changed, _) => note(api, "reload configuration", self.reload(api, false).await.applied),
             (_, Seen::Changed) => self.take_keys(api).await,
         }
     }
 
-    /// The configuration as it is in its files, and what tells it from the one in force.
-    async fn compare(&self) -> (Option<Config>, Reloaded) {
-        let path = self.path.clone();
+    /// Reads the configuration in `path` and compares it with the one in force.
+    async fn compare(&self, path: &Path) -> (Option<Config>, Reloaded) {
+        let path = path.to_path_buf();
         let loaded = spawn_blocking(move || Config::load(&path)).await;
         let loaded = loaded.unwrap_or_else(|error| {
             tracing::error!(%error, "the configuration was not read to its end");
@@ -156,8 +161,12 @@ impl Reload {
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
                 changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
-                let reloaded =
-                    Reloaded { changes: changes.lines, needs_restart: changes.at_start, ..Reloaded::default() };
+                let reloaded = Reloaded {
+                    changes: changes.lines,
+                    needs_restart: changes.at_start,
+                    removals: changes.removed,
+                    ..Reloaded::default()
+                };
                 (Some(config), reloaded)
             }
             Err(error) => {
@@ -167,14 +176,19 @@ impl Reload {
         }
     }
 
-    /// The configuration is taken whole or not at all; the keys whatever is wrong elsewhere.
-    pub async fn reload(&mut self, api: &Data<Api>) -> Reloaded {
+    /// The configuration is taken whole or not at all; the keys whatever is wrong elsewhere. Institutions and locations
+    /// are removed only with `allow_removal`, since a table that was deleted by mistake would close its location at
+    /// once.
+    pub async fn reload(&mut self, api: &Data<Api>, allow_removal: bool) -> Reloaded {
         // Before they are read: what changes meanwhile is seen at the next look.
         let (all, keys) = stamps(&self.path, &self.config.keys_file);
-        let (config, mut reloaded) = self.compare().await;
+        let (config, mut reloaded) = self.compare(&self.path).await;
+        if allow_removal {
+            reloaded.removals.clear();
+        }
         self.watched.is_read(all);
         config.iter().for_each(|config| self.revoke(api, config));
-        if let Some(config) = config.filter(|_| reloaded.needs_restart.is_empty()) {
+        if let Some(config) = config.filter(|_| reloaded.needs_restart.is_empty() && reloaded.removals.is_empty()) {
             match self.apply(api, config).await {
                 Ok(()) => {
                     self.watched_keys.is_read(keys);
@@ -208,6 +222,10 @@ impl Reload {
         if !reloaded.needs_restart.is_empty() {
             let keys = reloaded.needs_restart.join(", ");
             tracing::error!(keys, "the configuration is not taken over: a change of these keys needs a restart");
+        }
+        for removal in &reloaded.removals {
+            let confirm = "practice-sync config reload --allow-removal";
+            tracing::error!(removal, confirm, "the configuration is not taken over: it removes this, unconfirmed");
         }
     }
 

@@ -1,5 +1,7 @@
 //! POST /configuration/reload: the server reads its configuration again (our addition).
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -12,8 +14,11 @@ use crate::{
         respond::{Answer, One},
     },
     http::errors::ApiError,
-    values::kinds::boolean,
+    values::kinds::{boolean, text},
 };
+
+/// Longest path of a configuration.
+const MAX_PATH: usize = 4_096;
 
 const RETRY_LATER: u64 = 5;
 
@@ -26,6 +31,9 @@ pub(crate) struct ReloadView {
     changes: Vec<String>,
     /// Keys whose change needs a restart. With any of them nothing is applied.
     needs_restart: Vec<String>,
+    /// Institutions and locations that the configuration no longer has. With any of them nothing is applied unless the
+    /// call sets `allow_removal`.
+    removals: Vec<String>,
     /// What is wrong with it, each with file and line. With any problem nothing is applied but the API keys that can be read.
     problems: Vec<String>,
 }
@@ -34,23 +42,36 @@ reads! {
     ConfigurationReload |input| {
         dry_run: bool =
             input.body.optional("dry_run", boolean().about("Whether it is only compared with the one in force.")).unwrap_or(false),
+        allow_removal: bool =
+            input.body.optional("allow_removal", boolean().about("Whether institutions and locations may be removed.")).unwrap_or(false),
+        config: Option<String> = input.body.optional(
+            "config",
+            text(MAX_PATH).about(
+                "With `dry_run`: the path, on the server's machine, of a file or folder to compare with the configuration in force. \
+                 Without it the server's own files are read again."
+            ),
+        ),
     }
 }
 
 pub(crate) async fn reload(
     call: Call,
-    Anywhere(ConfigurationReload { dry_run }): Anywhere<ConfigurationReload>,
+    Anywhere(ConfigurationReload { dry_run, allow_removal, config }): Anywhere<ConfigurationReload>,
 ) -> Answer<One<ReloadView>> {
+    let config = config.map(PathBuf::from);
+    if config.as_ref().is_some_and(|path| !dry_run || !path.is_absolute()) {
+        return Err(ApiError::bad("config must be an absolute path, and needs dry_run"));
+    }
     let Some(reloads) = call.api.reloads.get() else {
         return Err(ApiError::Refused("The configuration of this server is in no file.".into()));
     };
     let (answer, reloaded) = oneshot::channel();
     let unavailable = || ApiError::Unavailable { retry_after: RETRY_LATER };
-    reloads.send(AskedToReload { dry_run, answer }).await.map_err(|_| unavailable())?;
-    let Reloaded { applied, changes, needs_restart, problems } = reloaded.await.map_err(|_| unavailable())?;
+    reloads.send(AskedToReload { dry_run, allow_removal, config, answer }).await.map_err(|_| unavailable())?;
+    let Reloaded { applied, changes, needs_restart, removals, problems } = reloaded.await.map_err(|_| unavailable())?;
     if !dry_run {
         call.audit("reload configuration", "configuration", 0);
         tracing::info!(key = %call.key.name, applied, "a reload of the configuration was asked for");
     }
-    Ok(call.show(ReloadView { applied, changes, needs_restart, problems }))
+    Ok(call.show(ReloadView { applied, changes, needs_restart, removals, problems }))
 }

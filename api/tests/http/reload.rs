@@ -68,7 +68,7 @@ impl Served {
     }
 
     async fn reload(&mut self) -> Reloaded {
-        self.reload.reload(&self.world.api).await
+        self.reload.reload(&self.world.api, false).await
     }
 
     /// Of a reload that is refused.
@@ -226,7 +226,14 @@ async fn locations_and_institutions_come_and_go() {
     served.world.get(third).ok().await;
     fs::remove_file(served.dir.path().join("institutions/other.toml")).unwrap();
     served.write("keys.toml", &key(ACME_KEY, ""));
-    assert!(served.reload().await.applied);
+    // What is removed has to be confirmed. The keys are taken all the same.
+    let unconfirmed = served.reload().await;
+    let gone = ["institution 11 (Acme)", "location 3 (Harbour)", "location 11 (Main)", "location 12 (Second)"];
+    assert_eq!((unconfirmed.applied, &unconfirmed.removals[..]), (false, &gone.map(str::to_owned)[..]));
+    served.world.get(third).ok().await;
+    served.world.get("/patients?subdomain=other&location_id=11").fails(403).await;
+    let confirmed = served.reload.reload(&served.world.api, true).await;
+    assert!(confirmed.applied && confirmed.removals.is_empty(), "{confirmed:?}");
     served.world.get(third).fails(404).await;
     served.write("institutions/acme.toml", &ACME.replacen("zone", "status = \"closed\"\nzone", 1));
     assert_eq!(served.reload().await.changes, ["~ location 1 status unset -> closed"]);
@@ -309,6 +316,50 @@ fn reloads(trail: &TempDir) -> Vec<String> {
         _ => format!("service {} {}", entry.action, entry.status),
     };
     entries.map(line).collect()
+}
+
+#[actix_web::test]
+async fn a_copy_is_compared_with_what_runs_and_changes_nothing() {
+    let served = Served::start().await;
+    let api = served.world.api.clone();
+    api.replace_operators(operators());
+    let copy = tempfile::tempdir().unwrap();
+    fs::create_dir(copy.path().join("institutions")).unwrap();
+    write(copy.path(), "practice-sync.toml", &SERVER.replace("per_minute = 0", "per_minute = 500"));
+    let only_main = ACME.split("[[locations]]\nid = 2").next().unwrap();
+    write(copy.path(), "institutions/acme.toml", only_main);
+    write(copy.path(), "keys.toml", &(key(ACME_KEY, "") + &key(MAIN_KEY, "locations = [1]")));
+    served.reload.start(api.clone());
+    let compare = |body: serde_json::Value| served.world.post("/configuration/reload", body);
+    let path = copy.path().to_str().unwrap();
+    let compared = compare(serde_json::json!({"dry_run": true, "config": path})).ok().await["data"].clone();
+    assert_eq!(compared["changes"], serde_json::json!(["~ rate_limits.per_minute 0 -> 500", "- location 2 (Second)"]));
+    assert_eq!((&compared["applied"], &compared["removals"][0]), (&false.into(), &"location 2 (Second)".into()));
+    assert_eq!(api.edge().rules.rate_limits.per_minute, 0);
+    write(copy.path(), "practice-sync.toml", "this is not");
+    let wrong = compare(serde_json::json!({"dry_run": true, "config": path})).ok().await["data"].clone();
+    assert!(wrong["problems"][0].as_str().unwrap().contains(":1: "), "{wrong}");
+    // Only what the server reads itself can be put in force.
+    compare(serde_json::json!({"config": path})).fails(400).await;
+    compare(serde_json::json!({"dry_run": true, "config": "conf"})).fails(400).await;
+}
+
+#[actix_web::test]
+async fn without_watch_files_are_read_only_when_asked() {
+    let mut served = Served::start().await;
+    let api = served.world.api.clone();
+    served.write("practice-sync.toml", &format!("watch = false\n{SERVER}"));
+    assert_eq!(served.reload().await.changes, ["~ watch true -> false"]);
+    let dir = served.dir;
+    served.reload.start(api.clone());
+    api.replace_operators(operators());
+    let changed = format!("watch = false\n{}", SERVER.replace("per_minute = 0", "per_minute = 500"));
+    write(dir.path(), "practice-sync.toml", &changed);
+    // Long enough for two looks at the files.
+    actix_web::rt::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(api.edge().rules.rate_limits.per_minute, 0);
+    served.world.post("/configuration/reload", serde_json::json!({})).ok().await;
+    assert_eq!(api.edge().rules.rate_limits.per_minute, 500);
 }
 
 #[actix_web::test]
