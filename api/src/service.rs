@@ -134,6 +134,12 @@ impl Running {
 
     async fn end(self, ended: Option<Result<io::Result<()>, JoinError>>) -> Result<(), String> {
         let Running { engine, api, server, handle, others, .. } = self;
+        let drain = api.edge().rules.drain;
+        api.draining.store(true, Ordering::Relaxed);
+        if ended.is_none() && !drain.is_zero() {
+            tracing::info!(?drain, "draining: /readyz answers 503, and calls are still served");
+            tokio::time::sleep(drain).await;
+        }
         let may_take = api.edge().rules.shutdown_timeout;
         let deadline = Instant::now() + may_take;
         let served = match ended {

@@ -13,7 +13,7 @@ use engine::{
     simulated::{OpenSimulated, SimulatedEhr, SimulatedEhrs},
     turns::Turns,
 };
-use location::time::Millis;
+use location::time::{Millis, Timestamp};
 use tokio::sync::Semaphore;
 
 use super::{
@@ -57,8 +57,13 @@ pub struct Api {
     readers: [Turns; 2],
     /// One for each workstation that may be connected.
     pub seats: Arc<Semaphore>,
+    /// The server drains before it stops: it serves as before, and is not ready any more.
+    pub draining: AtomicBool,
     /// The server is about to stop: answers close their connections.
     pub leaving: AtomicBool,
+    pub(crate) started: Timestamp,
+    /// Names the data directory of this server, or the secret it shares with its nodes; no secret.
+    pub(crate) instance: String,
     /// The other nodes; none where this process is alone.
     pub(crate) peers: Option<Peers>,
     pub(crate) certificates: Certificates,
@@ -87,7 +92,10 @@ impl Api {
             response_bytes: Arc::default(),
             readers: [(); 2].map(|()| Turns::of_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
+            draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
+            started: engine.now(),
+            instance: secret.instance(),
             peers: None,
             certificates: Certificates::default(),
             audit: None,

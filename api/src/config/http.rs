@@ -103,6 +103,11 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
         0..=HOUR,
         &mut http.shutdown_timeout,
     );
+    s.about(
+        "How long a stop drains first: `/readyz` answers 503, and everything else is served as before, until load balancers send no more \
+         calls. `shutdown_timeout` begins after it. With 0s `/readyz` answers 503 for the last second before the port closes.",
+    )
+    .std_duration("drain", 0..=HOUR, &mut http.drain);
     s.about("Bytes of a request's body.").knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
     s.about(
         "Bytes of all responses over 16 KiB that clients have not taken yet. At more, a GET of a client is answered with 503. \

@@ -27,6 +27,8 @@ pub struct HttpRules {
     pub header_timeout: Duration,
     pub body_timeout: Duration,
     pub shutdown_timeout: Duration,
+    /// How long a stop drains before anything else.
+    pub drain: Duration,
     pub max_body: usize,
     /// Bytes of the large responses that clients have not taken yet.
     pub max_response_bytes: u64,
@@ -78,6 +80,7 @@ impl Default for HttpRules {
             header_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(10),
             shutdown_timeout: Duration::from_secs(10),
+            drain: Duration::ZERO,
             max_body: 1024 * 1024,
             max_response_bytes: 256 << 20,
             list_cache_bytes: 64 << 20,

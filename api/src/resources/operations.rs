@@ -1,5 +1,7 @@
 //! For the operator: is it alive, is it ready, what are its numbers. Nothing here tells about a practice or a patient.
 
+use std::sync::atomic::Ordering;
+
 use actix_web::{
     HttpRequest, HttpResponse,
     http::header::{CONTENT_TYPE, RETRY_AFTER},
@@ -31,15 +33,20 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
     let engine = &api.engine;
     // A client's own connection is one of those in use.
     let is_exhausted = for_operators(&request) && api.connections.is_exhausted();
+    let is_draining = api.draining.load(Ordering::Relaxed) || api.leaving.load(Ordering::Relaxed);
+    let draining = || Err("the server stops: it drains, and closes its port then".to_owned());
     let exhausted = || Err("all connections of the clients' listener are in use (`max_connections`)".to_owned());
     let ready = engine
         .ready()
         .map_err(|reason| reason.to_string())
-        .and_then(|()| if is_exhausted { exhausted() } else { Ok(()) });
+        .and_then(|()| if is_exhausted { exhausted() } else { Ok(()) })
+        .and_then(|()| if is_draining { draining() } else { Ok(()) });
     if let Err(reason) = ready {
-        return Ok(HttpResponse::ServiceUnavailable()
-            .insert_header((RETRY_AFTER, "5"))
-            .json(json!({ "status": "not ready", "reason": reason })));
+        let mut not_ready = json!({ "status": "not ready", "reason": reason });
+        if for_operators(&request) {
+            not_ready["instance"] = api.instance.as_str().into();
+        }
+        return Ok(HttpResponse::ServiceUnavailable().insert_header((RETRY_AFTER, "5")).json(not_ready));
     }
     let adapters = engine.adapters_not_ready();
     let named = |status| -> Vec<Value> {
@@ -47,6 +54,9 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
         those.map(|adapter| json!({ "name": adapter.name, "reason": adapter.reason })).collect()
     };
     let mut ready = json!({ "status": "ready" });
+    if for_operators(&request) {
+        ready["instance"] = api.instance.as_str().into();
+    }
     if let Some(nodes) = engine.nodes() {
         ready["node"] = json!({ "name": nodes.name, "view": nodes.view, "members": nodes.members });
     }

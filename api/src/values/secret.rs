@@ -65,6 +65,20 @@ impl Secret {
         hex::encode(&self.key("checksum of its file").tag(&[])[..4])
     }
 
+    /// Names a server to those who have its data directory. Does not reveal the secret.
+    pub(crate) fn instance(&self) -> String {
+        hex::encode(&self.key("instance").tag(&[])[..8])
+    }
+
+    /// The secret in a file, which is only read; `None` if there is no such file.
+    pub(crate) fn peek(dir: &Path) -> io::Result<Option<Secret>> {
+        let path = dir.join(FILE);
+        match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            text => text?.split_whitespace().next().and_then(Secret::parse).map(Some).ok_or_else(|| damaged(&path)),
+        }
+    }
+
     /// A key for one purpose; keys of different purposes tell nothing about each other.
     pub(crate) fn key(&self, purpose: &str) -> Key {
         Key(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
