@@ -170,8 +170,9 @@ fn command_line(server: &str) {
     let (code, table) = run(&["locations"]);
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(code, Some(0), "{table}");
-    assert_eq!(lines[0], ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "PROBLEM"]);
-    assert_eq!(lines[1], ["101", "main-street", process::SUBDOMAIN, "active", "green", "green", "0"]);
+    assert_eq!(lines[0], ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);
+    assert_eq!(lines[1], ["101", "main-street", process::SUBDOMAIN, "active", "green", "green", "0", "0"]);
+    pausing(&run);
     assert_eq!(run(&["locations", "--red", "--json"]), (Some(0), String::new()));
     let (_, json) = run(&["locations", "--json"]);
     let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
@@ -186,6 +187,85 @@ fn command_line(server: &str) {
     let (code, wrong) = run(&["queue", "drop", "eight"]);
     assert!(code == Some(2) && wrong.contains("like 101-8"), "{wrong}");
     webhooks(&run);
+    let mut command = Command::new(binary());
+    command.args(["locations", "--json"]).env("PRACTICE_SYNC_TOKEN", process::OPERATOR_TOKEN);
+    let named = command.env("PRACTICE_SYNC_SERVER", server).output().unwrap();
+    assert!(named.status.success() && named.stdout.starts_with(b"{\"id\":101"), "{named:?}");
+}
+
+/// Pauses and resumes a location. Meanwhile its problem has a next step.
+fn pausing(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
+    assert_eq!(run(&["pause", "101", "--writing"]), (Some(0), "location 101: writing is paused\n".to_owned()));
+    let (_, red) = run(&["locations", "--red"]);
+    assert!(red.contains("not writing: an operator paused writing"), "{red}");
+    assert!(
+        red.contains("practice-sync resume 101") && red.contains("/console/docs/commands#pause-and-resume"),
+        "{red}"
+    );
+    let resumed = "location 101: reading and writing is resumed\n";
+    assert_eq!(run(&["resume", "101"]), (Some(0), resumed.to_owned()));
+    assert_eq!(run(&["locations", "--red", "--json"]), (Some(0), String::new()));
+    let (code, none) = run(&["accept-deletions", "101", "patients"]);
+    assert!(code == Some(2) && none.contains("No deletions of this resource were stopped"), "{none}");
+    let (code, errors) = run(&["errors", "101"]);
+    assert!(code == Some(0) && errors.starts_with("LAST"), "{errors}");
+}
+
+#[actix::test]
+async fn doctor_knows_its_server_and_asks_how_its_work_goes() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let installation = installation(dir.path(), &ehr, &[]);
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let server = format!("http://{}", installation.operators);
+    let doctor = |config: &Path| {
+        let mut command = Command::new(binary());
+        command.args(["doctor", "--config"]).arg(config).env("PRACTICE_SYNC_TOKEN", process::OPERATOR_TOKEN);
+        let ended = command.output().unwrap();
+        (ended.status.code(), String::from_utf8_lossy(&ended.stdout).into_owned())
+    };
+    let line =
+        |text: &str, check: &str, part: &str| text.lines().any(|line| line.starts_with(check) && line.contains(part));
+    let (_, well) = doctor(installation.config());
+    assert!(line(&well, "server", "ready") && line(&well, "webhooks", "no endpoint fails"), "{well}");
+    let mut pause = Command::new(binary());
+    pause.args(["pause", "101", "--server", &server]).env("PRACTICE_SYNC_TOKEN", process::OPERATOR_TOKEN);
+    assert!(pause.output().unwrap().status.success());
+    let (code, paused) = doctor(installation.config());
+    assert!(
+        code == Some(1) && line(&paused, "locations", "101 main-street: not reading: an operator paused reading"),
+        "{paused}"
+    );
+    // The same ports, and another data directory.
+    let text = fs::read_to_string(installation.config()).unwrap();
+    let other = dir.path().join("other.toml");
+    let data = dir.path().join("data").display().to_string();
+    fs::write(&other, text.replacen(&data, &format!("{data}-of-another"), 1)).unwrap();
+    let (code, foreign) = doctor(&other);
+    assert!(code == Some(2) && line(&foreign, "server", "it is not the one of this configuration"), "{foreign}");
+    assert!(!line(&foreign, "server", "ready"), "{foreign}");
+}
+
+/// Draining: not ready any more, and nothing else has changed.
+#[actix::test]
+async fn a_stop_drains_first_when_it_is_told_how_long() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let installation = installation(dir.path(), &ehr, &[("[http]", "[http]\ndrain = \"3s\"")]);
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process.signal("TERM").unwrap();
+    let ready = async || {
+        let mut connection = Connection::open(installation.address).await.unwrap();
+        connection.send(&request("GET", "/readyz", &[], &[])).await.unwrap().status
+    };
+    until("the server is not ready", async || (ready().await == 503).then_some(())).await;
+    for _ in 0..3 {
+        assert_eq!(caller.get("/me").await.unwrap().0, 200);
+        assert_eq!(ready().await, 503);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
 }
 
 /// The endpoint `TARGET` failed to take one message.

@@ -36,6 +36,12 @@ pub(super) enum Command {
         /// Only show it.
         #[arg(long)]
         dry_run: bool,
+        /// Compare this configuration, a file or folder on the server's machine, with the one in force.
+        #[arg(long, value_name = "CONFIG", requires = "dry_run")]
+        config: Option<PathBuf>,
+        /// Remove the institutions and locations that the configuration no longer has.
+        #[arg(long, conflicts_with = "dry_run")]
+        allow_removal: bool,
         #[command(flatten)]
         server: Server,
     },
@@ -52,7 +58,9 @@ pub(super) enum Command {
 pub(super) fn run(command: Command) -> ExitCode {
     match command {
         Command::Check { file } => check(&file),
-        Command::Reload { dry_run, server } => System::new().block_on(reload(&server, dry_run)).unwrap_or_else(fail),
+        Command::Reload { dry_run, config, allow_removal, server } => {
+            System::new().block_on(reload(&server, dry_run, config.as_deref(), allow_removal)).unwrap_or_else(fail)
+        }
         Command::Reference => {
             say(config::reference::page().trim_end());
             ExitCode::SUCCESS
@@ -61,11 +69,19 @@ pub(super) fn run(command: Command) -> ExitCode {
     }
 }
 
-async fn reload(server: &Server, dry_run: bool) -> Result<ExitCode, String> {
+async fn reload(
+    server: &Server,
+    dry_run: bool,
+    config: Option<&Path>,
+    allow_removal: bool,
+) -> Result<ExitCode, String> {
     let session = Session::begin(server)?;
-    let body = json!({"dry_run": dry_run}).to_string();
-    let told =
-        answer(session.post("/configuration/reload").header("Content-Type", "application/json").body(body)).await?;
+    let mut body = json!({"dry_run": dry_run, "allow_removal": allow_removal});
+    if let Some(config) = config {
+        let whole = config.canonicalize().map_err(|error| format!("{}: {error}", config.display()))?;
+        body["config"] = whole.display().to_string().into();
+    }
+    let told = answer(session.post_json("/configuration/reload", &body)).await?;
     let lines = |name: &str| -> Vec<String> {
         told[name].as_array().into_iter().flatten().map(|line| text(line).to_owned()).collect()
     };
@@ -77,7 +93,14 @@ async fn reload(server: &Server, dry_run: bool) -> Result<ExitCode, String> {
     if !needs_restart.is_empty() {
         complain(format_args!("needs a restart: {}", needs_restart.join(", ")));
     }
-    if problems.is_empty() && needs_restart.is_empty() {
+    let removals = lines("removals");
+    for removal in &removals {
+        complain(format_args!("removes {removal}"));
+    }
+    if !removals.is_empty() {
+        complain("removals have to be confirmed: practice-sync config reload --allow-removal");
+    }
+    if problems.is_empty() && needs_restart.is_empty() && (dry_run || removals.is_empty()) {
         say(if dry_run { "nothing was applied" } else { "the configuration is in force" });
         return Ok(ExitCode::SUCCESS);
     }
@@ -130,7 +153,7 @@ fn check(file: &Path) -> ExitCode {
         Ok(config) => {
             let refused = refused_adapters(&config);
             for (name, reason) in &refused {
-                complain(format_args!("{}: adapter `{name}`: {reason}", file.display()));
+                complain(format_args!("{}: adapter `{name}`: {reason}", Config::place_of_adapter(file, name)));
             }
             let certificates = Certificates::load(&config.http).err();
             if let Some(problem) = &certificates {

@@ -1,4 +1,5 @@
-//! `doctor`: what would hold a server up, or bring trouble later, as far as it can be seen from this machine.
+//! `doctor`: what would hold a server up, or bring trouble later, as far as it can be seen from this machine. With an
+//! operator's token it also asks the running server for red locations, failed writes and failing webhooks.
 
 use std::{
     fmt::Display,
@@ -14,11 +15,16 @@ use clap::Args;
 use engine::setup::StoreEngine;
 use serde::Serialize;
 
-use super::{configuration::refused_adapters, server::readiness, table::Table};
+use super::{
+    configuration::refused_adapters,
+    operate::Places,
+    server::{Session, readiness},
+    table::Table,
+};
 use crate::{
     config::Config,
     terminal::say,
-    values::{role::Role, words::Words},
+    values::{role::Role, secret::Secret, words::Words},
 };
 
 #[derive(Args)]
@@ -217,6 +223,19 @@ async fn server(config: &Config, findings: &mut Findings) {
         findings.add("server", Standing::Warning, format_args!("nothing answers at {url}"));
         return;
     };
+    match is_ours(config, body["instance"].as_str()) {
+        Ok(true) => {}
+        Ok(false) => {
+            let says = format!("a server answers at {url}, and it is not the one of this configuration");
+            findings.add("server", Standing::Bad, says);
+            return;
+        }
+        Err(why) => {
+            let says =
+                format!("a server answers at {url}; whether it is the one of this configuration is not known: {why}");
+            findings.add("server", Standing::Warning, says);
+        }
+    }
     if !ready {
         findings.add("server", Standing::Bad, body["reason"].as_str().unwrap_or("not ready"));
         return;
@@ -227,4 +246,40 @@ async fn server(config: &Config, findings: &mut Findings) {
         }
     }
     findings.add("server", Standing::Good, "ready");
+    match Session::at(&url) {
+        Some(session) => {
+            if let Err(why) = work(session, findings).await {
+                findings.add("locations", Standing::Warning, format_args!("the server could not be asked: {why}"));
+            }
+        }
+        None => {
+            let says = "not asked: PRACTICE_SYNC_TOKEN holds no operator's token";
+            findings.add("locations", Standing::Good, says);
+        }
+    }
+}
+
+/// Whether the server that answers has this configuration's data directory, or its `token_secret`.
+fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
+    let secret = match &config.secret {
+        Some(secret) => Some(secret.clone()),
+        None => Secret::peek(&config.data_dir).map_err(|error| error.to_string())?,
+    };
+    Ok(secret.is_some_and(|secret| Some(secret.instance().as_str()) == instance))
+}
+
+/// Problems of locations, failed writes and failing webhooks, as the running server reports them.
+async fn work(session: Result<Session, String>, findings: &mut Findings) -> Result<(), String> {
+    let places = Places::at(session?).await?;
+    let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);
+    let troubles: Vec<String> = states.iter().flat_map(|state| state.troubles()).collect();
+    if troubles.is_empty() {
+        findings.add("locations", Standing::Good, format_args!("{} work, and no write has failed", states.len()));
+    }
+    troubles.iter().for_each(|trouble| findings.add("locations", Standing::Warning, trouble));
+    if webhooks.is_empty() {
+        findings.add("webhooks", Standing::Good, "no endpoint fails");
+    }
+    webhooks.iter().for_each(|webhook| findings.add("webhooks", Standing::Warning, webhook));
+    Ok(())
 }

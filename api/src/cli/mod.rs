@@ -76,6 +76,14 @@ enum Command {
     Queue(operate::Queue),
     /// Read locations of a running server now, and try at once what waits to be written.
     Sync(operate::Sync),
+    /// Pause reading, writing or both at locations of a running server, until `resume`.
+    Pause(operate::Pause),
+    /// Resume reading, writing or both at locations of a running server.
+    Resume(operate::Pause),
+    /// Accept the deletions that a running server has stopped.
+    AcceptDeletions(operate::AcceptDeletions),
+    /// Show what went wrong lately at a location of a running server.
+    Errors(operate::Errors),
     /// Make a backup of a running server's store, in the folder of its configuration.
     Backup(server::Server),
     /// Make a new data directory of a backup, or check one.
@@ -123,6 +131,10 @@ pub fn main() -> ExitCode {
         Command::Locations(asked) => operate::locations(&asked),
         Command::Queue(asked) => operate::queue(&asked),
         Command::Sync(asked) => operate::sync(&asked),
+        Command::Pause(asked) => operate::pause(&asked, "pause"),
+        Command::Resume(asked) => operate::pause(&asked, "resume"),
+        Command::AcceptDeletions(asked) => operate::accept_deletions(&asked),
+        Command::Errors(asked) => operate::errors(&asked),
         Command::Backup(server) => backup::run(&server),
         Command::Restore(restore) => backup::restore(&restore),
         Command::Workstations(command) => workstations::run(command),

@@ -1,4 +1,5 @@
-//! `locations`, `queue`, `sync`: how a running server stands, and what an operator does about it.
+//! `locations`, `queue`, `errors`, `sync`, `pause`, `resume`, `accept-deletions`: the state of a running server, and an
+//! operator's actions.
 
 use std::process::ExitCode;
 
@@ -75,6 +76,42 @@ pub(super) struct Sync {
     server: Server,
 }
 
+#[derive(Args)]
+pub(super) struct Pause {
+    /// Ids of locations.
+    #[arg(required = true)]
+    locations: Vec<u64>,
+    /// Only reading.
+    #[arg(long, conflicts_with = "writing")]
+    reading: bool,
+    /// Only writing.
+    #[arg(long)]
+    writing: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Args)]
+pub(super) struct AcceptDeletions {
+    /// Id of the location.
+    location: u64,
+    /// The resource, such as `patients`.
+    resource: String,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Args)]
+pub(super) struct Errors {
+    /// Id of the location.
+    location: u64,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
 fn done(result: Result<(), String>) -> ExitCode {
     result.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -105,18 +142,160 @@ pub(super) fn sync(asked: &Sync) -> ExitCode {
     }))
 }
 
+pub(super) fn pause(asked: &Pause, action: &str) -> ExitCode {
+    let Pause { locations, reading, writing, server } = asked;
+    let (body, what) = match (*reading, *writing) {
+        (true, _) => (json!({"reading": true}), "reading"),
+        (_, true) => (json!({"writing": true}), "writing"),
+        _ => (json!({}), "reading and writing"),
+    };
+    done(System::new().block_on(async {
+        let places = Places::of(server).await?;
+        for id in locations {
+            let path = format!("/locations/{id}/{action}?subdomain={}", places.subdomain(*id)?);
+            answer(places.session.post_json(&path, &body)).await.map_err(|why| format!("location {id}: {why}"))?;
+            say(format_args!("location {id}: {what} is {action}d"));
+        }
+        Ok(())
+    }))
+}
+
+pub(super) fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
+    let AcceptDeletions { location, resource, server } = asked;
+    done(System::new().block_on(async {
+        let places = Places::of(server).await?;
+        let path = format!("/locations/{location}/sync/accept_deletions?subdomain={}", places.subdomain(*location)?);
+        answer(places.session.post_json(&path, &json!({"resource": resource}))).await?;
+        say(format_args!("location {location}: deletions of {resource} are accepted; a full pass begins"));
+        Ok(())
+    }))
+}
+
+pub(super) fn errors(asked: &Errors) -> ExitCode {
+    let Errors { location, json: as_json, server } = asked;
+    done(System::new().block_on(async {
+        let places = Places::of(server).await?;
+        let path = format!("/locations/{location}/errors?subdomain={}", places.subdomain(*location)?);
+        let all = answer(places.session.get(&path)).await?;
+        let mut table = Table::new(&["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"]);
+        for it in all.as_array().into_iter().flatten() {
+            if *as_json {
+                say(it);
+                continue;
+            }
+            let [at, part, resource, write, request, reason] =
+                ["at", "part", "resource", "write_request_id", "request_id", "reason"].map(|name| text(&it[name]));
+            table.row(&[at, &it["times"].to_string(), part, resource, write, request, reason]);
+        }
+        table.show(*as_json);
+        Ok(())
+    }))
+}
+
+/// A location that takes calls, as a server shows it.
+pub(super) struct State {
+    id: u64,
+    name: String,
+    subdomain: String,
+    read_status: String,
+    write_status: String,
+    /// `GET /locations/{id}/sync`.
+    sync: Value,
+    /// The location of the same data source that has the problem, if this one has none of its own.
+    see: Option<u64>,
+}
+
+impl State {
+    fn is_red(&self) -> bool {
+        [&self.read_status, &self.write_status].iter().any(|status| *status == "red")
+    }
+
+    fn problems(&self) -> &[Value] {
+        self.sync["problems"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// Its first problem in a line, or where to look for it.
+    fn problem(&self) -> String {
+        match (self.problems().first(), self.see) {
+            (Some(problem), _) => shown(problem),
+            (None, Some(other)) => format!("see {other}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// What needs an operator: its problems and its failed writes, a line each.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        let place = format!("{} {}", self.id, self.name);
+        let mut lines: Vec<String> = self.problems().iter().map(|it| format!("{place}: {}", shown(it))).collect();
+        let failed = self.sync["writes_failed"].as_u64().unwrap_or(0);
+        if failed > 0 {
+            lines.push(format!("{place}: {failed} failed writes; practice-sync queue list --location {}", self.id));
+        }
+        lines
+    }
+}
+
+/// A problem in a line: `not reading patients: the EHR refused the connection (EHR at 127.0.0.1:8090)`.
+fn shown(problem: &Value) -> String {
+    let resource = problem["resource"].as_str().map_or_else(String::new, |resource| format!(" {resource}"));
+    let address = problem["address"].as_str().map_or_else(String::new, |address| format!(" (EHR at {address})"));
+    format!("not {}{resource}: {}{address}", text(&problem["direction"]), text(&problem["reason"]))
+}
+
 /// The locations of a server.
-struct Places {
+pub(super) struct Places {
     session: Session,
     institutions: Vec<Value>,
 }
 
 impl Places {
     async fn of(server: &Server) -> Result<Places, String> {
-        let session = Session::begin(server)?;
+        Places::at(Session::begin(server)?).await
+    }
+
+    pub(super) async fn at(session: Session) -> Result<Places, String> {
         let mut me = answer(session.get("/operator")).await?;
         let institutions = me["institutions"].as_array_mut().map(std::mem::take).unwrap_or_default();
         Ok(Places { session, institutions })
+    }
+
+    /// The locations that take calls, by data source.
+    pub(super) async fn states(&self) -> Result<Vec<State>, String> {
+        let mut states = Vec::new();
+        for institution in &self.institutions {
+            let subdomain = text(&institution["subdomain"]);
+            let sources = answer(self.session.get(&format!("/sync_status?subdomain={subdomain}"))).await?;
+            for source in sources.as_array().into_iter().flatten() {
+                let mut of_source = Vec::new();
+                for location in source["locations"].as_array().into_iter().flatten() {
+                    let path = format!("/locations/{}/sync?subdomain={subdomain}", location["id"]);
+                    let [name, read_status, write_status] =
+                        [&location["name"], &source["read_status"], &source["write_status"]]
+                            .map(|it| text(it).to_owned());
+                    let sync = answer(self.session.get(&path)).await?;
+                    let (id, subdomain) = (location["id"].as_u64().unwrap_or(0), subdomain.to_owned());
+                    of_source.push(State { id, name, subdomain, read_status, write_status, sync, see: None });
+                }
+                let with_problem = of_source.iter().find(|it| !it.problems().is_empty()).map(|it| it.id);
+                for state in of_source.iter_mut().filter(|it| it.is_red() && it.problems().is_empty()) {
+                    state.see = with_problem;
+                }
+                states.extend(of_source);
+            }
+        }
+        Ok(states)
+    }
+
+    /// Webhook endpoints whose last message did not arrive, a line each.
+    pub(super) async fn failing_webhooks(&self) -> Result<Vec<String>, String> {
+        let all = answer(self.session.get("/webhooks")).await?;
+        let failing = all.as_array().into_iter().flatten().filter(|it| it["failing_since"].is_string());
+        let line = |it: &Value| {
+            let [url, since, status] = ["target_url", "failing_since", "status"].map(|name| text(&it[name]));
+            let id = &it["id"];
+            format!("endpoint {id} ({url}) fails since {since}, {status}; practice-sync webhooks deliveries {id}")
+        };
+        Ok(failing.map(line).collect())
     }
 
     /// Each location with the subdomain of its institution.
@@ -135,31 +314,28 @@ impl Places {
 
 async fn show_locations(asked: &Locations) -> Result<(), String> {
     let places = Places::of(&asked.server).await?;
-    let mut table = Table::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "PROBLEM"]);
-    for institution in &places.institutions {
-        let subdomain = text(&institution["subdomain"]);
-        let sources = answer(places.session.get(&format!("/sync_status?subdomain={subdomain}"))).await?;
-        for source in sources.as_array().into_iter().flatten() {
-            let red = ["read_status", "write_status"].iter().any(|name| source[name] == "red");
-            for location in source["locations"].as_array().into_iter().flatten().filter(|_| red || !asked.red) {
-                let state =
-                    answer(places.session.get(&format!("/locations/{}/sync?subdomain={subdomain}", location["id"])));
-                let state = state.await?;
-                let problem = ["read_problem", "write_problem"].iter().find_map(|name| state[name].as_str());
-                if asked.json {
-                    say(json!({
-                        "id": location["id"], "name": location["name"], "subdomain": subdomain, "status": "active",
-                        "read_status": source["read_status"], "write_status": source["write_status"],
-                        "writes_waiting": state["writes_waiting"],
-                        "read_problem": state["read_problem"], "write_problem": state["write_problem"],
-                    }));
-                    continue;
-                }
-                let (id, waiting) = (location["id"].to_string(), state["writes_waiting"].to_string());
-                let [read, write] = ["read_status", "write_status"].map(|name| text(&source[name]));
-                let name = text(&location["name"]);
-                table.row(&[&id, name, subdomain, "active", read, write, &waiting, problem.unwrap_or("")]);
-            }
+    let mut table =
+        Table::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);
+    let states = places.states().await?;
+    let mut steps = Vec::new();
+    for state in states.iter().filter(|state| state.is_red() || !asked.red) {
+        let State { id, name, subdomain, read_status, write_status, sync, see } = state;
+        if asked.json {
+            say(json!({
+                "id": id, "name": name, "subdomain": subdomain, "status": "active",
+                "read_status": read_status, "write_status": write_status,
+                "writes_waiting": sync["writes_waiting"], "writes_failed": sync["writes_failed"],
+                "read_problem": sync["read_problem"], "write_problem": sync["write_problem"],
+                "problems": sync["problems"], "see_location": see,
+            }));
+            continue;
+        }
+        let [waiting, failed] = ["writes_waiting", "writes_failed"].map(|field| sync[field].to_string());
+        let (id, problem) = (id.to_string(), state.problem());
+        table.row(&[&id, name, subdomain, "active", read_status, write_status, &waiting, &failed, &problem]);
+        for problem in state.problems() {
+            let (step, runbook) = (text(&problem["next_step"]), text(&problem["runbook"]));
+            steps.push(format!("{id}: {step} {}{runbook}", places.session.server()));
         }
     }
     // Nothing is read or written there.
@@ -171,9 +347,17 @@ async fn show_locations(asked: &Locations) -> Result<(), String> {
             say(json!({"id": id, "name": name, "subdomain": subdomain, "status": status}));
             continue;
         }
-        table.row(&[&id.to_string(), name, subdomain, status, "", "", "", ""]);
+        table.row(&[&id.to_string(), name, subdomain, status, "", "", "", "", ""]);
     }
     table.show(asked.json);
+    if !asked.json {
+        let failed: u64 = states.iter().filter_map(|state| state.sync["writes_failed"].as_u64()).sum();
+        if failed > 0 {
+            steps.push(format!("failed writes: {failed}; practice-sync queue list"));
+        }
+        steps.extend(places.failing_webhooks().await?.into_iter().map(|line| format!("webhooks: {line}")));
+        steps.iter().for_each(say);
+    }
     Ok(())
 }
 
@@ -224,7 +408,10 @@ async fn each(server: &Server, ids: &[String], what: &str) -> Result<(), String>
         let subdomain = places.subdomain(location)?;
         let path = format!("/write_requests/{id}/{what}?subdomain={subdomain}&location_id={location}");
         let write = answer(places.session.post(&path)).await.map_err(|why| format!("{id}: {why}"))?;
-        say(format_args!("{} {}", text(&write["id"]), text(&write["status"])));
+        match what {
+            "drop" => say(format_args!("{id} dropped")),
+            _ => say(format_args!("{id} retried as {}, {}", text(&write["id"]), text(&write["status"]))),
+        }
     }
     Ok(())
 }

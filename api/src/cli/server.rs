@@ -11,12 +11,22 @@ const ANSWER: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(super) struct Server {
-    /// The operators' listener of the server.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8081")]
+    /// The operators' listener of the server; the environment variable PRACTICE_SYNC_SERVER names another default.
+    #[arg(long, value_name = "URL", default_value_t = default_server())]
     server: String,
     /// The environment variable that holds an operator's token.
-    #[arg(long, value_name = "NAME", default_value = "PRACTICE_SYNC_TOKEN")]
+    #[arg(long, value_name = "NAME", default_value = TOKEN)]
     token_env: String,
+}
+
+/// Holds an operator's token.
+const TOKEN: &str = "PRACTICE_SYNC_TOKEN";
+/// Names the server where `--server` does not.
+const SERVER: &str = "PRACTICE_SYNC_SERVER";
+
+fn default_server() -> String {
+    let named = std::env::var(SERVER).ok().filter(|server| !server.is_empty());
+    named.unwrap_or_else(|| "http://127.0.0.1:8081".to_owned())
 }
 
 /// Signed in at a server.
@@ -32,6 +42,12 @@ impl Session {
             format!("the environment variable {} is not set: it must hold an operator's token", at.token_env)
         })?;
         Session::with_token(&at.server, token)
+    }
+
+    /// At this server with the token of `PRACTICE_SYNC_TOKEN`; `None` if it is not set.
+    pub(super) fn at(server: &str) -> Option<Result<Session, String>> {
+        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty())?;
+        Some(Session::with_token(server, token))
     }
 
     fn with_token(server: &str, token: String) -> Result<Session, String> {
@@ -50,6 +66,10 @@ impl Session {
         Ok(session)
     }
 
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
     pub(super) fn token(&self) -> &str {
         &self.token
     }
@@ -60,6 +80,10 @@ impl Session {
 
     pub(super) fn post(&self, path: &str) -> RequestBuilder {
         self.request(Method::POST, path)
+    }
+
+    pub(super) fn post_json(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.post(path).header("Content-Type", "application/json").body(body.to_string())
     }
 
     pub(super) fn delete(&self, path: &str) -> RequestBuilder {
@@ -84,8 +108,12 @@ pub(super) async fn answer(request: RequestBuilder) -> Result<Value, String> {
     if status.is_success() {
         return Ok(body["data"].take());
     }
-    let problems: Vec<&str> = body["error"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    Err(format!("{} {}", status.as_u16(), problems.join(" ")))
+    let problems = body["error"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut said: Vec<&str> = problems.chain(body["description"].as_str()).collect();
+    if body["reason"] == "unknown_path" {
+        said.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
+    }
+    Err(format!("{} {}", status.as_u16(), said.join(" ")))
 }
 
 /// How long a server that is asked how it does may take.
