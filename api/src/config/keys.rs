@@ -26,6 +26,9 @@ use crate::{
     },
 };
 
+/// How the problem of a key begins that names an institution which is not known.
+pub(super) const UNKNOWN_INSTITUTION: &str = "no institution with subdomain";
+
 /// What of the file can be read, and all that is wrong with it. The institutions and locations of keys are those of `setup`.
 pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>) {
     let problems = Problems::of(document);
@@ -156,7 +159,7 @@ impl Reading<'_> {
                 Some(_) => {
                     s.problems.add(name.at, format!("institution `{}` belongs to another environment", name.value))
                 }
-                None => s.problems.add(name.at, format!("no institution with subdomain `{}`", name.value)),
+                None => s.problems.add(name.at, format!("{UNKNOWN_INSTITUTION} `{}`", name.value)),
             }
         }
         ids

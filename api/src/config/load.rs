@@ -6,6 +6,7 @@ use std::{
 };
 
 use engine::setup::Setup;
+use toml::de::DeTable;
 
 use super::{
     contents::{Access, Config},
@@ -41,6 +42,10 @@ impl Config {
         let default = Config::usual_keys_file(path);
         match Access::load(&config.keys_file, &config.setup) {
             Ok((access, mut found)) => {
+                // An institution whose file cannot be read is not known: its keys are not to blame.
+                if problems.iter().any(|problem| problem.file != main_file(path)) {
+                    found.retain(|problem| !problem.text.starts_with(keys::UNKNOWN_INSTITUTION));
+                }
                 problems.append(&mut found);
                 (config.keys, config.operators) = (access.keys, access.operators);
             }
@@ -62,6 +67,22 @@ impl Config {
     /// Where the keys are unless the configuration says so.
     pub(crate) fn usual_keys_file(path: &Path) -> PathBuf {
         main_file(path).with_file_name(KEYS_FILE)
+    }
+
+    /// File and line that name an adapter; only the main file if the line is not found.
+    pub(crate) fn place_of_adapter(path: &Path, name: &str) -> String {
+        let file = main_file(path);
+        let line = || {
+            let text = fs::read_to_string(&file).ok()?;
+            let table = DeTable::parse(&text).ok()?.into_inner();
+            let adapters = table.get("adapters")?.get_ref().as_table()?;
+            let (key, _) = adapters.iter().find(|(key, _)| key.get_ref() == name)?;
+            Some(1 + text.get(..key.span().start)?.matches('\n').count())
+        };
+        match line() {
+            Some(line) => format!("{}:{line}", file.display()),
+            None => file.display().to_string(),
+        }
     }
 
     /// All files it is read from but the keys.

@@ -162,3 +162,32 @@ fn what_only_a_start_reads_is_named() {
         ["audit.keep_days", "http.workers", "operators.tls_certificate", "operators.tls_key", "location 7 institution"]
     );
 }
+
+#[test]
+fn a_key_is_not_blamed_for_an_institution_whose_file_is_broken() {
+    let hash = "ab".repeat(32);
+    let key = |institution: &str| {
+        format!(
+            "[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\ninstitutions = [\"{institution}\"]\n"
+        )
+    };
+    let dir = folder(&[
+        ("practice-sync.toml", MAIN),
+        ("institutions/a.toml", "this is not"),
+        ("keys.toml", &key("practice-1")),
+    ]);
+    let found = problems(dir.path());
+    assert!(found.iter().all(|problem| problem.starts_with("institutions/a.toml:1: ")), "{found:?}");
+    // Where all files can be read, it is the key's fault.
+    fs::write(dir.path().join("institutions/a.toml"), institution(1)).unwrap();
+    fs::write(dir.path().join("keys.toml"), key("nobody")).unwrap();
+    assert_eq!(problems(dir.path()), ["keys.toml:5: no institution with subdomain `nobody`"]);
+}
+
+#[test]
+fn the_line_of_an_adapter_is_found() {
+    let dir = folder(&[("practice-sync.toml", &format!("# a comment\n{MAIN}"))]);
+    let file = dir.path().join("practice-sync.toml").display().to_string();
+    assert_eq!(Config::place_of_adapter(dir.path(), "fhir"), format!("{file}:3"));
+    assert_eq!(Config::place_of_adapter(dir.path(), "none"), file);
+}
