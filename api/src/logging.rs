@@ -20,6 +20,8 @@ use crate::traces::Traces;
 
 /// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
 const QUIET: &str = "actix_http=off";
+/// The server library logs several lines at each start and stop.
+const BRIEF: &str = "actix_server=warn";
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,10 +72,15 @@ pub(crate) fn checked(directives: &str) -> Result<String, String> {
 fn filter(directives: &str) -> Result<EnvFilter, String> {
     let filter = EnvFilter::try_new(directives)
         .map_err(|error| format!("must be a level, or pairs such as \"info,processor=debug\": {error}"))?;
-    if directives.contains("actix_http") {
-        return Ok(filter);
+    let mut filter = filter;
+    let is_quiet = ["off", "error"].contains(&directives.trim());
+    for own in [QUIET, BRIEF].into_iter().filter(|own| *own == QUIET || !is_quiet) {
+        if own.split('=').next().is_some_and(|target| !directives.contains(target)) {
+            let directive = own.parse::<Directive>().map_err(|error| format!("{own}: {error}"))?;
+            filter = filter.add_directive(directive);
+        }
     }
-    Ok(filter.add_directive(QUIET.parse::<Directive>().map_err(|error| format!("{QUIET}: {error}"))?))
+    Ok(filter)
 }
 
 #[derive(Clone, Copy, Default)]
@@ -157,6 +164,20 @@ mod tests {
         });
         assert!(text.contains("loud") && !text.contains("quiet") && !text.contains('\u{1b}'), "{text}");
         assert!(subscriber("no such=level", stderr, Looks::default(), None).is_err());
+    }
+
+    #[test]
+    fn the_server_library_warns_and_says_no_more() {
+        let said = |directives| {
+            written(directives, || {
+                tracing::info!(target: "actix_server::builder", "starting 2 workers");
+                tracing::warn!(target: "actix_server::accept", "accepting failed");
+            })
+        };
+        let text = said("info");
+        assert!(!text.contains("starting") && text.contains("accepting failed"), "{text}");
+        assert!(said("info,actix_server=info").contains("starting"));
+        assert_eq!(said("error"), "");
     }
 
     #[test]
