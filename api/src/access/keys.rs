@@ -100,6 +100,11 @@ impl Keys {
         self.by_hash.get(&hash(key))
     }
 
+    /// In no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ApiKey>> {
+        self.by_id.values()
+    }
+
     /// The key a token was made for.
     pub(crate) fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
         self.by_id.get(id)

@@ -6,12 +6,13 @@ use actix_web::{
     web::{Form, Path},
 };
 use askama::Template;
-use engine::webhooks::model::EndpointId;
+use engine::webhooks::{delivery_log::Replay, model::EndpointId};
 use engine::workstations::CodeKind;
 use location::{
     ids::{LocationId, WriteId},
     pause::Directions,
     pull::Resource,
+    time::{DAY, Millis},
 };
 use uuid::Uuid;
 
@@ -19,6 +20,7 @@ use super::{
     page::{Failure, Frame, query, see_other},
     visit::Visit,
     webhooks::endpoint,
+    write_page,
 };
 use crate::{
     http::errors::ApiError,
@@ -28,7 +30,7 @@ use crate::{
         webhook_deliveries::record_of,
         write_requests::{parsed, public_id},
     },
-    values::{role::Role, times},
+    values::{role::Role, secret::random, times},
 };
 
 #[derive(Template)]
@@ -64,7 +66,7 @@ struct Action {
     read: fn(&Fields) -> Result<Deed, ApiError>,
 }
 
-static ACTIONS: [Action; 11] = [
+static ACTIONS: [Action; 13] = [
     Action {
         name: "sync",
         role: Role::Operator,
@@ -125,6 +127,22 @@ static ACTIONS: [Action; 11] = [
         read: |it| Ok(Deed::Redeliver(EndpointId(parse(it, "endpoint")?), parse(it, "delivery")?)),
     },
     Action {
+        name: "redeliver-failed",
+        role: Role::Operator,
+        title: "Redeliver undelivered messages",
+        consequence: "Every message of the last seven days that was not delivered is sent to the endpoint again, in the order in which they were made.",
+        button: "Redeliver",
+        read: |it| Ok(Deed::RedeliverFailed(EndpointId(parse(it, "endpoint")?))),
+    },
+    Action {
+        name: "test-webhook",
+        role: Role::Operator,
+        title: "Send a test message",
+        consequence: "A message without any record is sent to the endpoint.",
+        button: "Send",
+        read: |it| Ok(Deed::TestWebhook(EndpointId(parse(it, "endpoint")?))),
+    },
+    Action {
         name: "roll-out",
         role: Role::Admin,
         title: "Roll the version out",
@@ -148,8 +166,9 @@ static ACTIONS: [Action; 11] = [
         name: "pause",
         role: Role::Operator,
         title: "Pause",
-        consequence: "Nothing is read, or written, until an operator resumes it, restarts included. What is under way ends. Bookings are taken \
-                      and wait; a write that is not written by its deadline fails.",
+        consequence: "Until an operator resumes it, restarts included. Calls in progress end. While reading is paused, clients see the schedule \
+                      as it was last read, and changes in the EHR are not seen. While writing is paused, bookings are taken and wait; a write \
+                      that is not written by its deadline fails.",
         button: "Pause",
         read: |it| Ok(Deed::Pause(location(it)?, directions(it)?)),
     },
@@ -172,6 +191,8 @@ enum Deed {
     Pair(LocationId),
     Revoke(LocationId, Uuid),
     Redeliver(EndpointId, Uuid),
+    RedeliverFailed(EndpointId),
+    TestWebhook(EndpointId),
     /// None: the version of the configuration.
     RollOut(LocationId, Option<String>),
     RollBack(LocationId),
@@ -188,6 +209,9 @@ enum Outcome {
         lines: Vec<String>,
     },
 }
+
+/// How far back failed messages are sent again.
+const REDELIVERED: Millis = 7 * DAY;
 
 /// Names and values of a query or a form.
 type Fields = [(String, String)];
@@ -228,7 +252,7 @@ fn what(which: Directions) -> &'static str {
 
 fn read(name: &str, fields: &Fields) -> Result<(&'static Action, Deed), ApiError> {
     let action = ACTIONS.iter().find(|action| action.name == name);
-    let action = action.ok_or_else(|| ApiError::NotFound("The action".to_owned()))?;
+    let action = action.ok_or_else(|| ApiError::NotFound("Action".to_owned()))?;
     Ok((action, (action.read)(fields)?))
 }
 
@@ -245,19 +269,24 @@ impl Deed {
             | Deed::RollBack(location)
             | Deed::Pause(location, _)
             | Deed::Resume(location, _) => Some(*location),
-            Deed::Redeliver(..) => None,
+            Deed::Redeliver(..) | Deed::RedeliverFailed(_) | Deed::TestWebhook(_) => None,
         }
     }
 
     fn back(&self) -> String {
         match self {
-            Deed::Redeliver(endpoint, _) => format!("/console/webhooks/{endpoint}"),
+            Deed::Redeliver(endpoint, _) | Deed::RedeliverFailed(endpoint) | Deed::TestWebhook(endpoint) => {
+                format!("/console/webhooks/{endpoint}")
+            }
+            Deed::Retry(location, write) | Deed::Drop(location, write) => {
+                format!("/console/writes/{}", public_id(location.0, write.0))
+            }
             _ => self.location().map_or_else(String::new, |location| format!("/console/locations/{location}")),
         }
     }
 
     /// Which one, in a line.
-    fn about(&self, visit: &Visit) -> Result<String, Failure> {
+    async fn about(&self, visit: &Visit) -> Result<String, Failure> {
         let place = match self.location() {
             Some(id) => {
                 let (location, institution) = visit.location_here(id)?;
@@ -276,7 +305,9 @@ impl Deed {
                 format!("{} at {place}", resource_names::name(*resource).replace('_', " "))
             }
             Deed::Retry(location, write) | Deed::Drop(location, write) => {
-                format!("Write {} at {place}", public_id(location.0, write.0))
+                let found = visit.api.engine.write_request(*location, write.0).await?;
+                let found = found.ok_or_else(|| write_page::not_found(*location, write.0))?;
+                format!("{} at {place}", write_page::described(visit, &found))
             }
             Deed::Revoke(location, workstation) => {
                 let all = visit.api.engine.gateway().workstations(*location).map_err(ApiError::from)?;
@@ -286,6 +317,9 @@ impl Deed {
             }
             Deed::Redeliver(id, delivery) => {
                 format!("Message {delivery} to the endpoint {}", endpoint(&visit.api, *id)?.id)
+            }
+            Deed::RedeliverFailed(id) | Deed::TestWebhook(id) => {
+                format!("To the endpoint {} of {}", id, endpoint(&visit.api, *id)?.owner.0)
             }
             Deed::RollOut(_, None) => format!("The version of the configuration at {place}"),
             Deed::RollOut(_, Some(version)) => format!("Version {} at {place}", super::words::short(version)),
@@ -337,6 +371,27 @@ impl Deed {
                 visit.note("send", "webhook message", record_of(&sent.map_err(ApiError::from)?));
                 Outcome::Done("redelivered")
             }
+            Deed::RedeliverFailed(id) => {
+                let owner = endpoint(&visit.api, *id)?.owner.clone();
+                let now = engine.now();
+                let asked = Replay { since: now.minus(REDELIVERED), until: now, undelivered: true };
+                let replayed = engine.webhook_log().replay(&owner, *id, asked, |_| true, now).await;
+                let replayed = replayed.map_err(ApiError::from)?;
+                visit.note("send", "webhook message", 0);
+                let mut lines = vec![format!("Messages that are sent again: {}", replayed.deliveries)];
+                if replayed.next.is_some() {
+                    lines.push("Not all have room in the queue yet: do it again once these are sent.".to_owned());
+                }
+                Outcome::Shown { code: None, lines }
+            }
+            Deed::TestWebhook(id) => {
+                let owner = endpoint(&visit.api, *id)?.owner.clone();
+                let random = uuid::Builder::from_random_bytes(random()).into_uuid();
+                let made = engine.webhook_log().test(&owner, *id, random, None, engine.now()).await;
+                made.map_err(ApiError::from)?;
+                visit.note("send", "webhook message", 0);
+                Outcome::Done("tested")
+            }
             Deed::RollOut(location, version) => {
                 let tried = engine.try_adapter(*location, version.as_deref()).await.map_err(ApiError::from)?;
                 engine.roll_out(*location, version.clone()).await.map_err(ApiError::from)?;
@@ -378,7 +433,7 @@ pub(super) async fn ask(visit: Visit, name: Path<String>) -> Result<HttpResponse
     visit.needs(action.role)?;
     let page = ActionPage {
         frame: visit.frame("", action.title),
-        about: deed.about(&visit)?,
+        about: deed.about(&visit).await?,
         action,
         fields: visit.queried().to_vec(),
         back: deed.back(),
@@ -397,7 +452,7 @@ pub(super) async fn act(
     let (action, deed) = read(&name, &form)?;
     visit.needs(action.role)?;
     visit.api.may_change()?;
-    let about = deed.about(&visit)?;
+    let about = deed.about(&visit).await?;
     // It goes on to its end, its entry in the audit trail included, whether or not the browser still waits.
     let acting = actix_web::rt::spawn(async move {
         let answer = async {

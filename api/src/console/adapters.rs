@@ -33,6 +33,8 @@ struct Adapter {
     version: Option<String>,
     sha256: Option<String>,
     reason: Option<String>,
+    /// Of the configuration's file; `None` if it cannot be read.
+    kilobytes: Option<u64>,
     /// Locations on the configuration's version.
     configured: usize,
     versions: Vec<Version>,
@@ -78,6 +80,7 @@ pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
 
 fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
+    let setup = engine.setup();
     let live = live_address("/console/adapters", version(&visit.api)?);
     let mut adapters = Vec::new();
     for (name, locations) in where_what(&visit.api)? {
@@ -96,6 +99,11 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
             }
         });
         adapters.push(Adapter {
+            kilobytes: setup
+                .engine
+                .adapters
+                .get(&name)
+                .and_then(|file| Some(std::fs::metadata(file).ok()?.len() / 1_024)),
             badge: words::adapter(configured.status),
             version: configured.version,
             sha256: configured.sha256.as_deref().map(words::short),

@@ -2,18 +2,19 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use audit::{Actor, Filter, Recorded, Trail};
+use audit::{Actor, AuditError, Filter, Recorded, Trail};
 use location::time::{DAY, Timestamp};
 
 use super::{
     page::{Failure, Frame, live_address},
     visit::{Visit, beside},
+    words,
 };
 use crate::{
     access::api::Api,
     http::errors::ApiError,
     resources::write_requests::{parsed, public_id},
-    values::{role::Role, times},
+    values::role::Role,
 };
 
 /// Entries of a page.
@@ -34,7 +35,7 @@ struct AuditPage {
 
 /// The filters, as they stand in their form.
 struct Asked {
-    kinds: [(&'static str, &'static str); 3],
+    kinds: [(&'static str, &'static str); 4],
     kind: String,
     name: String,
     record: String,
@@ -43,18 +44,20 @@ struct Asked {
     to: String,
 }
 
-struct Row {
-    seq: u64,
-    at: String,
-    who: String,
-    client: String,
-    action: String,
-    record: String,
-    ids: String,
-    institution: Option<u64>,
-    location: Option<u64>,
-    route: String,
-    status: String,
+/// An entry as pages show it.
+pub(super) struct Row {
+    pub seq: u64,
+    pub at: String,
+    pub request: String,
+    pub who: String,
+    pub client: String,
+    pub action: String,
+    pub record: String,
+    pub ids: String,
+    pub institution: Option<u64>,
+    pub location: Option<u64>,
+    pub route: String,
+    pub status: String,
 }
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
@@ -71,7 +74,7 @@ pub(super) fn version(api: &Api) -> u64 {
 fn read(visit: &Visit) -> Result<AuditPage, Failure> {
     let text = |name| visit.asked(name).unwrap_or_default().to_owned();
     let asked = Asked {
-        kinds: [("key", "API key"), ("operator", "operator"), ("workstation", "workstation")],
+        kinds: [("", "anyone"), ("key", "API key"), ("operator", "operator"), ("workstation", "workstation")],
         kind: text("kind"),
         name: text("name"),
         record: text("record"),
@@ -85,22 +88,38 @@ fn read(visit: &Visit) -> Result<AuditPage, Failure> {
     let Some(trail) = &visit.api.audit else {
         return Ok(AuditPage { frame, kept: false, asked, rows: Vec::new(), cut: false });
     };
-    let newest = trail.newest(filter, ENTRIES).map_err(|error| {
-        tracing::error!(%error, "the audit trail could not be read");
-        ApiError::Refused(format!("The audit trail could not be read: {error}. `practice-sync audit verify` says more"))
-    })?;
-    let rows = newest.entries.into_iter().map(Row::of).collect();
+    let newest = trail.newest(filter, ENTRIES).map_err(unread)?;
+    let of_kind = newest.entries.into_iter().filter(|it| asked.kind.is_empty() || kind(&it.entry.actor) == asked.kind);
+    let rows = of_kind.map(Row::of).collect();
     Ok(AuditPage { frame, kept: true, asked, rows, cut: newest.cut })
+}
+
+pub(super) fn unread(error: AuditError) -> ApiError {
+    tracing::error!(%error, "the audit trail could not be read");
+    ApiError::Refused(format!("The audit trail could not be read: {error}. `practice-sync audit verify` says more"))
+}
+
+fn kind(actor: &Actor) -> &'static str {
+    match actor {
+        Actor::Key(_) => "key",
+        Actor::Operator(_) => "operator",
+        Actor::Workstation(_) => "workstation",
+        Actor::Service => "service",
+    }
 }
 
 impl Asked {
     fn filter(&self) -> Result<Filter, ApiError> {
-        let actor = || {
-            Some(match self.kind.as_str() {
-                "operator" => Actor::Operator(self.name.clone()),
-                "workstation" => Actor::Workstation(self.name.clone()),
-                _ => Actor::Key(self.name.clone()),
-            })
+        let actor = match (self.kind.as_str(), self.name.clone()) {
+            (_, name) if name.is_empty() => None,
+            ("operator", name) => Some(Actor::Operator(name)),
+            ("workstation", name) => Some(Actor::Workstation(name)),
+            ("key", name) => Some(Actor::Key(name)),
+            _ => {
+                return Err(ApiError::bad(
+                    "with a name choose whose it is: an API key's, an operator's or a workstation's",
+                ));
+            }
         };
         let known = || self.id.parse().ok().or_else(|| parsed(&self.id).map(|(_, id)| id));
         let id = (!self.id.is_empty()).then(|| {
@@ -110,9 +129,10 @@ impl Asked {
         Ok(Filter {
             from: from.map(|at| at.0),
             to: day(&self.to, "to")?.map(|at| at.plus(DAY).0),
-            actor: if self.name.is_empty() { None } else { actor() },
+            actor,
             record: Some(self.record.clone()).filter(|record| !record.is_empty()),
             id: id.transpose()?,
+            request: None,
         })
     }
 }
@@ -127,15 +147,17 @@ fn day(text: &str, name: &str) -> Result<Option<Timestamp>, ApiError> {
 }
 
 impl Row {
-    fn of(Recorded { seq, entry: it }: Recorded) -> Row {
+    pub(super) fn of(Recorded { seq, entry: it }: Recorded) -> Row {
         let who = match it.actor {
             Actor::Key(name) => format!("key {name}"),
             Actor::Operator(name) => format!("operator {name}"),
             Actor::Workstation(name) => format!("workstation {name}"),
             Actor::Service => "the service".to_owned(),
         };
+        // An entry of a booking names the journal of its location only.
+        let location = it.location.or(it.decisions.first().map(|(location, _)| *location));
         let more = it.ids.len().saturating_sub(IDS);
-        let id = |id: &u64| match (it.record.as_str(), it.location) {
+        let id = |id: &u64| match (it.record.as_str(), location) {
             // Locations count their writes from 0, people see another number.
             ("write request", Some(location)) => {
                 u32::try_from(location).map(|of| public_id(of, *id)).unwrap_or_default()
@@ -148,14 +170,15 @@ impl Row {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         Row {
             seq,
-            at: times::utc(Timestamp(it.at)).chars().take(19).collect::<String>().replace('T', " "),
+            at: words::seconds(Timestamp(it.at)),
             who,
             client: it.client.unwrap_or_default(),
             action: it.action,
-            record: it.record,
+            record: it.record.to_lowercase(),
+            request: it.request_id,
             ids: format!("{}{more}", ids.join(", ")),
             institution: it.institution,
-            location: it.location,
+            location,
             route: it.route,
             status: it.status,
         }

@@ -67,7 +67,7 @@ impl Watched {
 
     async fn version(&self, visit: &Visit) -> Result<u64, Failure> {
         match self {
-            Watched::Fleet => Ok(fleet::version(&visit.api)),
+            Watched::Fleet => fleet::version(&visit.api),
             Watched::Location(id) => location_page::version(&visit.api, *id).await,
             Watched::Webhooks => Ok(webhooks::version(&visit.api)),
             Watched::Endpoint(id) => webhooks::version_of_one(&visit.api, *id),

@@ -11,7 +11,7 @@ use askama::Template;
 use engine::{
     Place,
     metrics::Standing,
-    records::sync_state::{AdapterStatus, GateState},
+    records::sync_state::{AdapterStatus, Cause, GateState},
     setup::{Institution, LocationSetup, LocationStatus},
 };
 use location::{ids::LocationId, time::Timestamp};
@@ -19,9 +19,10 @@ use location::{ids::LocationId, time::Timestamp};
 use super::{
     page::{Failure, Frame, live_address, query},
     visit::{Visit, beside},
+    webhooks,
     words::{self, Badge, When},
 };
-use crate::access::api::Api;
+use crate::{access::api::Api, resources::problems};
 
 /// Locations of a page.
 const PAGE: usize = 50;
@@ -43,21 +44,26 @@ struct FleetPage {
 
 struct Counts {
     locations: usize,
-    writes: u64,
     /// The writes that have waited longest.
     oldest: Option<When>,
     /// The last complete read where that is longest ago.
     last_read: Option<When>,
     /// How many are in each state of `STATES`.
     states: Vec<StateCount>,
+    /// Webhook endpoints whose last message did not arrive.
+    webhooks_failing: usize,
 }
 
 struct StateCount {
     key: &'static str,
     text: &'static str,
+    /// Locations.
     count: usize,
+    /// Writes, for a state that is about writes.
+    writes: Option<u64>,
     /// Somebody has to see to it.
     bad: bool,
+    is_always_shown: bool,
 }
 
 /// What is asked for, as it stands in the form.
@@ -76,12 +82,19 @@ struct Row {
     reading: Badge,
     writing: Badge,
     /// Why it is red.
-    reasons: Vec<String>,
+    reasons: Vec<Reason>,
     queued: u64,
+    failed: u64,
     oldest: Option<When>,
     last_read: Option<When>,
     gate: Option<Badge>,
     node: Option<String>,
+}
+
+/// Why a location is red, and where operators read what to do.
+struct Reason {
+    text: String,
+    runbook: &'static str,
 }
 
 /// A location as far as it is known without asking it, or bringing it into memory.
@@ -93,6 +106,10 @@ struct Known {
     refused: Option<String>,
     gate: Option<GateState>,
     node: Option<String>,
+    /// Writes that failed and wait for an operator.
+    failed: u64,
+    /// Host and port of its EHR.
+    address: Option<String>,
 }
 
 /// What locations are counted and looked for by.
@@ -101,16 +118,37 @@ struct State {
     text: &'static str,
     bad: bool,
     is: fn(&Known) -> bool,
+    /// Its writes, where it is about writes.
+    writes: Option<fn(&Known) -> u64>,
 }
 
-const STATES: [State; 7] = [
-    State { key: "red", text: "Red", bad: true, is: Known::is_red },
-    State { key: "not-reading", text: "Not reading", bad: true, is: |it| it.reading().color == "bad" },
-    State { key: "not-writing", text: "Not writing", bad: true, is: |it| it.writing().color == "bad" },
-    State { key: "gate-shut", text: "Gate shut", bad: true, is: Known::is_shut },
-    State { key: "writes-waiting", text: "Writes waiting", bad: false, is: |it| it.queued() > 0 },
-    State { key: "no-news", text: "No news yet", bad: false, is: |it| it.node.is_none() && it.standing.is_none() },
-    State { key: "elsewhere", text: "At other nodes", bad: false, is: |it| it.node.is_some() },
+impl State {
+    const fn new(key: &'static str, text: &'static str, is: fn(&Known) -> bool) -> State {
+        State { key, text, bad: false, is, writes: None }
+    }
+
+    const fn bad(key: &'static str, text: &'static str, is: fn(&Known) -> bool) -> State {
+        State { bad: true, ..State::new(key, text, is) }
+    }
+
+    const fn of_writes(self, writes: fn(&Known) -> u64) -> State {
+        State { writes: Some(writes), ..self }
+    }
+}
+
+/// The states that are shown even if no location is in them.
+const ALWAYS: [&str; 2] = ["red", "failed-writes"];
+
+const STATES: [State; 9] = [
+    State::bad("red", "Red", Known::is_red),
+    State::bad("failed-writes", "Failed writes", |it| it.failed > 0).of_writes(|it| it.failed),
+    State::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
+    State::bad("not-writing", "Not writing", |it| it.writing().color == "bad"),
+    State::bad("gate-shut", "Gate shut", Known::is_shut),
+    State::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).of_writes(Known::queued),
+    State::new("no-ehr", "No EHR", Known::has_no_ehr),
+    State::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
+    State::new("elsewhere", "At other nodes", |it| it.node.is_some()),
 ];
 
 const ORDERS: [(&str, &str); 4] =
@@ -127,12 +165,21 @@ impl Known {
 
     fn light(&self, problem: impl Fn(&Standing) -> &Option<String>) -> Badge {
         match &self.standing {
+            _ if self.has_no_ehr() => Badge::plain("No EHR"),
             _ if self.node.is_some() => Badge::plain("see its node"),
             _ if self.refused.is_some() => Badge::bad("red"),
             Some(standing) if problem(standing).is_some() => Badge::bad("red"),
             Some(_) => Badge::good("green"),
             None => Badge::plain("no news yet"),
         }
+    }
+
+    fn has_no_ehr(&self) -> bool {
+        self.location.source.is_none()
+    }
+
+    fn needs_operator(&self) -> bool {
+        self.is_red() || self.failed > 0
     }
 
     fn is_red(&self) -> bool {
@@ -144,14 +191,20 @@ impl Known {
     }
 
     /// Why it is red.
-    fn reasons(&self) -> Vec<String> {
+    fn reasons(&self) -> Vec<Reason> {
         if !self.is_red() {
             return Vec::new();
         }
         let of_standing = self.standing.iter().flat_map(|it| [&it.read_problem, &it.write_problem]).flatten();
         let mut reasons: Vec<String> = self.refused.iter().chain(of_standing).cloned().collect();
         reasons.dedup();
-        reasons
+        let reason = |text: String| {
+            let cause = Cause::of(&text);
+            let address = self.address.as_ref().filter(|_| cause == Cause::Ehr);
+            let text = address.map_or(text.clone(), |address| format!("{text} (EHR at {address})"));
+            Reason { text, runbook: problems::runbook(cause) }
+        };
+        reasons.into_iter().map(reason).collect()
     }
 
     fn queued(&self) -> u64 {
@@ -175,8 +228,9 @@ impl Known {
 }
 
 /// One pass over what all of them left behind.
-fn all(api: &Api) -> Vec<Known> {
+fn all(api: &Api) -> Result<Vec<Known>, Failure> {
     let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
+    let (setup, failed) = (engine.setup(), engine.failed_writes()?);
     let mut all = Vec::new();
     for institution in directory.institutions() {
         let node = match engine.place(institution.id) {
@@ -191,42 +245,48 @@ fn all(api: &Api) -> Vec<Known> {
             }),
             gate: engine.gate(location.id).map(|gate| gate.state),
             node: node.clone(),
+            failed: failed.get(&location.id).copied().unwrap_or_default(),
+            address: problems::address(&setup, location),
             location: location.clone(),
             institution: institution.clone(),
         };
         all.extend(directory.locations_of(institution.id).iter().map(known));
     }
-    all
+    Ok(all)
 }
 
-/// Changes when one of them does.
-pub(super) fn version(api: &Api) -> u64 {
-    version_of(&all(api))
+/// Changes when one of them does, or an endpoint begins to fail.
+pub(super) fn version(api: &Api) -> Result<u64, Failure> {
+    Ok(version_of(api, &all(api)?))
 }
 
-fn version_of(all: &[Known]) -> u64 {
+fn version_of(api: &Api, all: &[Known]) -> u64 {
     let mut hasher = DefaultHasher::new();
+    webhooks::failing(api).hash(&mut hasher);
     for it in all {
-        let Known { location, standing, refused, gate, node, .. } = it;
+        let Known { location, standing, refused, gate, node, failed, .. } = it;
         (location.id, discriminant(&location.status), standing, refused, gate.as_ref().map(discriminant), node)
             .hash(&mut hasher);
+        failed.hash(&mut hasher);
     }
     hasher.finish()
 }
 
 impl Counts {
-    fn of(all: &[Known], now: Timestamp) -> Counts {
+    fn of(api: &Api, all: &[Known], now: Timestamp) -> Counts {
         let first = |at: fn(&Known) -> Option<Timestamp>| Some(When::of(all.iter().filter_map(at).min()?, now));
         let count = |state: &State| {
             let count = all.iter().filter(|it| (state.is)(it)).count();
-            StateCount { key: state.key, text: state.text, count, bad: state.bad && count > 0 }
+            let writes = state.writes.map(|writes| all.iter().map(writes).sum());
+            let State { key, text, bad, .. } = *state;
+            StateCount { key, text, count, writes, bad: bad && count > 0, is_always_shown: ALWAYS.contains(&key) }
         };
         Counts {
             locations: all.len(),
-            writes: all.iter().map(Known::queued).sum(),
             oldest: first(Known::oldest),
             last_read: first(Known::last_read),
             states: STATES.iter().map(count).collect(),
+            webhooks_failing: webhooks::failing(api),
         }
     }
 }
@@ -252,7 +312,7 @@ impl Asked {
                 "queue" => (false, forever(it.oldest())),
                 "lag" => (false, forever(it.last_read())),
                 "name" => (false, Timestamp::MAX),
-                _ => (!it.is_red(), forever(it.oldest())),
+                _ => (!it.needs_operator(), forever(it.oldest())),
             };
             (first, it.location.name.clone(), it.location.id)
         });
@@ -265,21 +325,21 @@ impl Asked {
 }
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
-    let page = beside(&visit, |visit| async move { Ok(read(&visit)) }).await?;
+    let page = beside(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console", &page).await
 }
 
-fn read(visit: &Visit) -> FleetPage {
+fn read(visit: &Visit) -> Result<FleetPage, Failure> {
     let (api, now, asked) = (&visit.api, visit.api.engine.now(), Asked::of(visit));
-    let all = all(api);
-    let live = live_address("/console", version_of(&all));
-    let counts = Counts::of(&all, now);
+    let all = all(api)?;
+    let live = live_address("/console", version_of(api, &all));
+    let counts = Counts::of(api, &all, now);
     let found = asked.of_all(all);
     let pages = found.len().div_ceil(PAGE).max(1);
     let page = visit.asked("page").and_then(|page| page.parse().ok()).unwrap_or(1usize).clamp(1, pages);
     let (first, found_in_all) = ((page - 1) * PAGE, found.len());
     let rows: Vec<Row> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
-    FleetPage {
+    Ok(FleetPage {
         frame: Frame { live: Some(live), ..visit.frame("fleet", "Fleet") },
         counts,
         first: first + usize::from(!rows.is_empty()),
@@ -289,7 +349,7 @@ fn read(visit: &Visit) -> FleetPage {
         after: (page < pages).then(|| asked.link(page + 1)),
         rows,
         asked,
-    }
+    })
 }
 
 fn row(it: Known, now: Timestamp) -> Row {
@@ -303,6 +363,7 @@ fn row(it: Known, now: Timestamp) -> Row {
         writing: it.writing(),
         reasons: it.reasons(),
         queued: it.queued(),
+        failed: it.failed,
         oldest: when(it.oldest()),
         last_read: when(it.last_read()),
         gate: it.gate.map(words::gate),

@@ -2,7 +2,7 @@
 //! what has changed. Everything that comes from outside is escaped by the templates in `api/templates/console`.
 //!
 //! ```text
-//!  words ◄── page ◄── visit ◄─┬─ fleet, location_page/, webhooks, adapters, audit, search      pages
+//!  words ◄── page ◄── visit ◄─┬─ fleet, location_page/, write_page, webhooks, adapters, audit, search, system   pages
 //!                             ├─ actions       what they offer to do, each asked about first
 //!                             ├─ events        tells a page that it is out of date
 //!                             └─ sign_in, assets
@@ -21,9 +21,11 @@ mod location_page;
 mod page;
 mod search;
 mod sign_in;
+mod system;
 mod visit;
 mod webhooks;
 mod words;
+mod write_page;
 
 use std::rc::Rc;
 
@@ -38,7 +40,7 @@ use actix_web::{
 use crate::http::{context::RequestContext, endpoint::method_name};
 
 /// Where each page is; logs and metrics name it so.
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 18] = [
     "/console",
     "/console/sign-in",
     "/console/sign-out",
@@ -48,7 +50,11 @@ const PATHS: [&str; 14] = [
     "/console/search",
     "/console/locations/{id}",
     "/console/webhooks",
+    "/console/writes/{id}",
     "/console/webhooks/{id}",
+    "/console/webhooks/{id}/deliveries/{delivery}",
+    "/console/system",
+    "/console/docs/{name}",
     "/console/adapters",
     "/console/audit",
     "/console/actions/{action}",
@@ -71,7 +77,11 @@ pub(crate) fn serve(app: &mut ServiceConfig) {
             .route("/search", web::get().to(search::show))
             .route("/locations/{id}", web::get().to(location_page::show))
             .route("/webhooks", web::get().to(webhooks::list))
+            .route("/writes/{id}", web::get().to(write_page::show))
             .route("/webhooks/{id}", web::get().to(webhooks::show))
+            .route("/webhooks/{id}/deliveries/{delivery}", web::get().to(webhooks::delivery))
+            .route("/system", web::get().to(system::show))
+            .route("/docs/{name}", web::get().to(system::document))
             .route("/adapters", web::get().to(adapters::list))
             .route("/audit", web::get().to(audit::show))
             .route("/actions/{action}", web::get().to(actions::ask))

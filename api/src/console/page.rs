@@ -142,7 +142,7 @@ impl ResponseError for Failure {
 }
 
 pub(super) async fn nowhere() -> Result<HttpResponse, Failure> {
-    Err(ApiError::NotFound("The page".to_owned()).into())
+    Err(ApiError::NotFound("Page".to_owned()).into())
 }
 
 /// As it stands behind `?` in an address.

@@ -1,4 +1,5 @@
-//! What the search box finds: locations by name or id; for who may see records, a booking by its reference and patients by their id.
+//! The search box: locations by name or id, writes by their id and by that of their request; for roles that see
+//! records, also bookings by their reference and patients by their id.
 
 use std::sync::Arc;
 
@@ -13,12 +14,14 @@ use engine::{
 use location::ids::{InstitutionId, LocationId};
 
 use super::{
-    location_page::standing,
+    audit::Row as AuditRow,
+    location_page::{Write, standing},
     page::{Failure, Frame, query, see_other},
     visit::{Visit, beside},
     words::{Badge, clock},
+    write_page::{self, OfRequest},
 };
-use crate::{http::errors::ApiError, values::times};
+use crate::{http::errors::ApiError, resources::write_requests::parsed, values::times};
 
 /// Appointments of a patient that are shown, the newest.
 const APPOINTMENTS: usize = 20;
@@ -29,6 +32,12 @@ struct SearchPage {
     frame: Frame,
     q: String,
     booking: Option<Row>,
+    /// Writes of the booking, or of the request.
+    writes: Vec<Write>,
+    /// The search is for a request by its id.
+    is_request: bool,
+    /// Audit entries of the request.
+    rows: Vec<AuditRow>,
     patient: Option<Found>,
     /// That have a patient of this id, where there are several.
     institutions: Vec<Arc<Institution>>,
@@ -53,13 +62,13 @@ struct Row {
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
     let q = visit.asked("q").unwrap_or_default().to_owned();
-    let page = match visit.sees_patients() {
-        true => {
-            let q = q.clone();
-            beside(&visit, move |visit| async move { read(&visit, q) }).await?
-        }
-        false => None,
-    };
+    if let Some((location, _)) = parsed(&q)
+        && visit.api.directory().location(LocationId(location)).is_some()
+    {
+        return Ok(see_other(&format!("/console/writes/{q}")));
+    }
+    let asked = q.clone();
+    let page = beside(&visit, move |visit| async move { read(&visit, asked).await }).await?;
     match page {
         Some(page) => visit.show("GET /console/search", &page).await,
         // Everybody may look for a location.
@@ -67,28 +76,50 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
     }
 }
 
-/// None: it is no booking and no patient.
-fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
-    let frame = visit.frame("", "Search");
-    if let Some(booking) = visit.api.engine.booking(&q)? {
+/// `None`: it is no booking, no patient and no request.
+async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
+    let page = SearchPage {
+        frame: visit.frame("", "Search"),
+        q,
+        booking: None,
+        writes: Vec::new(),
+        is_request: false,
+        rows: Vec::new(),
+        patient: None,
+        institutions: Vec::new(),
+    };
+    if visit.sees_patients()
+        && let Some(booking) = visit.api.engine.booking(&page.q)?
+    {
         if let Some(location) = visit.api.directory().location(LocationId(booking.location())) {
             visit.about(location);
         }
-        let booking = Some(row(visit, &booking)?);
-        return Ok(Some(SearchPage { frame, q, booking, patient: None, institutions: Vec::new() }));
+        let writes = write_page::of_appointment(visit, LocationId(booking.location()), booking.id).await?;
+        return Ok(Some(SearchPage { booking: Some(row(visit, &booking)?), writes, ..page }));
     }
-    let Ok(id) = q.parse::<u32>() else { return Ok(None) };
-    let mut institutions = with_patient(visit, id)?;
-    let patient = match &institutions[..] {
-        [] => return Ok(None),
-        [institution] => patient(visit, institution, id)?,
-        // Which of them is meant? The names of the others are nobody's business.
-        _ => None,
-    };
-    if patient.is_some() {
-        institutions.clear();
+    if let Some(id) = page.q.parse::<u32>().ok().filter(|_| visit.sees_patients()) {
+        let institutions = with_patient(visit, id)?;
+        match &institutions[..] {
+            [] => {}
+            [institution] => return Ok(Some(SearchPage { patient: patient(visit, institution, id)?, ..page })),
+            // Which of them is meant? The names of the others are nobody's business.
+            _ => return Ok(Some(SearchPage { institutions, ..page })),
+        }
     }
-    Ok(Some(SearchPage { frame, q, booking: None, patient, institutions }))
+    if is_location(visit, &page.q) {
+        return Ok(None);
+    }
+    let found = write_page::of_request(visit, &page.q).await?;
+    Ok(found.map(|OfRequest { writes, rows }| SearchPage { writes, rows, is_request: true, ..page }))
+}
+
+/// Whether a location or an institution is called so.
+fn is_location(visit: &Visit, q: &str) -> bool {
+    let (directory, q) = (visit.api.directory(), q.to_lowercase());
+    let named = |name: &str| name.to_lowercase().contains(&q);
+    let mut institutions = directory.institutions();
+    institutions.any(|it| named(&it.name) || named(&it.subdomain))
+        || directory.locations().any(|it| it.id.0.to_string() == q || named(&it.name))
 }
 
 /// The institutions that have a patient of this id; only the one that is asked for, where one is.

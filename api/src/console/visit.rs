@@ -136,7 +136,7 @@ impl Visit {
 
     /// A location of the configuration, whatever its status.
     pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
-        let missing = || Failure::from(ApiError::location_not_found(id));
+        let missing = || Failure::from(ApiError::NotFound(format!("Location {id}")));
         let directory = self.api.directory();
         let location = directory.location(id).ok_or_else(missing)?;
         let institution = directory.institution(location.institution).ok_or_else(missing)?;

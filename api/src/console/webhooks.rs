@@ -24,7 +24,10 @@ use super::{
 use crate::{
     access::api::Api,
     http::errors::ApiError,
-    resources::webhooks::{Health, without_secrets},
+    resources::{
+        webhook_deliveries::record_of,
+        webhooks::{Health, without_secrets},
+    },
     values::{role::Role, words::Words},
 };
 
@@ -48,6 +51,30 @@ pub(super) struct EndpointRow {
 struct WebhooksPage {
     frame: Frame,
     rows: Vec<EndpointRow>,
+    /// Only endpoints that fail are shown.
+    only_failing: bool,
+}
+
+/// One message to an endpoint.
+#[derive(Template)]
+#[template(path = "console/delivery.html")]
+struct DeliveryPage {
+    frame: Frame,
+    endpoint: EndpointId,
+    row: DeliveryRow,
+    ended: Option<When>,
+    /// The last attempts that failed.
+    failures: Vec<FailedAttempt>,
+    /// `None`: the operator's role may not see it.
+    body: Option<String>,
+    operates: bool,
+}
+
+struct FailedAttempt {
+    number: u32,
+    at: String,
+    code: String,
+    message: String,
 }
 
 #[derive(Template)]
@@ -110,6 +137,12 @@ fn hash<'e>(api: &Api, endpoints: impl Iterator<Item = &'e Endpoint>) -> u64 {
     hasher.finish()
 }
 
+/// Number of endpoints whose last message did not arrive, those that were deactivated for it included.
+pub(super) fn failing(api: &Api) -> usize {
+    let all = api.engine.webhooks().subscriptions().endpoints();
+    all.iter().filter(|it| it.failing_since.is_some()).count()
+}
+
 /// Changes when an endpoint does, or what waits for it.
 pub(super) fn version(api: &Api) -> u64 {
     let all = api.engine.webhooks().subscriptions().endpoints();
@@ -143,10 +176,12 @@ pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let live = live_address("/console/webhooks", version(api));
     let endpoints = api.engine.webhooks().subscriptions().endpoints();
-    let mut rows: Vec<EndpointRow> = endpoints.iter().map(|it| EndpointRow::of(api, it, now)).collect();
+    let only_failing = visit.asked("state") == Some("failing");
+    let shown = endpoints.iter().filter(|it| !only_failing || it.failing_since.is_some());
+    let mut rows: Vec<EndpointRow> = shown.map(|it| EndpointRow::of(api, it, now)).collect();
     rows.sort_by_key(|it| (it.badge.color != "bad", std::cmp::Reverse(it.waiting), it.id));
     let frame = Frame { live: Some(live), ..visit.frame("webhooks", "Webhooks") };
-    visit.show("GET /console/webhooks", &WebhooksPage { frame, rows }).await
+    visit.show("GET /console/webhooks", &WebhooksPage { frame, rows, only_failing }).await
 }
 
 pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
@@ -192,6 +227,52 @@ fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
         status,
         deliveries,
         older,
+        operates: visit.may(Role::Operator),
+    })
+}
+
+/// One delivery, with its body for those who may see records of patients.
+pub(super) async fn delivery(visit: Visit, path: Path<(String, String)>) -> Result<HttpResponse, Failure> {
+    let (endpoint, id) = path.into_inner();
+    let missing = || ApiError::NotFound(format!("Webhook delivery with id {id}"));
+    let known = endpoint.parse().ok().map(EndpointId).zip(id.parse::<Uuid>().ok());
+    let (endpoint, id) = known.ok_or_else(missing)?;
+    let page = beside(&visit, move |visit| async move { read_delivery(&visit, endpoint, id) }).await?;
+    visit.show("GET /console/webhooks/{id}/deliveries/{delivery}", &page).await
+}
+
+fn read_delivery(visit: &Visit, id: EndpointId, delivery: Uuid) -> Result<DeliveryPage, Failure> {
+    let (api, now) = (&visit.api, visit.api.engine.now());
+    let log = api.engine.webhook_log();
+    let found = log.find(endpoint(api, id)?.id, delivery).map_err(EngineError::from)?;
+    let found = found.ok_or_else(|| ApiError::NotFound(format!("Webhook delivery with id {delivery}")))?;
+    let body = match visit.sees_patients() {
+        true => {
+            visit.note("read", "webhook message", record_of(&found));
+            let body = log.body(&found).map_err(EngineError::from)?;
+            let shown =
+                serde_json::from_slice::<serde_json::Value>(&body).and_then(|it| serde_json::to_string_pretty(&it));
+            Some(shown.unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned()))
+        }
+        false => None,
+    };
+    let ended = match found.state {
+        State::Pending { .. } => None,
+        State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => Some(When::of(at, now)),
+    };
+    let failures = found.delivery_errors.iter().rev().map(|it| FailedAttempt {
+        number: it.attempts,
+        at: it.timestamp.clone(),
+        code: it.code.clone(),
+        message: it.message.clone(),
+    });
+    Ok(DeliveryPage {
+        frame: visit.frame("webhooks", "Webhook message"),
+        endpoint: id,
+        row: row(visit, &found, now),
+        ended,
+        failures: failures.collect(),
+        body,
         operates: visit.may(Role::Operator),
     })
 }

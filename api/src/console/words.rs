@@ -11,6 +11,8 @@ use crate::values::times;
 pub(super) struct When {
     /// For browsers.
     pub iso: String,
+    /// For people: `2026-12-01 14:30:05 UTC`, as in the log.
+    pub full: String,
     pub text: String,
 }
 
@@ -21,8 +23,14 @@ impl When {
             text if ago => format!("{text} ago"),
             text => format!("in {text}"),
         };
-        When { iso: times::utc(at), text }
+        When { iso: times::utc(at), full: seconds(at), text }
     }
+}
+
+/// `2026-12-01 14:30:05 UTC`
+pub(super) fn seconds(at: Timestamp) -> String {
+    let utc = times::utc(at);
+    format!("{} UTC", utc.get(..19).unwrap_or(&utc).replace('T', " "))
 }
 
 /// The largest unit that says enough: `40 s`, `3 min`, `5 h`, `12 d`.
@@ -90,7 +98,7 @@ pub(super) fn short(sha256: &str) -> String {
 }
 
 /// What a page says was done on it, by the word in its address: nobody makes it say something else.
-const DONE: [(&str, &str); 9] = [
+const DONE: [(&str, &str); 10] = [
     ("sync", "Reading begins, and waiting writes are tried."),
     ("accepted", "The deletions of the next full pass are accepted."),
     ("retried", "The write is queued again."),
@@ -99,6 +107,7 @@ const DONE: [(&str, &str); 9] = [
     ("redelivered", "The message is sent again."),
     ("paused", "It is paused until an operator resumes it."),
     ("resumed", "It goes on."),
+    ("tested", "A test message is sent."),
     ("back", "The last roll-out was taken back."),
 ];
 
@@ -117,6 +126,7 @@ mod tests {
         assert_eq!([said(119 * MINUTE), said(2 * HOUR), said(3 * DAY)], ["119 min", "2 h", "3 d"]);
         let now = Timestamp(DAY);
         assert_eq!(When::of(now.plus(5 * SECOND), now).text, "in 5 s");
-        assert_eq!(When::of(now.minus(5 * SECOND), now).text, "5 s ago");
+        let before = When::of(now.minus(5 * SECOND), now);
+        assert_eq!((before.text.as_str(), before.full.as_str()), ("5 s ago", "1970-01-01 23:59:55 UTC"));
     }
 }

@@ -26,11 +26,11 @@ use crate::support::*;
 const TRAIL: [u8; 32] = [9; 32];
 
 /// A world with operators and an audit trail.
-async fn house() -> (World, TempDir) {
+pub async fn house() -> (World, TempDir) {
     watched(world().await)
 }
 
-fn watched(mut world: World) -> (World, TempDir) {
+pub fn watched(mut world: World) -> (World, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let trail = Trail::open(folder.path(), &TRAIL, Rules::default()).unwrap();
     let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates()).with_audit(trail);
@@ -40,24 +40,24 @@ fn watched(mut world: World) -> (World, TempDir) {
 }
 
 /// Whoever sits there; signed in or not.
-struct Browser<'w> {
+pub struct Browser<'w> {
     world: &'w World,
-    cookie: Option<String>,
+    pub cookie: Option<String>,
 }
 
-struct Seen {
-    status: StatusCode,
+pub struct Seen {
+    pub status: StatusCode,
     headers: HeaderMap,
-    text: String,
+    pub text: String,
 }
 
 impl Seen {
-    fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
     /// The value of a field of the first form that has it.
-    fn field(&self, name: &str) -> String {
+    pub fn field(&self, name: &str) -> String {
         let (_, rest) =
             self.text.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{}", self.text));
         rest.split('"').next().unwrap().to_owned()
@@ -65,11 +65,11 @@ impl Seen {
 }
 
 impl<'w> Browser<'w> {
-    fn new(world: &'w World) -> Browser<'w> {
+    pub fn new(world: &'w World) -> Browser<'w> {
         Browser { world, cookie: None }
     }
 
-    async fn signed_in(world: &'w World, token: &str) -> Browser<'w> {
+    pub async fn signed_in(world: &'w World, token: &str) -> Browser<'w> {
         let mut browser = Browser::new(world);
         let seen = browser.post("/console/sign-in", &[("token", token)]).await;
         assert_eq!(seen.status, 303, "{}", seen.text);
@@ -90,23 +90,23 @@ impl<'w> Browser<'w> {
         Seen { status, headers, text }
     }
 
-    async fn get(&self, path: &str) -> Seen {
+    pub async fn get(&self, path: &str) -> Seen {
         self.ask(TestRequest::with_uri(path)).await
     }
 
     /// A page that is there.
-    async fn page(&self, path: &str) -> String {
+    pub async fn page(&self, path: &str) -> String {
         let seen = self.get(path).await;
         assert_eq!(seen.status, 200, "{path}: {}", seen.text);
         seen.text
     }
 
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
+    pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
         self.ask(TestRequest::with_uri(path).method(Method::POST).set_form(fields)).await
     }
 
     /// Sees the page that asks, and presses its button.
-    async fn act(&self, path: &str) -> Seen {
+    pub async fn act(&self, path: &str) -> Seen {
         let asked = self.get(path).await;
         assert_eq!(asked.status, 200, "{path}: {}", asked.text);
         let word = asked.field("form_word");
@@ -117,7 +117,7 @@ impl<'w> Browser<'w> {
     }
 }
 
-const PAGES: [&str; 5] = [
+pub const PAGES: [&str; 5] = [
     "/console",
     "/console/locations/1",
     "/console/webhooks",
@@ -343,7 +343,7 @@ async fn a_viewer_sees_no_patient_and_who_does_is_in_the_audit_trail() {
 }
 
 /// What the trail says an operator did.
-fn entries(folder: &TempDir, name: &str) -> Vec<String> {
+pub fn entries(folder: &TempDir, name: &str) -> Vec<String> {
     let actor = Some(audit::Actor::Operator(name.to_owned()));
     let mut lines = Vec::new();
     audit::export(folder.path(), &TRAIL, Filter { actor, ..Filter::default() }, &mut lines).unwrap();
@@ -441,7 +441,10 @@ async fn a_write_is_dropped_and_one_that_failed_retried() {
     let viewer = Browser::signed_in(&world, VIEWER).await;
     assert!(!viewer.page("/console/locations/1").await.contains("/console/actions/"));
     let done = operator.act(&format!("/console/actions/drop?write={write}")).await;
-    assert_eq!((done.status.as_u16(), done.header("location")), (303, "/console/locations/1?done=dropped"));
+    assert_eq!(
+        (done.status.as_u16(), done.header("location")),
+        (303, format!("/console/writes/{write}?done=dropped").as_str())
+    );
     assert!(operator.page("/console/locations/1").await.contains("dropped by an operator"));
     let again = operator.act(&format!("/console/actions/drop?write={write}")).await;
     assert!(again.status.is_client_error(), "{}", again.text);

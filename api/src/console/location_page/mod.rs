@@ -8,7 +8,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use actix_web::{HttpResponse, web::Path};
 use askama::Template;
-use engine::{records::sync_state::SyncState, setup::LocationSetup};
+use engine::{
+    records::sync_state::{Cause, SyncState},
+    setup::LocationSetup,
+};
 use location::{ids::LocationId, time::Timestamp};
 
 use super::{
@@ -21,11 +24,17 @@ use super::{
 use crate::{
     access::api::Api,
     http::errors::ApiError,
-    resources::recent_errors::{RecentErrorView, recent_errors},
+    resources::{
+        problems::{self, ProblemView},
+        recent_errors::{RecentErrorView, recent_errors},
+    },
     values::role::Role,
 };
 
-pub(super) use calendar::{LANES, STEPS, standing};
+pub(super) use self::{
+    calendar::{LANES, STEPS, standing},
+    queue::Write,
+};
 
 #[derive(Template)]
 #[template(path = "console/location.html")]
@@ -37,7 +46,11 @@ struct LocationPage {
     status: Option<&'static str>,
     zone: String,
     ehr: Option<String>,
+    /// Host and port of the EHR.
+    address: Option<String>,
+    has_ehr: bool,
     node: Option<String>,
+    problems: Vec<Problem>,
     reading: Light,
     writing: Light,
     /// By an operator.
@@ -58,11 +71,19 @@ struct LocationPage {
     administers: bool,
 }
 
+/// What keeps the location from reading or writing.
+struct Problem {
+    view: ProblemView,
+    /// The next step, part by part; `true` for a command.
+    step: Vec<(bool, String)>,
+    /// The action that accepts stopped deletions, and the name of their resource.
+    accepts: Vec<(&'static str, String)>,
+}
+
 /// Whether one direction works, since when, and why not.
 struct Light {
     badge: Badge,
     since: When,
-    reason: Option<String>,
 }
 
 struct Gate {
@@ -89,12 +110,14 @@ struct Error {
     what: String,
     reason: String,
     request: Option<String>,
+    write: Option<String>,
 }
 
 impl Error {
     fn of(it: RecentErrorView, now: Timestamp) -> Error {
-        let what = [it.resource, it.write_request_id.as_deref()].into_iter().flatten();
+        let what = it.resource.into_iter();
         Error {
+            write: it.write_request_id,
             at: When::of(it.at.0, now),
             since: (it.times > 1).then(|| When::of(it.first_at.0, now)),
             times: it.times,
@@ -106,14 +129,14 @@ impl Error {
 }
 
 impl Light {
-    fn of(works: bool, at: Timestamp, reason: Option<String>, now: Timestamp) -> Light {
+    fn of(works: bool, at: Timestamp, now: Timestamp) -> Light {
         let badge = if works { Badge::good("green") } else { Badge::bad("red") };
-        Light { badge, since: When::of(at, now), reason }
+        Light { badge, since: When::of(at, now) }
     }
 }
 
 pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
-    let id = id.parse().map(LocationId).map_err(|_| ApiError::location_not_found(&*id))?;
+    let id = id.parse().map(LocationId).map_err(|_| ApiError::NotFound(format!("Location {id}")))?;
     let page = beside(&visit, move |visit| read(visit, id)).await?;
     visit.show("GET /console/locations/{id}", &page).await
 }
@@ -128,6 +151,7 @@ pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
     format!("{standing:?} {last_sync:?} {guarded:?} {:?}", location.status).hash(&mut hasher);
     format!("{:?}", api.engine.unfinished_writes(id).await?).hash(&mut hasher);
     format!("{:?}", api.engine.recent_errors(id)).hash(&mut hasher);
+    api.engine.failed_writes_at(id)?.hash(&mut hasher);
     // Records of its institution, appointments among them.
     api.engine.stamp(location.institution).hash(&mut hasher);
     format!("{:?}", api.engine.adapter_at(id)).hash(&mut hasher);
@@ -143,6 +167,13 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     let state = api.engine.sync_state(id).await?;
     let queue = queue::Queue::read(&visit, &location, now).await?;
     let cycle = reading::Cycle::of(&visit, &location, &state, now);
+    let setup = api.engine.setup();
+    let stopped = || cycle.resources.iter().filter(|row| row.can_accept).map(|row| (row.key, row.name.clone()));
+    let problems = problems::problems(&setup, &location, &state).into_iter().map(|view| Problem {
+        accepts: if Cause::of(&view.reason) == Cause::Deletions { stopped().collect() } else { Vec::new() },
+        step: view.next_step.split('`').enumerate().map(|(n, part)| (n % 2 == 1, part.to_owned())).collect(),
+        view,
+    });
     let errors = recent_errors(&api.engine, id).into_iter().map(|it| Error::of(it, now));
     Ok(LocationPage {
         frame: Frame { live: Some(live), ..visit.frame("fleet", location.name.clone()) },
@@ -153,8 +184,11 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         zone: location.zone.to_string(),
         ehr: state.ehr_name.clone(),
         node: api.engine.nodes().map(|nodes| nodes.name),
-        reading: Light::of(state.read_ok, state.read_at, state.read_reason.clone(), now),
-        writing: Light::of(state.write_ok, state.write_at, state.write_reason.clone(), now),
+        address: problems::address(&setup, &location),
+        has_ehr: location.source.is_some(),
+        problems: problems.collect(),
+        reading: Light::of(state.read_ok, state.read_at, now),
+        writing: Light::of(state.write_ok, state.write_at, now),
         reading_paused: state.paused.reading.is_some(),
         writing_paused: state.paused.writing.is_some(),
         last_read: state.last_sync.map(|at| When::of(at, now)),

@@ -1,4 +1,4 @@
-//! The writes of a location: what waits, and what ended lately.
+//! The writes of a location: what failed and needs an operator, what waits, and what ended lately.
 
 use engine::{
     lists::Range,
@@ -21,7 +21,7 @@ use crate::{
     values::role::Role,
 };
 
-/// Writes that are shown: of those that wait, the oldest; of those that ended, the newest.
+/// Writes that are shown: of those that wait, the oldest; of those that failed or ended, the newest.
 const WAITING: usize = 100;
 const ENDED: usize = 20;
 
@@ -29,10 +29,13 @@ pub(super) struct Queue {
     pub waiting: Vec<Write>,
     /// Those that wait and are not shown.
     pub more: usize,
+    /// Those that failed and wait for an operator, the newest.
+    pub failed: Vec<Write>,
     pub ended: Vec<Write>,
 }
 
-pub(super) struct Write {
+/// A write as pages show it.
+pub(in crate::console) struct Write {
     pub id: String,
     pub what: String,
     /// None: the operator's role may not see which.
@@ -53,25 +56,25 @@ impl Queue {
         let waiting = engine.unfinished_writes(location.id).await?;
         let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
         let ended = engine.ended_writes(location.id, newest)?;
+        let failed = engine.failed_write_requests(location.id, WAITING)?;
         let row = |it: &WriteRequest| Write::of(it, visit, now);
         Ok(Queue {
             more: waiting.len().saturating_sub(WAITING),
             waiting: waiting.iter().take(WAITING).map(row).collect(),
-            ended: ended.iter().map(row).collect(),
+            failed: failed.iter().map(row).collect(),
+            ended: ended.iter().filter(|it| !it.needs_operator()).map(row).collect(),
         })
     }
 }
 
 impl Write {
-    fn of(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
-        let (resource, record, operation) = subject(it.work);
+    pub(in crate::console) fn of(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
+        let (_, record, _) = subject(it.work);
         let when = |at| When::of(at, now);
-        let failed = matches!(it.status, Status::Failed | Status::TimedOut);
-        let operates = visit.may(Role::Operator);
-        let open = failed && it.retried_as.is_none() && !it.dropped;
+        let (operates, open) = (visit.may(Role::Operator), it.needs_operator());
         Write {
             id: public_id(it.location_id, it.id),
-            what: format!("{operation} {}", name(resource).replace('_', " ")),
+            what: what(it),
             record: visit.sees_patients().then_some(record),
             badge: badge(it),
             attempts: it.attempts,
@@ -85,10 +88,17 @@ impl Write {
     }
 }
 
+/// `create appointments`
+fn what(it: &WriteRequest) -> String {
+    let (resource, _, operation) = subject(it.work);
+    format!("{operation} {}", name(resource).replace('_', " "))
+}
+
 fn badge(it: &WriteRequest) -> Badge {
     match it.status {
         _ if it.dropped => Badge::plain("dropped"),
         _ if it.retried_as.is_some() => Badge::plain("retried"),
+        _ if it.withdrawn => Badge::plain("withdrawn"),
         Status::Queued => Badge::plain("queued"),
         Status::Sending => Badge::good("sending"),
         Status::Parked => Badge::warn("parked"),

@@ -25,6 +25,10 @@ pub(super) struct Cycle {
     pub per_minute: u32,
     pub burst: u32,
     pub left: u32,
+    /// When a resource was last read completely.
+    pub latest: Option<When>,
+    /// Records were left out, or deletions wait for an operator.
+    pub is_notable: bool,
 }
 
 pub(super) struct ResourceRow {
@@ -73,9 +77,12 @@ impl Cycle {
                 can_accept: stopped && visit.may(Role::Operator),
             }
         };
+        let resources: Vec<ResourceRow> = all.into_iter().map(row).collect();
         Cycle {
             reading: state.reading.map(name),
-            resources: all.into_iter().map(row).collect(),
+            latest: state.progress.values().filter_map(|it| it.ended_at).max().map(|at| When::of(at, now)),
+            is_notable: resources.iter().any(|it| it.stopped || it.incomplete || it.skipped > 0 || it.missing > 0),
+            resources,
             per_minute: location.quota.per_minute,
             burst: location.quota.burst,
             left: state.requests_left,
