@@ -31,7 +31,7 @@ const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"]
 
 /// Small limits, so that few records are enough to reach the other sources.
 fn index() -> Index {
-    Index::with(ReadBudget { named: 4, changed: 50, credit: 8, earned: 3 })
+    Index::with(Effort { named: 4, with_terms: 15, changed: 50, credit: 8, earned: 3 })
 }
 
 struct World {
@@ -270,6 +270,20 @@ fn a_page_contains_exactly_the_matching_records() {
     }
     let one = ListQuery { owners: vec![OWNER], ..both };
     assert_eq!(pages::<Record<Appointment>>(&world, &one, request), [50, 48, 46, 44, 42]);
+    // One patient's appointments at a location are collected, those of three patients are more than that.
+    for patients in [BTreeSet::new(), BTreeSet::from([3, 77]), BTreeSet::from([0, 3, 4]), (0..500).collect()] {
+        let of_patients = |id: &u64| patients.contains(&(id % 5));
+        let filters = [Filter::Patients(patients.clone())];
+        let here: Vec<u64> = ids(|id| id % 2 == 0).into_iter().filter(of_patients).collect();
+        assert_eq!(pages::<Record<Appointment>>(&world, &query(Order::Id, &filters), request), here, "{patients:?}");
+        let by_start = query(Order::StartsAt, &filters);
+        let latest_first: Vec<u64> = here.iter().rev().copied().collect();
+        assert_eq!(pages::<Record<Appointment>>(&world, &by_start, request), latest_first, "{patients:?}");
+        let owners = vec![OWNER, OWNER + 1];
+        let everywhere = ListQuery { owners, ..query(Order::Id, &filters) };
+        let all: Vec<u64> = ids(|_| true).into_iter().filter(of_patients).collect();
+        assert_eq!(pages::<Record<Appointment>>(&world, &everywhere, request), all, "{patients:?}");
+    }
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub enum Filter {
     // References to other records.
     Location(u64),
     Patient(u64),
+    /// Any of these.
+    Patients(BTreeSet<u64>),
     Guarantor(u64),
     Provider(u64),
     Appointment(u64),
@@ -69,6 +71,7 @@ impl fmt::Debug for Filter {
 /// A filter as understood by the index, which can also be checked on a record.
 pub(super) enum Criterion {
     HasOneOf(Vec<Term>),
+    HasAny(BTreeSet<Term>),
     Lacks(Term),
     /// One of its names has a word with one of these beginnings.
     NameBegins(Vec<String>),
@@ -85,7 +88,7 @@ impl Filter {
         &self,
         linked: impl FnOnce(&[u32], &[String]) -> Result<BTreeSet<u64>, E>,
     ) -> Result<Vec<Criterion>, E> {
-        use Criterion::{HasOneOf, Lacks, NameBegins, NotDeleted, OneOf, Starting, UpdatedSince};
+        use Criterion::{HasAny, HasOneOf, Lacks, NameBegins, NotDeleted, OneOf, Starting, UpdatedSince};
         let has = |term| HasOneOf(vec![term]);
         let number = |field, id: &u64| has(Term::number(field, *id));
         let text = |field, text: &str| has(Term::text(field, text));
@@ -114,6 +117,7 @@ impl Filter {
             Filter::NonPatient(set) => flag(Field::NonPatient, *set),
             Filter::Location(id) => number(Field::Location, id),
             Filter::Patient(id) => number(Field::Patient, id),
+            Filter::Patients(ids) => HasAny(ids.iter().map(|id| Term::number(Field::Patient, *id)).collect()),
             Filter::Guarantor(id) => number(Field::Guarantor, id),
             Filter::Provider(id) => number(Field::Provider, id),
             Filter::Appointment(id) => number(Field::Appointment, id),
@@ -138,6 +142,7 @@ impl Criterion {
         let at = |order| record.places().into_iter().find(|(of, _)| *of == order).map(|(_, at)| at);
         match self {
             Criterion::HasOneOf(terms) => record.terms().iter().any(|term| terms.contains(term)),
+            Criterion::HasAny(terms) => record.terms().iter().any(|term| terms.contains(term)),
             Criterion::Lacks(term) => !record.terms().contains(term),
             Criterion::NameBegins(starts) => {
                 let begins = |word: &str| starts.iter().any(|start| word.starts_with(start.as_str()));

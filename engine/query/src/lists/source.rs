@@ -263,6 +263,7 @@ impl<'a> List<'a> {
         for criterion in self.criteria {
             found.extend(match criterion {
                 Criterion::HasOneOf(terms) => Some(self.having_one_of(terms)),
+                Criterion::HasAny(terms) => Some(self.having_any(terms)?),
                 Criterion::NameBegins(starts) => self.named(starts)?,
                 Criterion::Lacks(_)
                 | Criterion::UpdatedSince(_)
@@ -276,6 +277,24 @@ impl<'a> List<'a> {
 
     fn having_one_of(&self, terms: &[Term]) -> Condition {
         Condition::Under(terms.iter().map(|term| entry::term(self.kind, term)).collect())
+    }
+
+    /// Records with any of the terms: collected with one cursor, which reads a block that several terms share once, or else merged.
+    fn having_any(&self, terms: &BTreeSet<Term>) -> Result<Condition, StoreError> {
+        let prefixes: Vec<Entry> = terms.iter().map(|term| entry::term(self.kind, term)).collect();
+        let end = prefixes.iter().max().map_or_else(Entry::new, |last| prefix_end(last));
+        let mut cursor = self.view.cursor(Entry::new(), end, Direction::Forward);
+        let mut ids = BTreeSet::new();
+        for prefix in &prefixes {
+            cursor.seek(self.store, prefix)?;
+            while let Some(entry) = cursor.next(self.store)?.filter(|entry| entry.starts_with(prefix)) {
+                if ids.len() == self.effort.with_terms {
+                    return Ok(Condition::Under(prefixes));
+                }
+                ids.insert(entry::id(&entry));
+            }
+        }
+        Ok(Condition::Ids(ids))
     }
 
     /// Records with a word that has one of the beginnings, if they or such words are few.
