@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use records::document::{Document, Kind, Link};
 use source::{List, parsed};
-use store::{Direction, MAX_KEY_BYTES, Store, StoreError, keys};
+use store::{Direction, Key, MAX_KEY_BYTES, Store, StoreError, keys};
 
 use crate::{
     index::{Index, View},
@@ -146,15 +146,16 @@ impl Lists<'_> {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
-        let Some(value) = self.store.get(&key)? else { return Ok(None) };
-        let link = Link::from_bytes(&value).ok_or_else(|| StoreError::damaged(&key, "a link that cannot be read"))?;
-        Ok(Some(link.id))
+        self.store.get(&key)?.map(|value| linked_id(&key, &value)).transpose()
     }
 
     fn criteria<D: Document>(&self, query: &ListQuery) -> Result<Vec<Criterion>, StoreError> {
         let linked = |sources: &[u32], foreign_ids: &[String]| {
             let names = foreign_ids.iter().flat_map(|name| sources.iter().map(move |source| (*source, name)));
-            names.filter_map(|(source, name)| self.id_of_foreign(source, D::KIND, name).transpose()).collect()
+            let keys = names.map(|(source, name)| keys::link(source, D::KIND.byte(), name.as_bytes()));
+            let keys: Vec<Key> = keys.filter(|key| key.len() <= MAX_KEY_BYTES).collect();
+            let found = keys.iter().zip(self.store.read_many(&keys)?);
+            found.filter_map(|(key, found)| Some(linked_id(key, &found?.value))).collect()
         };
         let mut criteria = Vec::new();
         for filter in &query.filters {
@@ -215,4 +216,9 @@ impl Lists<'_> {
         }
         Ok(rows)
     }
+}
+
+fn linked_id(key: &[u8], value: &[u8]) -> Result<u64, StoreError> {
+    let link = Link::from_bytes(value).ok_or_else(|| StoreError::damaged(key, "a link that cannot be read"))?;
+    Ok(link.id)
 }
