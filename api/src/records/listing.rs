@@ -195,10 +195,6 @@ impl<'a> Reading<'a> {
 }
 
 impl Listing {
-    pub(crate) fn per_page(&self) -> usize {
-        self.paging.per_page()
-    }
-
     /// What is known only after the request was read filters it too.
     pub(crate) fn filtered(mut self, filters: impl IntoIterator<Item = Filter>) -> Listing {
         self.filters.extend(filters);

@@ -130,8 +130,25 @@ impl Call {
         Ok(found.rows)
     }
 
-    pub(crate) fn ends_after(&mut self, limit: usize) {
-        self.warn(&format!("A list ends after {limit} records; there are more."));
+    fn ends_after(&mut self, limit: usize) {
+        let sentence = format!("A list ends after {limit} records; there are more.");
+        if !self.description().is_some_and(|known| known.contains(&sentence)) {
+            self.warn(&sentence);
+        }
+    }
+
+    /// Cuts a list at a limit, and reports it.
+    pub(crate) fn end_after<R>(&mut self, limit: usize, list: &mut Vec<R>) {
+        if list.len() > limit {
+            list.truncate(limit);
+            self.ends_after(limit);
+        }
+    }
+
+    /// Keeps the records that the caller may see, and audits them.
+    pub(crate) fn keep_visible<T: Body>(&self, rows: &mut Vec<Record<T>>) {
+        rows.retain(|it| self.made_in_reach(it) && is_live(it));
+        rows.iter().for_each(|it| self.audit_read(it));
     }
 
     /// The same for records with a record frame, for views that show deletions.
@@ -141,8 +158,7 @@ impl Call {
         filters: Vec<Filter>,
     ) -> Result<Vec<Record<T>>, ApiError> {
         let mut rows: Vec<Record<T>> = self.whole(sources, filters)?;
-        rows.retain(|it| self.made_in_reach(it) && is_live(it));
-        rows.iter().for_each(|it| self.audit_read(it));
+        self.keep_visible(&mut rows);
         Ok(rows)
     }
 

@@ -541,7 +541,7 @@ fn patients_and_documents() -> Vec<Route> {
             .only(&[V2_2_2])
             .noting(
                 "`adjustments`, `charges` and `payments` need the grant `financial`; without it they are withheld, and `description` names them. \
-                 With `include[]` a page has at most 100 patients.",
+                 With `include[]` too a page has up to 1,000 patients, and up to 100,000 records of each included kind.",
             ),
         get("/patients", patients::list::list)
             .about("Patients of the location's health record system", "4.10")

@@ -39,8 +39,8 @@ pub(crate) const MAX_NAME: usize = 100;
 pub(crate) const MAX_NOTE: usize = 4_000;
 /// Of the answers to one form, as JSON. A record an EHR gives may have 65,536 bytes of JSON: what is taken here can come back.
 pub(crate) const MAX_ANSWERS: usize = 60_000;
-/// Records of a page that brings others along: each may bring many.
-pub(crate) const MAX_PAGE_WITH_RELATED: usize = 100;
+/// Records of one kind that a page of patients brings along: 100 for each patient of the largest page.
+pub(crate) const MAX_RELATED_OF_PAGE: usize = 100_000;
 /// Of an amount of money, before the point.
 pub(crate) const MAX_AMOUNT_DIGITS: usize = 10;
 pub(crate) const MAX_PHONE: usize = 40;

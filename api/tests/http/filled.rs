@@ -31,6 +31,8 @@ pub struct Filled {
     refuses: Vec<&'static str>,
     /// Records that nobody can read.
     spoilt: Mutex<BTreeSet<(Resource, u32)>>,
+    /// The number of patients that records are about, one after the other. By default all but appointments are about the first one.
+    patients: Option<u32>,
 }
 
 /// How often each record was changed, by resource and number.
@@ -40,7 +42,14 @@ impl Filled {
     pub fn new(owner: &'static str, location: u32, of_each: u32) -> Arc<Filled> {
         let all = resources().into_iter();
         let rows = all.flat_map(|resource| (0..of_each).map(move |n| ((resource, n), 0))).collect();
-        Arc::new(Filled { owner, location, rows: Mutex::new(rows), refuses: Vec::new(), spoilt: Mutex::default() })
+        let (rows, spoilt) = (Mutex::new(rows), Mutex::default());
+        Arc::new(Filled { owner, location, rows, refuses: Vec::new(), spoilt, patients: None })
+    }
+
+    pub fn about_patients(self: Arc<Filled>, count: u32) -> Arc<Filled> {
+        let mut ehr = Arc::into_inner(self).unwrap();
+        ehr.patients = Some(count);
+        Arc::new(ehr)
     }
 
     pub fn without_writes(self: Arc<Filled>, names: &[&'static str]) -> Arc<Filled> {
@@ -138,7 +147,7 @@ impl Filled {
         let start = first.plus(i64::from((n * 7 + version * 5) % 48) * HOUR);
         EhrAppointment {
             id,
-            patient: Some(self.key(Resource::Patients, n)),
+            patient: Some(self.key(Resource::Patients, self.patients.map_or(n, |count| n % count))),
             provider: Some(self.key(Resource::Providers, n)),
             operatory: Some(self.key(Resource::Operatories, n)),
             appointment_type: Some(self.key(Resource::AppointmentTypes, 0)),
@@ -176,7 +185,8 @@ impl Filled {
         fields.extend(rest);
         let known = rules(resource);
         for (field, to) in known.refers_to {
-            let target = self.key(*to, 0);
+            let about = self.patients.filter(|_| *to == Resource::Patients);
+            let target = self.key(*to, about.map_or(0, |count| n % count));
             let many = matches!(*field, "treatment_plans" | "procedures");
             fields.insert((*field).into(), if many { json!([target]) } else { json!(target) });
         }

@@ -1,20 +1,23 @@
 //! What may come along with a patient, or with each patient of a list.
 
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+
 use engine::{
-    lists::{Filter, MAX_SORTED},
+    lists::{Filter, ListQuery, MAX_SORTED, Order, PageRequest},
     records::{
         Adjustment, Appointment, Charge, Coverage, InsurancePlan, Patient, PatientAlert, Payment, Procedure, Provider,
         Writeback,
         record::{Body, Record},
+        schema::patient_of,
     },
 };
 
 use super::{find, reachable};
 use crate::{
     access::{call::Call, input::Input, tenancy::Tenant},
-    http::errors::ApiError,
+    http::errors::{ApiError, name_of},
     resources::{insurance_plans::subscriber, providers::Names},
-    values::limits::MAX_WHOLE,
+    values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
     views::{
         insurance::{IndividualCoverageView, InsuranceCoverageView, InsuranceSubscriberView},
         parts::Included,
@@ -92,35 +95,53 @@ impl Related {
         patient: &Record<Patient>,
         asked: &[&str],
     ) -> Result<Related, ApiError> {
+        Ok(Related::read_all(call, tenant, std::slice::from_ref(patient), asked).await?.remove(0))
+    }
+
+    /// Reads the related records of a page: those of one kind at once for all patients.
+    pub(super) async fn read_all(
+        call: &mut Call,
+        tenant: &Tenant,
+        patients: &[Record<Patient>],
+        asked: &[&str],
+    ) -> Result<Vec<Related>, ApiError> {
         let asked = |name: &str| asked.contains(&name);
         let institution = tenant.institution.id;
-        let children = asked("children").then(|| children(call, tenant, patient)).transpose()?;
-        let guarantor = match patient.guarantor_id {
-            Some(id) if asked("guarantor") => Some(find(call, tenant, id).map(Some).or_else(none_if_missing)?),
-            _ => asked("guarantor").then_some(None),
-        };
-        let provider = match patient.provider_id {
-            Some(id) if asked("provider") => Some(call.api.engine.provider(institution, id)?),
-            _ => asked("provider").then_some(None),
-        };
-        let visits = Visits::read(call, tenant, patient, asked)?;
-        let coverages = match asked("insurance_coverages") {
-            true => Some(coverages(call, tenant, patient).await?),
+        let mut visits = Visits::read(call, tenant, patients, asked)?;
+        let mut coverages = match asked("insurance_coverages") {
+            true => Some(coverages(call, tenant, patients).await?),
             false => None,
         };
-        Ok(Related {
-            children,
-            guarantor,
-            provider,
-            visits,
-            coverages,
-            procedures: asked("procedures").then(|| of_patient(call, patient)).transpose()?,
-            adjustments: asked("adjustments").then(|| of_patient(call, patient)).transpose()?,
-            charges: asked("charges").then(|| of_patient(call, patient)).transpose()?,
-            payments: asked("payments").then(|| of_patient(call, patient)).transpose()?,
-            alerts: asked("patient_alerts").then(|| alerts(call, patient)).transpose()?,
-            address: asked("address"),
-        })
+        let mut procedures = asked("procedures").then(|| of_patients(call, patients)).transpose()?;
+        let mut adjustments = asked("adjustments").then(|| of_patients(call, patients)).transpose()?;
+        let mut charges = asked("charges").then(|| of_patients(call, patients)).transpose()?;
+        let mut payments = asked("payments").then(|| of_patients(call, patients)).transpose()?;
+        let mut alerts = asked("patient_alerts").then(|| alerts(call, patients)).transpose()?;
+        let mut all = Vec::with_capacity(patients.len());
+        for patient in patients {
+            let guarantor = match patient.guarantor_id {
+                Some(id) if asked("guarantor") => Some(find(call, tenant, id).map(Some).or_else(none_if_missing)?),
+                _ => asked("guarantor").then_some(None),
+            };
+            let provider = match patient.provider_id {
+                Some(id) if asked("provider") => Some(call.api.engine.provider(institution, id)?),
+                _ => asked("provider").then_some(None),
+            };
+            all.push(Related {
+                children: asked("children").then(|| children(call, tenant, patient)).transpose()?,
+                guarantor,
+                provider,
+                visits: visits.remove(&patient.id).unwrap_or_default(),
+                coverages: of(&mut coverages, patient),
+                procedures: of(&mut procedures, patient),
+                adjustments: of(&mut adjustments, patient),
+                charges: of(&mut charges, patient),
+                payments: of(&mut payments, patient),
+                alerts: of(&mut alerts, patient),
+                address: asked("address"),
+            });
+        }
+        Ok(all)
     }
 
     pub(super) fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
@@ -165,30 +186,89 @@ fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
     if error.is_not_found() { Ok(None) } else { Err(error) }
 }
 
-fn about(patient: &Record<Patient>) -> Vec<Filter> {
-    vec![Filter::Patient(patient.id.into())]
+/// The records of each patient of a page.
+type ByPatient<R> = HashMap<u32, Vec<R>>;
+
+fn of<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Option<Vec<R>> {
+    records.as_mut().map(|records| records.remove(&patient.id).unwrap_or_default())
 }
 
-/// What the patient's EHR has of them.
-fn of_patient<T: Body>(call: &mut Call, patient: &Record<Patient>) -> Result<Vec<Record<T>>, ApiError> {
-    let source: Vec<u32> = patient.source_id.into_iter().collect();
-    call.whole_entries(&source, about(patient))
+/// Reads the records of all patients. Those of one patient end after `limit`; those of a page are complete.
+fn read_of<T: Body>(
+    call: &mut Call,
+    owners: &[u32],
+    patients: &[Record<Patient>],
+    limit: usize,
+) -> Result<Vec<Record<T>>, ApiError> {
+    if let [patient] = patients {
+        return call.whole_up_to(limit, owners, vec![Filter::Patient(patient.id.into())]);
+    }
+    let ids = patients.iter().map(|it| it.id.into()).collect();
+    let query = ListQuery::new(owners, Order::Id).filtered([Filter::Patients(ids)]);
+    let found = call.api.engine.list(&query, &PageRequest::whole(MAX_RELATED_OF_PAGE), |_| true)?;
+    if found.has_next {
+        let name = name_of(T::RESOURCE);
+        return Err(ApiError::bad(format!(
+            "The patients of this page have more than {MAX_RELATED_OF_PAGE} records of type {name}: use a smaller per_page."
+        )));
+    }
+    Ok(found.rows)
 }
 
-/// Those still in force.
-fn alerts(call: &mut Call, patient: &Record<Patient>) -> Result<Vec<Record<PatientAlert>>, ApiError> {
-    let mut alerts: Vec<Record<PatientAlert>> = of_patient(call, patient)?;
-    alerts.retain(|it| it.body.disabled_at.is_none());
+fn by_patient<T: Body>(records: Vec<Record<T>>) -> ByPatient<Record<T>> {
+    let mut by_patient: ByPatient<Record<T>> = HashMap::new();
+    for record in records {
+        if let Some(patient) = patient_of(&record.body) {
+            by_patient.entry(patient).or_default().push(record);
+        }
+    }
+    by_patient
+}
+
+/// Records of the patients' EHRs that are not deleted.
+fn of_patients<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<T>>, ApiError> {
+    let sources: BTreeSet<u32> = patients.iter().filter_map(|it| it.source_id).collect();
+    let sources: Vec<u32> = sources.into_iter().collect();
+    let mut records: Vec<Record<T>> = read_of(call, &sources, patients, MAX_WHOLE)?;
+    call.keep_visible(&mut records);
+    records.retain(|it| it.deleted_at.is_none());
+    let mut by_patient = by_patient(records);
+    by_patient.values_mut().for_each(|list| call.end_after(MAX_WHOLE, list));
+    Ok(by_patient)
+}
+
+/// Alerts still in force.
+fn alerts(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
+    let mut alerts = of_patients(call, patients)?;
+    alerts.values_mut().for_each(|list: &mut Vec<Record<PatientAlert>>| list.retain(|it| it.disabled_at.is_none()));
     Ok(alerts)
 }
 
-async fn coverages(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Covered>, ApiError> {
-    let coverages: Vec<Record<Coverage>> = of_patient(call, patient)?;
-    let mut covered = Vec::with_capacity(coverages.len());
-    for coverage in coverages {
-        let plan = call.api.engine.entry(coverage.source(), coverage.body.plan_id)?;
-        let subscriber = subscriber(call, tenant, &coverage).await?;
-        covered.push(Covered { coverage, plan, subscriber });
+async fn coverages(
+    call: &mut Call,
+    tenant: &Tenant,
+    patients: &[Record<Patient>],
+) -> Result<ByPatient<Covered>, ApiError> {
+    let coverages: ByPatient<Record<Coverage>> = of_patients(call, patients)?;
+    let (mut plans, mut subscribers) = (HashMap::new(), HashMap::new());
+    let mut covered = ByPatient::with_capacity(coverages.len());
+    for (patient, list) in coverages {
+        let mut of_patient = Vec::with_capacity(list.len());
+        for coverage in list {
+            let plan = match plans.entry((coverage.source(), coverage.body.plan_id)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(call.api.engine.entry(coverage.source(), coverage.body.plan_id)?),
+            };
+            let id = InsuranceSubscriberView::patient_of(&coverage.body);
+            let known = id.and_then(|id| subscribers.get(&id));
+            let subscriber = match known {
+                Some(known) => Option::clone(known),
+                None => subscriber(call, tenant, &coverage).await?,
+            };
+            subscribers.extend(id.map(|id| (id, subscriber.clone())));
+            of_patient.push(Covered { plan: plan.clone(), subscriber, coverage });
+        }
+        covered.insert(patient, of_patient);
     }
     Ok(covered)
 }
@@ -203,6 +283,8 @@ fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Resu
 }
 
 type Visit = (Record<Appointment>, Option<String>);
+/// Appointments as in `Visits`, without the names of their providers.
+type Found = (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
 
 /// Appointments with the names of their providers, as asked for.
 #[derive(Default)]
@@ -216,24 +298,26 @@ impl Visits {
     fn read(
         call: &mut Call,
         tenant: &Tenant,
-        patient: &Record<Patient>,
+        patients: &[Record<Patient>],
         asked: impl Fn(&str) -> bool,
-    ) -> Result<Visits, ApiError> {
+    ) -> Result<HashMap<u32, Visits>, ApiError> {
         if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {
-            return Ok(Visits::default());
+            return Ok(HashMap::new());
         }
         let locations: Vec<u32> = call.open_locations(tenant).iter().map(|location| location.setup.id.0).collect();
-        let mut all: Vec<Record<Appointment>> = call.whole_up_to(MAX_SORTED, &locations, about(patient))?;
-        all.retain(takes_place);
-        all.sort_by_key(|it| (it.placement.span.start, it.id));
+        let mut by_patient = by_patient(read_of(call, &locations, patients, MAX_SORTED)?);
         let now = call.api.engine.now();
-        let (past, later) = all.split_at(all.partition_point(|it| it.placement.span.start < now));
-        let last = asked("last_visited_appointment").then(|| past.iter().rfind(|it| !it.patient_missed).cloned());
-        let mut upcoming = asked("upcoming_appts").then(|| later.to_vec());
-        let mut all = asked("appointments").then_some(all);
-        for list in [&mut upcoming, &mut all].into_iter().flatten().filter(|list| list.len() > MAX_WHOLE) {
-            list.truncate(MAX_WHOLE);
-            call.ends_after(MAX_WHOLE);
+        let mut shown = HashMap::new();
+        for patient in patients {
+            let mut all: Vec<Record<Appointment>> = by_patient.remove(&patient.id).unwrap_or_default();
+            all.retain(takes_place);
+            all.sort_by_key(|it| (it.placement.span.start, it.id));
+            let (past, later) = all.split_at(all.partition_point(|it| it.placement.span.start < now));
+            let last = asked("last_visited_appointment").then(|| past.iter().rfind(|it| !it.patient_missed).cloned());
+            let mut upcoming = asked("upcoming_appts").then(|| later.to_vec());
+            let mut all = asked("appointments").then_some(all);
+            [&mut upcoming, &mut all].into_iter().flatten().for_each(|list| call.end_after(MAX_WHOLE, list));
+            shown.insert(patient.id, (upcoming, last, all));
         }
         let mut names = Names::new(call, tenant);
         let mut named = |it: Record<Appointment>| {
@@ -241,11 +325,15 @@ impl Visits {
             let name = it.placement.provider.map(|provider| names.of(provider.0)).transpose()?.flatten();
             Ok::<_, ApiError>((it, name))
         };
-        Ok(Visits {
-            upcoming: upcoming.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
-            last: last.map(|last| last.map(&mut named).transpose()).transpose()?,
-            all: all.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
-        })
+        let visits = |(patient, (upcoming, last, all)): (u32, Found)| {
+            let visits = Visits {
+                upcoming: upcoming.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
+                last: last.map(|last| last.map(&mut named).transpose()).transpose()?,
+                all: all.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
+            };
+            Ok::<_, ApiError>((patient, visits))
+        };
+        shown.into_iter().map(visits).collect()
     }
 }
 

@@ -29,7 +29,7 @@ use crate::{
             text,
             times::birth_date,
         },
-        limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
+        limits::{MAX_EMAIL, MAX_NAME},
         versions::Version,
     },
     views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile},
@@ -84,15 +84,9 @@ pub(crate) async fn list_v2(
     AtLocation(location, asked): AtLocation<ListPatients>,
 ) -> Answer<Paged<PatientDetail<'static>>> {
     let ListPatients { listing, criteria, include } = asked;
-    if !include.is_empty() && listing.per_page() > MAX_PAGE_WITH_RELATED {
-        return Err(ApiError::bad(format!("per_page must be at most {MAX_PAGE_WITH_RELATED} with include[].")));
-    }
     let page = found(&call, &location, listing, &criteria)?;
     let tenant = Tenant { institution: location.institution.clone() };
-    let mut related = Vec::with_capacity(page.rows.len());
-    for patient in &page.rows {
-        related.push(Related::read(&mut call, &tenant, patient, &include).await?);
-    }
+    let related = Related::read_all(&mut call, &tenant, &page.rows, &include).await?;
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {
         let adapter = call.directory.adapter_of_source(patient.source_id);
