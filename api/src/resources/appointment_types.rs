@@ -33,12 +33,18 @@ use crate::{
 
 /// The types of an institution that were not deleted, by id.
 pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {
-    let all = call.api.engine.appointment_types(tenant.institution.id)?;
-    Ok(all.iter().filter(|it| it.deleted_at.is_none()).map(|it| (it.id, AppointmentTypeView::of(it))).collect())
+    Ok(all(call, tenant)?.iter().map(|it| (it.id, AppointmentTypeView::of(it))).collect())
+}
+
+/// The types of an institution that were not deleted.
+pub(crate) fn all(call: &Call, tenant: &Tenant) -> Result<Vec<Record<AppointmentType>>, ApiError> {
+    let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
+    all.retain(|it| it.deleted_at.is_none());
+    Ok(all)
 }
 
 /// Whether one of these locations has it: a type is of a location, of all of an EHR, or of all of the institution.
-fn is_at(it: &Record<AppointmentType>, locations: &[OpenLocation]) -> bool {
+pub(crate) fn is_at(it: &Record<AppointmentType>, locations: &[OpenLocation]) -> bool {
     let its = |location: &OpenLocation| {
         it.location_id.is_none_or(|id| id == location.setup.id.0)
             && it.source_id.is_none_or(|source| location.setup.source == Some(source))
@@ -65,8 +71,8 @@ pub(crate) async fn list(
     InLocations(tenant, location, ShowAppointmentTypes { include }): InLocations<ShowAppointmentTypes>,
 ) -> Answer<Listed<AppointmentTypeDetail<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
-    let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
-    all.retain(|it| it.deleted_at.is_none() && is_at(it, &locations));
+    let mut all = all(&call, &tenant)?;
+    all.retain(|it| is_at(it, &locations));
     let of_type = |it: &Record<AppointmentType>| match include.is_empty() {
         true => Ok(None),
         false => descriptors::by_ids(&call, &tenant, it.descriptor_ids.iter().copied()).map(Some),

@@ -1,14 +1,14 @@
 //! GET /providers, GET /providers/{id}; POST, PATCH and DELETE at locations without EHR, which make their own.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
 use engine::{
     Request, Saved, Unmet,
     commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
-    records::{Provider, WorkingHour, record::Record},
+    records::{AppointmentType, Provider, WorkingHour, record::Record},
 };
 use location::ids::LocationId;
 use schemars::JsonSchema;
@@ -82,10 +82,11 @@ pub(crate) struct ProviderView<'a> {
     locations: Vec<LocationView<'a>>,
     /// The ids of the same locations.
     provider_requestables: Vec<RequestableLocation>,
-    /// Working hours with the appointment types they accept. If only `appointment_types` is included: only working hours that name types.
+    /// Working hours with the appointment types they accept. With `include[]=appointment_types`, hours that accept every type list every
+    /// type of their location; otherwise their list is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     availabilities: Option<Vec<WorkingHourView<'a>>>,
-    /// The appointment types named in the provider's working hours.
+    /// The appointment types that the provider's working hours accept.
     #[serde(skip_serializing_if = "Option::is_none")]
     appointment_types: Option<Vec<AppointmentTypeView>>,
 }
@@ -362,11 +363,21 @@ const INCLUDES: &[&str] = &["locations", "availabilities", "appointment_types"];
 fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, include: &[&str]) -> ProviderView<'a> {
     let asked = |name: &str| include.contains(&name).then_some(());
     let (now, types) = (call.api.engine.now(), &working.types);
-    let hours = || working.hours_of(it.id);
-    let named: BTreeSet<u32> = hours().flat_map(|(_, hour)| hour.appointment_type_ids.iter().copied()).collect();
-    // Who asks for types only is shown the hours that carry some.
-    let all = asked("availabilities").is_some();
-    let shown = |(_, hour): &(&OpenLocation, &Record<WorkingHour>)| all || !hour.appointment_type_ids.is_empty();
+    let typed = asked("appointment_types");
+    let shown = |(location, hour): (&OpenLocation, &'a Record<WorkingHour>)| {
+        let mut view = working_hours::view(hour, location, types, now);
+        if typed.is_some() && hour.appointment_type_ids.is_empty() {
+            view.appointment_types = Some(working.types_at(location).map(AppointmentTypeView::of).collect());
+        }
+        view
+    };
+    let accepted = || -> BTreeMap<u32, AppointmentTypeView> {
+        let kinds = working.hours_of(it.id).flat_map(|(location, hour)| {
+            let named = &hour.appointment_type_ids;
+            working.types_at(location).filter(move |kind| named.is_empty() || named.contains(&kind.id))
+        });
+        kinds.map(|kind| (kind.id, AppointmentTypeView::of(kind))).collect()
+    };
     let own = || working.locations.iter().filter(|(location, _)| working.works(it.id, location.setup.id));
     let adapter = |location: &'a OpenLocation| call.directory.adapter(&location.setup);
     ProviderView {
@@ -376,11 +387,8 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
         provider_requestables: own()
             .map(|(location, _)| RequestableLocation { location_id: location.setup.id })
             .collect(),
-        availabilities: asked("availabilities").or(asked("appointment_types")).map(|()| {
-            hours().filter(shown).map(|(location, hour)| working_hours::view(hour, location, types, now)).collect()
-        }),
-        appointment_types: asked("appointment_types")
-            .map(|()| named.iter().filter_map(|id| types.as_ref()?.get(id)).cloned().collect()),
+        availabilities: asked("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
+        appointment_types: typed.map(|()| accepted().into_values().collect()),
         ..ProviderView::of(it, call.directory.adapter_of_source(it.source_id))
     }
 }
@@ -398,6 +406,7 @@ struct Working<'a> {
     locations: Vec<(&'a OpenLocation, Facts)>,
     /// Those in use.
     hours: Vec<(&'a OpenLocation, Vec<Record<WorkingHour>>)>,
+    every_type: Vec<Record<AppointmentType>>,
     types: working_hours::Types,
 }
 
@@ -410,7 +419,13 @@ impl<'a> Working<'a> {
             own.retain(|hour| hour.in_force() && hour.deleted_at.is_none());
             hours.push((location, own));
         }
-        Ok(Working { locations: known, hours, types: Some(appointment_types::by_id(call, tenant)?) })
+        let every_type = appointment_types::all(call, tenant)?;
+        let types = every_type.iter().map(|it| (it.id, AppointmentTypeView::of(it))).collect();
+        Ok(Working { locations: known, hours, every_type, types: Some(types) })
+    }
+
+    fn types_at(&self, location: &OpenLocation) -> impl Iterator<Item = &Record<AppointmentType>> {
+        self.every_type.iter().filter(move |it| appointment_types::is_at(it, std::slice::from_ref(location)))
     }
 
     fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a OpenLocation, &Record<WorkingHour>)> {

@@ -50,7 +50,7 @@ pub(crate) struct WorkingHourView<'a> {
     #[serde(flatten)]
     write: WriteState<'a>,
     /// The only appointment types that can be booked in these hours; empty: all types. Only with `include[]=appointment_types`, in the
-    /// availabilities of a provider and in the answer to a change.
+    /// availabilities of a provider, which can list all types, and in the answer to a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_types: Option<Vec<AppointmentTypeView>>,
 }

@@ -65,7 +65,8 @@ async fn one_and_what_comes_along() {
     let one = world.get(&all).ok().await["data"].clone();
     assert_eq!(each(&one["availabilities"], "operatory_id"), [CHAIR_1, SECONDS_CHAIR]);
     assert_eq!(one["availabilities"][0]["begin_time"], json!("09:00"));
-    assert_eq!(one["appointment_types"], json!([]), "her hours name none");
+    // Her hours accept every type.
+    assert_eq!(each(&one["appointment_types"], "name"), ["cleaning", "checkup"]);
     let list = world.get("/providers?subdomain=acme&include[]=availabilities").ok().await;
     assert_eq!(
         (&list["description"], each(&list["data"][1]["availabilities"], "provider_id")),
@@ -78,14 +79,34 @@ async fn one_and_what_comes_along() {
 }
 
 #[actix_web::test]
-async fn asking_for_types_brings_the_hours_that_carry_them() {
+async fn asking_for_types_brings_all_hours_with_the_types_they_accept() {
     let world = world().await;
+    let untyped = world.get("/providers?subdomain=acme&include[]=availabilities").version("v2").ok().await;
+    assert_eq!(untyped["data"][0]["availabilities"][0]["appointment_types"], json!([]));
+    for version in ["v2", "v3.0.0"] {
+        let all = world.get("/providers?subdomain=acme&include[]=appointment_types").version(version).ok().await;
+        for provider in all["data"].as_array().unwrap() {
+            let hours = provider["availabilities"].as_array().unwrap();
+            assert!(!hours.is_empty(), "{}", provider["name"]);
+            for hour in hours {
+                let types =
+                    world.get(&format!("/appointment_types?subdomain=acme&location_id={}", hour["location_id"]));
+                assert_eq!(each(&hour["appointment_types"], "id"), each(&types.ok().await["data"], "id"));
+            }
+        }
+    }
     let hour = json!({"working_hour": {"provider_id": ANNA, "operatory_id": CHAIR_1, "begin_time": "18:00", "end_time": "19:00",
         "days": ["Monday"], "appointment_type_ids": [CLEANING]}});
     let made = world.post("/working_hours?subdomain=acme&location_id=1", hour).answers(201).await;
     let path = format!("/providers/{ANNA}?subdomain=acme&include[]=appointment_types");
     let one = world.get(&path).ok().await["data"].clone();
-    assert_eq!(each(&one["availabilities"], "id"), [made["data"]["id"].clone()]);
-    assert_eq!(each(&one["availabilities"][0]["appointment_types"], "id"), [CLEANING]);
-    assert_eq!(each(&one["appointment_types"], "id"), [CLEANING]);
+    let hours = one["availabilities"].as_array().unwrap();
+    let named = hours.iter().find(|hour| hour["id"] == made["data"]["id"]).unwrap();
+    assert_eq!(each(&named["appointment_types"], "id"), [CLEANING]);
+    let others = hours.iter().filter(|hour| hour["id"] != made["data"]["id"]);
+    assert!(
+        others.clone().count() > 0
+            && others.clone().all(|hour| hour["appointment_types"].as_array().unwrap().len() > 1)
+    );
+    assert_eq!(each(&one["appointment_types"], "name"), ["cleaning", "checkup"]);
 }
