@@ -21,6 +21,9 @@ const ALSO_CALLED: &[(&str, &[&str])] = &[
     ("provider_id", &["provider_ids"]),
     ("operatory_id", &["operatory_ids"]),
     ("phone_number", &["phone"]),
+    ("date_of_birth", &["dob", "birth_date", "birthdate"]),
+    ("start", &["start_date"]),
+    ("end", &["end_date"]),
     ("updated_since", &["updated_after", "since"]),
 ];
 
@@ -319,6 +322,11 @@ mod tests {
         q.optional("provider_id", id());
         q.optional("updated_since", integer(1..=9));
         assert!(q.list("patient_ids", id()).is_empty());
+        let mut q = Params::parse("start_date=3&end_date=4&dob=5").unwrap();
+        let read = ["start", "end", "date_of_birth"].map(|name| q.optional(name, integer(1..=9)));
+        assert_eq!((read, q.ignored()), ([Some(3), Some(4), Some(5)], vec![]));
+        let mut q = Params::parse("start_date=3&days=1").unwrap();
+        assert_eq!(q.required("start_date", integer(1..=9)), 3, "where it is the endpoint's own name");
         assert_eq!(
             q.take_problems(),
             ["provider_id is given more than once.", "updated_since is given more than once."]

@@ -88,6 +88,18 @@ async fn filters() {
     assert_eq!(ids("created_by=1").await, Vec::<Value>::new());
     assert_eq!(ids("patient_ids[]=1&patient_ids[]=7").await, [1]);
     assert_eq!(ids("sort=-id&cancelled=true").await, [11]);
+    let [first, last] = [21, 27].map(|days| world.monday().add_days(days));
+    for (version, period) in
+        [("v2", week(&world)), ("v3.0.0", week(&world)), ("v2", format!("start={first}&end={last}"))]
+    {
+        let of = async |period: &str| {
+            let path = format!("/appointments?subdomain=acme&location_id=1&per_page=100&{period}");
+            world.get(&path).version(version).ok().await
+        };
+        let named = of(&period.replace("start=", "start_date=").replace("end=", "end_date=")).await;
+        assert_eq!((&named["description"], &named["data"]), (&Value::Null, &of(&period).await["data"]), "{period}");
+        assert!(named["data"].as_array().unwrap().len() > 5, "{period}");
+    }
     let ignored =
         world.get(&format!("/appointments?subdomain=acme&location_id=1&{}&include[]=patient", week(&world))).ok().await;
     assert_eq!(ignored["description"], json!("Note that following parameters are ignored: include."));

@@ -43,7 +43,9 @@ async fn filters() {
     assert_eq!(foreign(&world, "name=-").await, [""; 0], "nobody is called so");
     assert_eq!(foreign(&world, "email=ADA@example.com").await, ["ada"]);
     assert_eq!(foreign(&world, "phone_number=5550102030").await, ["ada"]);
-    assert_eq!(foreign(&world, "date_of_birth=1980-05-06").await, ["pat"]);
+    for name in ["date_of_birth", "dob", "birth_date", "birthdate"] {
+        assert_eq!(foreign(&world, &format!("{name}=1980-05-06")).await, ["pat"], "{name}");
+    }
     assert_eq!(foreign(&world, "inactive=true").await, ["quinn"]);
     assert_eq!(foreign(&world, "inactive=false").await.len(), 3);
     assert_eq!(foreign(&world, "new_patient=true").await, ["ada"]);
