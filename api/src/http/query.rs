@@ -147,15 +147,10 @@ impl Params {
 
     /// `lids[]=1&lids[]=2` and `lids[0]=1`.
     pub(crate) fn list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
-        self.list_of(name, kind, MAX_VALUES)
-    }
-
-    /// Of at most so many values.
-    pub(crate) fn list_of<T: 'static>(&mut self, name: &str, kind: Kind<T>, most: usize) -> Vec<T> {
-        if self.expects.note(|| Expected::of(name, &kind).list(most)) {
+        if self.expects.note(|| Expected::of(name, &kind).list(MAX_VALUES)) {
             return kind.example().into_iter().collect();
         }
-        self.read_list(name, &kind, most)
+        self.read_list(name, &kind)
     }
 
     pub(crate) fn required_list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
@@ -163,7 +158,7 @@ impl Params {
             return kind.example().into_iter().collect();
         }
         let problems = self.problems.len();
-        let values = self.read_list(name, &kind, MAX_VALUES);
+        let values = self.read_list(name, &kind);
         if values.is_empty() && self.problems.len() == problems {
             let bare = self.given.iter().any(|given| given.name == name && !given.array);
             let how = if bare { format!(": it is a list, written {name}[]=1&{name}[]=2") } else { String::new() };
@@ -172,7 +167,7 @@ impl Params {
         values
     }
 
-    fn read_list<T: 'static>(&mut self, name: &str, kind: &Kind<T>, most: usize) -> Vec<T> {
+    fn read_list<T: 'static>(&mut self, name: &str, kind: &Kind<T>) -> Vec<T> {
         self.adopt(name, true);
         let (mut values, mut count) = (Vec::new(), 0);
         for given in self.given.iter_mut().filter(|given| given.name == name && given.array) {
@@ -182,13 +177,13 @@ impl Params {
             }
             count += 1;
             match kind.text(&given.value) {
-                _ if count > most => break,
+                _ if count > MAX_VALUES => {}
                 Ok(value) => values.push(value),
                 Err(problem) => self.problems.push(format!("{name}[] {problem}.")),
             }
         }
-        if count > most {
-            self.problems.push(format!("{name}[] holds more than {most} values."));
+        if count > MAX_VALUES {
+            self.problems.push(format!("{name}[] holds more than {MAX_VALUES} values."));
         }
         values
     }
@@ -322,16 +317,16 @@ mod tests {
         q.optional("provider_id", id());
         q.optional("updated_since", integer(1..=9));
         assert!(q.list("patient_ids", id()).is_empty());
-        let mut q = Params::parse("start_date=3&end_date=4&dob=5").unwrap();
-        let read = ["start", "end", "date_of_birth"].map(|name| q.optional(name, integer(1..=9)));
-        assert_eq!((read, q.ignored()), ([Some(3), Some(4), Some(5)], vec![]));
-        let mut q = Params::parse("start_date=3&days=1").unwrap();
-        assert_eq!(q.required("start_date", integer(1..=9)), 3, "where it is the endpoint's own name");
         assert_eq!(
             q.take_problems(),
             ["provider_id is given more than once.", "updated_since is given more than once."]
         );
         assert_eq!(q.ignored(), ["patient_ids"]);
+        let mut q = Params::parse("start_date=3&end_date=4&dob=5").unwrap();
+        let read = ["start", "end", "date_of_birth"].map(|name| q.optional(name, integer(1..=9)));
+        assert_eq!((read, q.ignored()), ([Some(3), Some(4), Some(5)], vec![]));
+        let mut q = Params::parse("start_date=3&days=1").unwrap();
+        assert_eq!(q.required("start_date", integer(1..=9)), 3, "where it is the endpoint's own name");
         // An endpoint's own parameter stays what it is.
         let mut q = Params::parse("since=abc").unwrap();
         assert_eq!(q.optional("since", text(9)), Some("abc".into()));

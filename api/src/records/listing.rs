@@ -15,7 +15,7 @@ use crate::{
     },
     values::{
         kinds::{Kind, Sort, boolean, long_id, shared::updated_since, sort, text},
-        limits::{MAX_FOREIGN_ID, MAX_FOREIGN_IDS, MAX_NAME, MAX_TEXT},
+        limits::{MAX_FOREIGN_ID, MAX_NAME, MAX_TEXT},
     },
 };
 
@@ -66,7 +66,7 @@ pub(crate) fn foreign_ids(q: &mut Params) -> Vec<Vec<String>> {
         "Only records with one of these identifiers in the practice's health record system. Identifiers that no record \
          has are left out of the answer.",
     );
-    let many = q.list_of("foreign_ids", foreign_id, MAX_FOREIGN_IDS);
+    let many = q.list("foreign_ids", foreign_id);
     one.into_iter().chain((!many.is_empty()).then_some(many)).collect()
 }
 

@@ -24,8 +24,6 @@ pub(crate) const MAX_PARAMETERS: usize = 1_100;
 pub(crate) const MAX_VALUES: usize = 1_000;
 /// The longest name an EHR may have for a record (`wit/v1/types.wit`).
 pub(crate) const MAX_FOREIGN_ID: usize = 200;
-/// Of one list: a query that is written in full must stay below the 128 KiB that the head of a request may have.
-pub(crate) const MAX_FOREIGN_IDS: usize = 100;
 /// Unknown names and values repeated in an answer.
 pub(crate) const MAX_ECHOED_NAMES: usize = 20;
 pub(crate) const MAX_ECHO: usize = 64;

@@ -132,7 +132,13 @@ async fn locations_too() {
 #[actix_web::test]
 async fn a_list_of_them_has_an_end() {
     let world = world().await;
-    let many = "&foreign_ids[]=x".repeat(101);
-    let refused = world.get(&format!("/patients?subdomain=acme&location_id=1{many}")).fails(400).await;
-    assert_eq!(refused, ["foreign_ids[] holds more than 100 values."]);
+    let many = |count: usize| -> String { (0..count).map(|n| format!("&foreign_ids[]=P-{n:06}")).collect() };
+    let path = format!("/patients?subdomain=acme&location_id=1&foreign_ids[]=pat{}", many(998));
+    let found = world.get(&format!("{path}&foreign_ids[]=ada")).ok().await;
+    assert_eq!((&found["description"], foreign_ids(&rows(&found))), (&Value::Null, vec!["pat".into(), "ada".into()]));
+    let refused = world.get(&format!("{path}{}", many(3))).answers(400).await;
+    assert_eq!(refused["error"], json!(["foreign_ids[] holds more than 1000 values."]));
+    assert_eq!(refused["description"], Value::Null, "the parameter was read");
+    let both = world.get(&format!("{path}{}&colour=red", many(3))).answers(400).await;
+    assert_eq!(both["description"], json!("Note that following parameters are ignored: colour."));
 }
