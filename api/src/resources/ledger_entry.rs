@@ -25,7 +25,7 @@ use crate::{
             Kind, Parsed, Raw, Reference, filled, long_id, money, named, nonzero_money,
             shared::{note, patient},
             text,
-            times::{Clock, date, instant},
+            times::date_or_instant,
         },
         limits::{MAX_TEXT, MAX_VALUES},
         reasons::Reason,
@@ -70,7 +70,7 @@ impl LedgerEntryInput {
         let type_id = b.optional(&path(type_id), long_id().of(types).about(about_type));
         let transaction_id =
             b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
-        let on = b.optional(&path(on), date_or_moment(&input.clock).about(about_on));
+        let on = b.optional(&path(on), date_or_instant(&input.clock, On::Date, On::Moment).about(about_on));
         let charges =
             b.optional(&path("charge_splits"), splits().about("The amount split by charge.")).unwrap_or_default();
         let providers =
@@ -193,15 +193,6 @@ fn currency() -> Kind<Currency> {
         Currency::known(&given.to_ascii_uppercase())
             .ok_or_else(|| "must be an ISO currency code such as USD".to_owned())
     })
-}
-
-fn date_or_moment(clock: &Clock) -> Kind<On> {
-    let instants = instant(clock);
-    Kind::of_text(
-        || json!({"type": "string", "format": "date-time"}),
-        "2026-12-01T14:30:00Z",
-        move |given| date().text(given).map(On::Date).or_else(|_| instants.text(given).map(On::Moment)),
-    )
 }
 
 /// What is wrong with the parts of an amount. Each has its sign: otherwise their sum would not say how much of it they are.

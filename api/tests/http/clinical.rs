@@ -40,6 +40,11 @@ async fn procedures() {
     assert_eq!(codes(&format!("provider_id={BEN}")).await, ["D0120"]);
     assert_eq!(codes("appointment_id=1").await, ["D1110"]);
     assert_eq!(codes("started_after=2024-02-01").await, ["D0120"]);
+    for same in ["2024-02-01T00:00:00Z", "2024-02-01T23:30:00-05:00", "2024-02-01%2009:00"] {
+        assert_eq!(codes(&format!("started_after={same}")).await, ["D0120"], "{same}");
+        let before = codes(&format!("started_before={same}")).await;
+        assert_eq!(before, codes("started_before=2024-02-01").await, "{same}");
+    }
     assert_eq!(codes("started_before=2024-03-01").await, ["D1110"]);
     assert_eq!(codes("ended_after=2024-02-01&ended_before=2024-02-03").await, ["D1110"]);
     assert_eq!(codes("ended_after=2024-02-02").await, NONE);

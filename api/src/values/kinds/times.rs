@@ -90,15 +90,23 @@ fn after_gap(zone: Tz, local: NaiveDateTime) -> DateTime<Tz> {
     zone.from_utc_datetime(&(local - TimeDelta::seconds(offset.into())))
 }
 
+/// A date. A date-time means its day, as it is written.
 pub(crate) fn date() -> Kind<Date> {
     Kind::of_text(
         || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
         "2026-12-01",
-        |text| {
-            let date: Date = text.parse().map_err(|_| "must be a date in the form YYYY-MM-DD".to_owned())?;
-            in_years(date, YEARS)
-        },
+        |text| in_years(days(Written::parse(text).ok_or("must be a date in the form YYYY-MM-DD")?.date), YEARS),
     )
+}
+
+/// A date, or else a date-time.
+pub(crate) fn date_or_instant<T: 'static>(clock: &Clock, date: fn(Date) -> T, at: fn(Timestamp) -> T) -> Kind<T> {
+    let instant = instant(clock);
+    let schema = || json!({"type": "string", "format": "date-time"});
+    Kind::of_text(schema, "2026-12-01T14:30:00Z", move |text| match Written::parse(text) {
+        Some(Written { date: day, time: None, .. }) => in_years(days(day), YEARS).map(date),
+        _ => instant.text(text).map(at),
+    })
 }
 
 fn in_years(date: Date, years: RangeInclusive<i32>) -> Parsed<Date> {
@@ -125,7 +133,10 @@ const CLEAR_DATES: &[&str] =
     &["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%B %d, %Y", "%B %d %Y", "%d %B %Y", "%d. %B %Y", "%d-%B-%Y"];
 
 fn any_date(text: &str) -> Parsed<Date> {
-    // Of a date-time the day counts.
+    if let Some(written) = Written::parse(text) {
+        return Ok(days(written.date));
+    }
+    // Of a date-time the day counts, however the day is written.
     let text = text
         .split_once('T')
         .map_or(text, |(day, time)| if time.starts_with(|c: char| c.is_ascii_digit()) { day } else { text });
@@ -355,6 +366,8 @@ mod tests {
             "1 March 1985",
             "01-Mar-1985",
             "1985-03-01T00:00:00Z",
+            "1985-03-01 00:00:00",
+            "1985-03-01 00:00:00 +0000",
         ] {
             assert_eq!(read(same).as_deref(), Ok("1985-03-01"), "{same}");
         }
@@ -400,10 +413,22 @@ mod tests {
             "2026-13-01",
             "2026-2-1",
             "26-02-01",
-            "2026-02-01T00:00:00Z",
+            "2026-02-01T",
+            "2026-02-01 or so",
+            "2026-02-01T25:00:00Z",
+            "1899-12-31T00:00:00Z",
             "x",
         ] {
             assert!(date().text(wrong).is_err(), "{wrong}");
+        }
+        for same in [
+            "2026-02-01T00:00:00Z",
+            "2026-02-01T23:59:59.999-11:00",
+            "2026-02-01T00:00:00 14:00",
+            "2026-02-01 08:00",
+            "2026-02-01T08:00:00",
+        ] {
+            assert_eq!(date().text(same).unwrap().to_string(), "2026-02-01", "{same}");
         }
         assert_eq!(time_of_day().text("09:30"), Ok(570));
         assert_eq!(time_of_day().text("24:00"), Ok(1_440));
