@@ -487,9 +487,9 @@ impl From<Unmet> for ApiError {
     }
 }
 
-/// Words of the engine as a message: with a capital and a full stop.
+/// Words of the engine as a message: with a capital and one full stop.
 pub(crate) fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
+    let mut letters = text.trim_end_matches('.').chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 

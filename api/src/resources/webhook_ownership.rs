@@ -77,7 +77,7 @@ impl From<RegistryError> for ApiError {
             | RegistryError::UnknownPair(_)
             | RegistryError::NoTarget(_)
             | RegistryError::NotActive(_)
-            | RegistryError::TooMany { .. } => ApiError::bad(format!("{error}.")),
+            | RegistryError::TooMany { .. } => ApiError::bad(format!("{}.", error.to_string().trim_end_matches('.'))),
             RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
             RegistryError::Duplicate { .. } | RegistryError::Rotating | RegistryError::KeyReused => {
                 ApiError::Conflict(sentence(&error.to_string()))

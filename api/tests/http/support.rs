@@ -484,7 +484,10 @@ impl Ask<'_> {
     pub async fn fails(self, status: u16) -> Vec<String> {
         let body = self.answers(status).await;
         assert_eq!((&body["code"], &body["data"]), (&Value::Bool(false), &Value::Null), "{body}");
-        body["error"].as_array().unwrap().iter().map(|message| message.as_str().unwrap().to_owned()).collect()
+        let messages = body["error"].as_array().unwrap().iter();
+        let messages: Vec<String> = messages.map(|message| message.as_str().unwrap().to_owned()).collect();
+        assert!(messages.iter().all(|message| !message.ends_with("..")), "one full stop: {messages:?}");
+        messages
     }
 }
 

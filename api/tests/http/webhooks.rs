@@ -60,7 +60,8 @@ async fn subscriptions_belong_to_an_endpoint_and_an_institution() {
         (&made["webhook_endpoint_id"], &made["institution_id"], &made["active"]),
         (&id, &json!(1), &json!(true))
     );
-    world.post(&path, wanted.clone()).fails(409).await;
+    let twice = world.post(&path, wanted.clone()).fails(409).await;
+    assert_eq!(twice, ["The endpoint is already subscribed to appointment_insertion of this institution."]);
     let list = world.get(&format!("{path}&resource_type=Appointment&event=appointment_insertion")).ok().await;
     assert_eq!((&list["count"], &list["data"][0]), (&json!(1), &made));
     assert_eq!(world.get(&format!("{path}&resource_type=Patient")).ok().await["count"], json!(0));

@@ -48,7 +48,7 @@ pub enum RegistryError {
     UnknownPair(#[from] UnknownPair),
     #[error("no such webhook endpoint or subscription")]
     NotFound,
-    #[error("The endpoint is already subscribed to {event} of this {of}.")]
+    #[error("the endpoint is already subscribed to {event} of this {of}")]
     Duplicate { event: String, of: &'static str },
     #[error("webhook endpoint {0} does not exist")]
     NoTarget(EndpointId),
