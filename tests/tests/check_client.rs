@@ -3,7 +3,9 @@
 
 use std::{
     fs,
-    process::{Command, Output},
+    path::Path,
+    process::{Child, Command, Output},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Map, Value, json};
@@ -11,11 +13,15 @@ use tests::harness::{
     components::root,
     ehr_server::EhrServer,
     fixtures,
+    poll::until,
     process::{self, API_KEY, Installation, LOCATIONS, SUBDOMAIN, binary},
 };
 
 /// What no EHR takes through this API.
 const NOT_SUPPORTED: [&str; 2] = ["POST /conversations/{id}/messages", "POST /patients/{id}/documents"];
+
+/// The demo builds its adapter if the sources changed.
+const ADAPTER_BUILT: Duration = Duration::from_secs(400);
 
 struct Checked {
     code: Option<i32>,
@@ -159,6 +165,63 @@ async fn a_client_of_another_system_is_told_what_to_change() {
 #[actix::test]
 async fn what_is_no_recording_is_said_in_a_line() {
     let Checked { code, told } = checked("{\"method\": \"GET\"}", &[]).await;
+/// `[compatibility]` is rehearsed on the demo: it takes the table over while it runs, and keeps it when it starts again.
+#[actix::test]
+async fn the_demo_takes_over_what_an_operator_accepts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, recording) = (dir.path().join("demo"), dir.path().join("recording"));
+    let call = json!({"method": "GET", "path": "/providers?subdomain=theirs", "headers": {"user-agent": "theirs/2.0",
+        "api-version": "v3.0.0", "authorization": "Bearer old"}});
+    fs::write(&recording, call.to_string()).unwrap();
+    let check = || {
+        let mut command = Command::new(binary());
+        command.arg("check-client").arg(&recording).arg("--demo").arg(&data);
+        let Output { status, stdout, .. } = command.output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap())
+    };
+    let demo = Demo::start(&data).await;
+    let (code, refused) = check();
+    assert!(code == Some(1) && refused.contains("[compatibility] `default_version`"), "{refused}");
+    let file = data.join("demo.toml");
+    let added = fs::read_to_string(&file).unwrap() + "\n[compatibility]\nversion_headers = [\"Api-Version\"]\n";
+    fs::write(&file, added).unwrap();
+    until("a reload of the running demo", async || (check().0 == Some(0)).then_some(())).await;
+    demo.stop();
+    let again = Demo::start(&data).await;
+    assert_eq!(check().0, Some(0), "a later start keeps the table");
+    again.stop();
+}
+
+struct Demo(Child);
+
+impl Demo {
+    /// Starts a demo, and waits until it answers.
+    async fn start(data: &Path) -> Demo {
+        let mut command = Command::new(binary());
+        command.args(["demo", "--no-walkthrough", "--listen", "127.0.0.1:0", "--operators", "127.0.0.1:0", "--data"]);
+        let printed = data.with_extension("out");
+        let mut demo = Demo(command.arg(data).stdout(fs::File::create(&printed).unwrap()).spawn().unwrap());
+        let limit = Instant::now() + ADAPTER_BUILT;
+        while !fs::read_to_string(&printed).unwrap().contains("practice-sync demo: http") {
+            assert!(demo.0.try_wait().unwrap().is_none(), "the demo ended");
+            assert!(Instant::now() < limit, "the demo did not start");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        demo
+    }
+
+    fn stop(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("line 1: missing field `path`"), "{told}");
 }

@@ -7,23 +7,27 @@ mod sink;
 mod story;
 
 use std::{
+    fmt::Display,
     fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
 use adapter_kit::Profile;
 use clap::Args;
 use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};
-use toml::Value;
+use toml::{Table, Value};
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
 use crate::{
     access::{keys, operators},
     config::{Config, KeyFile},
-    logging, service,
+    logging,
+    reload::Reload,
+    service,
     terminal::{fail, say},
 };
 
@@ -82,16 +86,18 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
     let operator_token = known.as_ref().map_or_else(operators::new_token, |known| known.operator_token.clone());
     let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
-    fs::write(&file, configuration(&practice)).map_err(at)?;
+    let configured = with_kept_tables(&configuration(&arguments.listen, &arguments.operators, &practice), &file)?;
+    fs::write(&file, configured).map_err(at)?;
     let keys = dir.join("keys.toml");
     // Others may have been added.
     if known.is_none() || !keys.exists() {
         write_keys(&keys, &api_key, &operator_token).map_err(at)?;
     }
-    let mut config = Config::load(&file).map_err(|error| error.to_string())?;
-    (config.http.listen, config.http.operators) = (arguments.listen, arguments.operators);
-    let sandboxes = Sandboxes::default();
-    let running = service::start(config, &sandboxes).await?;
+    let config = Config::load(&file).map_err(|error| error.to_string())?;
+    let sandboxes = Arc::new(Sandboxes::default());
+    let reload = Reload::new(&file, &config, sandboxes.clone());
+    let running = service::start(config, &*sandboxes).await?;
+    running.reload_from(reload);
 
     let sink = sink::start(known.as_ref().and_then(|known| port_of(&known.webhook_dev_sink))).map_err(at)?;
     let mut facts = DemoFile {
@@ -168,11 +174,16 @@ fn adapter(name: &str) -> Result<PathBuf, String> {
 }
 
 /// The demo's configuration around its practice: data source and locations.
-fn configuration(practice: &str) -> String {
+fn configuration(listen: &SocketAddr, operators: &SocketAddr, practice: &str) -> String {
     format!(
-        r#"# What `practice-sync demo` runs. `practice-sync serve --config` takes it too.
-data_dir = "."
+        r#"data_dir = "."
 log = "warn"
+
+[http]
+listen = "{listen}"
+
+[operators]
+listen = "{operators}"
 
 [engine]
 webhook_development = true
@@ -180,6 +191,25 @@ store_floor_mib = 64
 
 {practice}"#
     )
+}
+
+const HEAD: &str = "\
+# The configuration of `practice-sync demo`. `practice-sync serve --config` takes it too. A running demo reads it again when it changes.
+# The demo writes its tables at each start; others, such as [compatibility], are kept.
+";
+
+/// The configuration with the tables that a user added to an earlier one.
+fn with_kept_tables(configuration: &str, file: &Path) -> Result<String, String> {
+    let at = |error: &dyn Display| format!("{} cannot be used: {error}", file.display());
+    let mut tables = configuration.parse::<Table>().map_err(|error| at(&error))?;
+    if file.exists() {
+        let earlier = fs::read_to_string(file).map_err(|error| at(&error))?;
+        let earlier = earlier.parse::<Table>().map_err(|error| at(&error))?;
+        for (name, table) in earlier {
+            tables.entry(name).or_insert(table);
+        }
+    }
+    Ok(format!("{HEAD}{}", toml::to_string(&tables).map_err(|error| at(&error))?))
 }
 
 /// Of the key and of the operator.
@@ -274,11 +304,39 @@ mod tests {
             "[[operators]]\nname = \"ada\"\nsha256 = \"".to_owned() + &"7".repeat(64) + "\"\nrole = \"viewer\"\n";
         fs::write(&path, fs::read_to_string(&path).unwrap() + &other).unwrap();
         write_keys(&path, "another key", "another token").unwrap();
-        let configured = Config::parse(&configuration(&simulated_practice(Path::new("adapter.wasm"))), dir.path());
+        let configured = Config::parse(&simulated(&dir.path().join("demo.toml")), dir.path());
         let (access, problems) = Access::load(&path, &configured.unwrap().setup).unwrap();
         assert_eq!(problems, []);
         let names: Vec<&str> = access.operators.iter().map(|it| it.name.as_str()).collect();
         assert_eq!((names, access.keys.len()), (vec!["ada", NAME], 1));
         assert_eq!(access.keys[0].hash, keys::hash("another key"));
+    }
+
+    fn simulated(file: &Path) -> String {
+        let (listen, operators) = ("127.0.0.1:8080".parse().unwrap(), "127.0.0.1:8081".parse().unwrap());
+        let practice = simulated_practice(Path::new("adapter.wasm"));
+        with_kept_tables(&configuration(&listen, &operators, &practice), file).unwrap()
+    }
+
+    #[test]
+    fn tables_that_a_user_added_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("demo.toml");
+        let first = simulated(&file);
+        let added = "log_format = \"json\"\n".to_owned()
+            + &first.replace("Lakeside", "Elsewhere")
+            + "\n[compatibility]\nraw_keys = true\nversion_headers = [\"Api-Version\"]\nversion_values = { stable = \"v3.0.0\" }\n";
+        fs::write(&file, &added).unwrap();
+        let next = simulated(&file);
+        let config = Config::parse(&next, dir.path()).unwrap();
+        let rules = &config.http.compatibility;
+        assert!(rules.raw_keys, "{next}");
+        assert_eq!((rules.version_headers.len(), rules.version_values.len()), (1, 1));
+        assert!(!next.contains("Elsewhere"), "the demo writes its own tables");
+        fs::write(&file, &next).unwrap();
+        assert_eq!(simulated(&file), next);
+        fs::write(&file, "raw_keys = ").unwrap();
+        let broken = with_kept_tables(&first, &file).unwrap_err();
+        assert!(broken.contains("demo.toml cannot be used: "), "{broken}");
     }
 }
