@@ -78,7 +78,7 @@ async fn check(arguments: &Arguments) -> Result<Report, String> {
     let mut report = Report::default();
     for call in &calls {
         match player.send(call).await {
-            Ok(answer) => report.add(call, &answer),
+            Ok(answers) => report.add(call, &answers),
             Err(why) => report.not_sent(call, why),
         }
     }

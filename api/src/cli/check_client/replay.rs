@@ -6,7 +6,10 @@ use reqwest::{Client, Method, Url, header::HeaderMap};
 use serde_json::Value;
 
 use super::recording::Recorded;
-use crate::cli::server::{Session, answer};
+use crate::{
+    cli::server::{Session, answer},
+    values::{reasons::Reason, versions::Version},
+};
 
 const CALL: Duration = Duration::from_secs(60);
 /// A call that comes too soon is sent so often.
@@ -38,6 +41,33 @@ pub(super) struct Answer {
     pub ignored: Vec<String>,
 }
 
+/// Parts of a call that are replaced with correct ones.
+#[derive(Default)]
+struct Corrections {
+    agent: bool,
+    version: bool,
+    authorization: bool,
+}
+
+impl Corrections {
+    /// Corrects the cause of a refusal. Returns `false` if there is nothing to correct, or it was corrected before.
+    fn add(&mut self, reason: &str) -> bool {
+        let Some(reason) = Reason::ALL.iter().find(|known| known.word() == reason) else { return false };
+        let part = match reason {
+            Reason::UserAgentRefused => &mut self.agent,
+            Reason::VersionMissing | Reason::VersionUnknown => &mut self.version,
+            Reason::InvalidCredentials
+            | Reason::TokenMissing
+            | Reason::TokenMalformed
+            | Reason::TokenInvalid
+            | Reason::TokenExpired
+            | Reason::ApiKeyInsteadOfToken => &mut self.authorization,
+            _ => return false,
+        };
+        !std::mem::replace(part, true)
+    }
+}
+
 pub(super) struct Player {
     client: Client,
     target: Target,
@@ -66,11 +96,25 @@ impl Player {
         Ok(Player { client, target, token, seen: Vec::new(), keys: Vec::new() })
     }
 
+    /// Sends a call. One that is refused for its version, agent or authorization is sent again with a correct one, to find its further
+    /// problems: the last answer is the one to the call with all corrections.
+    pub(super) async fn send(&mut self, call: &Recorded) -> Result<Vec<Answer>, String> {
+        let (mut corrections, mut answers) = (Corrections::default(), Vec::new());
+        loop {
+            let answer = self.send_corrected(call, &corrections).await?;
+            let is_corrected = corrections.add(&answer.reason);
+            answers.push(answer);
+            if !is_corrected {
+                return Ok(answers);
+            }
+        }
+    }
+
     /// Sends it, again where it came too soon.
-    pub(super) async fn send(&mut self, call: &Recorded) -> Result<Answer, String> {
+    async fn send_corrected(&mut self, call: &Recorded, corrections: &Corrections) -> Result<Answer, String> {
         let mut tries = 0;
         loop {
-            let (answer, wait) = self.once(call).await?;
+            let (answer, wait) = self.once(call, corrections).await?;
             tries += 1;
             match wait {
                 Some(seconds) if answer.status == 429 && tries < TRIES => {
@@ -81,7 +125,7 @@ impl Player {
         }
     }
 
-    async fn once(&mut self, call: &Recorded) -> Result<(Answer, Option<u64>), String> {
+    async fn once(&mut self, call: &Recorded, corrections: &Corrections) -> Result<(Answer, Option<u64>), String> {
         let path = self.path(&call.path);
         let at = format!("{}{path}", self.target.url);
         let mut url = Url::parse(&at).map_err(|error| error.to_string())?;
@@ -93,11 +137,22 @@ impl Player {
         let method = Method::from_bytes(call.method.as_bytes()).map_err(|error| error.to_string())?;
         let mut request = self.client.request(method, url);
         for (name, value) in &call.headers {
-            if SENT.contains(&name.as_str()) || name.contains("version") {
+            let is_corrected = corrections.agent && name == "user-agent";
+            let names_version = name.contains("version");
+            if (SENT.contains(&name.as_str()) && !is_corrected) || (names_version && !corrections.version) {
                 request = request.header(name, value);
             }
         }
-        if let Some(authorization) = self.authorization(call) {
+        if corrections.agent {
+            request = request.header("user-agent", concat!("check-client/", env!("CARGO_PKG_VERSION")));
+        }
+        if corrections.version {
+            request = request.header("svc-api-version", Version::V3_0_0.name());
+        }
+        let recorded = self.authorization(call);
+        let correct =
+            || if call.path == "/authenticates" { self.target.key.clone() } else { format!("Bearer {}", self.token) };
+        if let Some(authorization) = if corrections.authorization { Some(correct()) } else { recorded } {
             request = request.header("authorization", authorization);
         }
         if let Some(body) = &call.body {

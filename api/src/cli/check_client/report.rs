@@ -50,6 +50,10 @@ pub(super) struct Report {
 struct Endpoint {
     calls: usize,
     accepted: usize,
+    /// Calls with one refusal or several.
+    refused: usize,
+    /// Those of them that the other system refused, too.
+    refused_there: usize,
     /// They rest on records that the demo does not have, or were not answered.
     not_judged: usize,
     /// Why calls could not be sent, or the server could not answer.
@@ -73,17 +77,28 @@ struct Refusal {
 }
 
 impl Report {
-    pub(super) fn add(&mut self, call: &Recorded, answer: &Answer) {
+    /// Adds a call with its answers: refusals, each of which was corrected, and the last one.
+    pub(super) fn add(&mut self, call: &Recorded, answers: &[Answer]) {
+        let Some((last, corrected)) = answers.split_last() else { return };
         let endpoint = self.endpoints.entry(endpoint_of(&call.method, &call.path)).or_default();
         endpoint.calls += 1;
-        for name in &answer.ignored {
+        for name in &last.ignored {
             *endpoint.ignored.entry(name.clone()).or_default() += 1;
         }
-        match answer.status {
-            200..=399 => endpoint.accepted += 1,
-            429 | 500..=599 => endpoint.not_answered(format!("{} {}", answer.status, answer.reason)),
-            _ if is_of_other_records(answer) => endpoint.not_judged += 1,
-            _ => endpoint.refuse(call, answer),
+        let is_answered = !matches!(last.status, 429 | 500..=599);
+        let is_refused = last.status >= 400 && is_answered && !is_of_other_records(last);
+        for answer in corrected.iter().chain(is_refused.then_some(last)) {
+            endpoint.refuse(call, answer);
+        }
+        if is_refused || !corrected.is_empty() {
+            endpoint.refused += 1;
+            endpoint.refused_there += usize::from(is_refused_there(call));
+        } else if !is_answered {
+            endpoint.not_answered(format!("{} {}", last.status, last.reason));
+        } else if last.status >= 400 {
+            endpoint.not_judged += 1;
+        } else {
+            endpoint.accepted += 1;
         }
     }
 
@@ -95,8 +110,7 @@ impl Report {
 
     /// Calls that are refused here, and of which it is not recorded that the other system refused them, too.
     pub(super) fn refused(&self) -> usize {
-        let refusals = self.endpoints.values().flat_map(|endpoint| &endpoint.refusals);
-        refusals.map(|refusal| refusal.calls - refusal.refused_there).sum()
+        self.endpoints.values().map(|endpoint| endpoint.refused - endpoint.refused_there).sum()
     }
 
     pub(super) fn text(&self) -> String {
@@ -149,7 +163,7 @@ impl Endpoint {
         });
         let refusal = &mut self.refusals[at];
         refusal.calls += 1;
-        refusal.refused_there += usize::from(call.status.is_some_and(|status| status >= 400));
+        refusal.refused_there += usize::from(is_refused_there(call));
         for message in &answer.messages {
             if refusal.messages.len() < SHOWN && !refusal.messages.contains(message) {
                 refusal.messages.push(message.clone());
@@ -158,10 +172,9 @@ impl Endpoint {
     }
 
     fn tell(&self, name: &str, text: &mut String) {
-        let refused: usize = self.refusals.iter().map(|refusal| refusal.calls).sum();
         let _ = write!(text, "{name}: calls {}, accepted {}", self.calls, self.accepted);
-        if refused > 0 {
-            let _ = write!(text, ", refused {refused}");
+        if self.refused > 0 {
+            let _ = write!(text, ", refused {}", self.refused);
         }
         if self.not_judged > 0 {
             let _ = write!(text, ", not judged {}", self.not_judged);
@@ -183,6 +196,10 @@ impl Endpoint {
             let _ = writeln!(text, "    ignored: {}", names.join(", "));
         }
     }
+}
+
+fn is_refused_there(call: &Recorded) -> bool {
+    call.status.is_some_and(|status| status >= 400)
 }
 
 fn is_of_other_records(answer: &Answer) -> bool {
@@ -230,18 +247,37 @@ mod tests {
     fn calls_are_told_by_endpoint_with_what_can_be_done() {
         let mut report = Report::default();
         let ok = Answer { status: 200, ignored: vec!["colour".to_owned()], ..Answer::default() };
-        report.add(&call("GET", "/patients/7", None), &ok);
-        report.add(&call("GET", "/patients/8", None), &refused(404, "not_found", "Patient with id 8 not found"));
-        report.add(&call("GET", "/patients/9", None), &refused(404, "version_missing", "Resource not found"));
-        report.add(&call("GET", "/old/9", Some(404)), &refused(404, "unknown_path", "Resource not found"));
+        report.add(&call("GET", "/patients/7", None), &[ok.clone()]);
+        report.add(&call("GET", "/patients/8", None), &[refused(404, "not_found", "Patient with id 8 not found")]);
+        report.add(&call("GET", "/patients/9", None), &[refused(404, "version_missing", "Resource not found"), ok]);
+        report.add(&call("GET", "/old/9", Some(404)), &[refused(404, "unknown_path", "Resource not found")]);
         let text = report.text();
         assert!(text.contains("GET /patients/{id}: calls 3, accepted 1, refused 1, not judged 1"), "{text}");
         assert!(text.contains("[compatibility] `default_version`"), "{text}");
-        assert!(text.contains("ignored: colour (1)"), "{text}");
+        assert!(text.contains("ignored: colour (2)"), "{text}");
         assert!(text.contains("GET /old/{id}: calls 1"), "{text}");
         let sum = "4 calls: 1 accepted, 2 refused (1 of them by the other system, too), 1 not judged: they rest on records that the demo does not \
                    have, or were not answered; parameters or fields that nobody reads: 1";
         assert!(text.ends_with(sum), "{text}");
+        assert_eq!(report.refused(), 1);
+    }
+
+    #[test]
+    fn a_call_with_several_problems_is_one_refused_call_with_a_refusal_for_each() {
+        let mut report = Report::default();
+        let [agent, version] = ["user_agent_refused", "version_missing"].map(|reason| refused(403, reason, reason));
+        let last = refused(400, "invalid_request", "days is missing.");
+        report.add(&call("GET", "/available_slots", None), &[agent.clone(), version.clone(), last]);
+        report
+            .add(&call("GET", "/available_slots", Some(403)), &[agent, version, refused(503, "unavailable", "Later.")]);
+        let text = report.text();
+        assert!(text.contains("GET /available_slots: calls 2, accepted 0, refused 2\n"), "{text}");
+        for line in
+            ["403 user_agent_refused (2)", "403 version_missing (2)", "400 invalid_request (1)", "days is missing."]
+        {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(text.ends_with("\n2 calls: 0 accepted, 2 refused (1 of them by the other system, too)"), "{text}");
         assert_eq!(report.refused(), 1);
     }
 }
