@@ -190,6 +190,8 @@ async fn a_taken_slot_is_answered_with_others() {
     assert_eq!((&taken["ok"], &taken["reason"], &taken["code"]), (&json!(false), &json!("slot_taken"), &json!(false)));
     let alternatives = taken["alternatives"].as_array().unwrap();
     assert!((1..=5).contains(&alternatives.len()));
+    let advice = "The time is taken. Book one of `alternatives` with its `slot_token`, or search for free slots again.";
+    assert_eq!(taken["description"], json!(advice));
     // Each alternative books, and the refused key is free.
     world.post(BOOK, booking(&alternatives[0]["slot_token"], "k2")).ok().await;
 }

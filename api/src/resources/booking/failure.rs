@@ -155,6 +155,15 @@ impl BookingRefusal {
         response.json(self)
     }
 
+    fn advice(&self) -> &'static str {
+        match &self.alternatives {
+            Some(offers) if !offers.is_empty() => {
+                "The time is taken. Book one of `alternatives` with its `slot_token`, or search for free slots again."
+            }
+            _ => self.reason.advice(),
+        }
+    }
+
     fn of(reason: Reason, message: String) -> BookingRefusal {
         let error = [message.clone()];
         BookingRefusal {
@@ -176,7 +185,7 @@ impl Fails for Failure {
         let status = self.status_code();
         match self {
             Failure::Reason(mut refusal) => {
-                refusal.description = described(refusal.reason.advice(), notices);
+                refusal.description = described(refusal.advice(), notices);
                 refusal.answer(status)
             }
             Failure::Other(error) => error.answer(notices),
