@@ -107,7 +107,11 @@ fn raw_key(api: &Api, given: &str) -> Option<Arc<ApiKey>> {
 /// Judged by its form alone: whether it is a key of ours is not told here.
 fn not_a_token(given: &str) -> Reason {
     let bare = bearer_of(given).unwrap_or(given).trim();
-    let one_word = !bare.is_empty() && !bare.contains(char::is_whitespace);
+    // HTTP trims the blank after the scheme.
+    if bare.is_empty() || bare.eq_ignore_ascii_case("Bearer") {
+        return Reason::TokenMissing;
+    }
+    let one_word = !bare.contains(char::is_whitespace);
     if one_word && !looks_like_a_token(bare) { Reason::ApiKeyInsteadOfToken } else { Reason::TokenMalformed }
 }
 

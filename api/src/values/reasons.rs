@@ -65,7 +65,7 @@ reasons! {
     InvalidCredentials "invalid_credentials"
         "`Authorization` must hold the API key as it is, without `Bearer`. A bearer token is not accepted here.",
     TokenMissing "token_missing"
-        "The Authorization header is missing or repeated. Exchange the key at POST /authenticates and send the token as Bearer.",
+        "The Authorization header is missing, empty or repeated. Exchange the key at POST /authenticates and send the token as Bearer.",
     TokenMalformed "token_malformed" "The header must read `Authorization: Bearer <token>`, with the token of POST /authenticates.",
     ApiKeyInsteadOfToken "api_key_instead_of_token"
         "This is not a bearer token. Exchange the key at POST /authenticates and send the token as Bearer.",

@@ -87,6 +87,10 @@ async fn without_a_valid_token_nothing_is_told() {
         &format!("Bearer {ACME_KEY}"),
         &format!("{good}x"),
     ];
+    for empty in ["", "Bearer", "bearer "] {
+        let refused = world.get("/locations").with("Authorization", empty).answers(401).await;
+        assert_eq!(refused["reason"], json!("token_missing"), "{empty}");
+    }
     let forged = [format!("Bearer {expired}"), format!("Bearer {unknown}")];
     for route in ROUTES {
         assert_eq!(ask(&world, route, "acme", MAIN).without("Authorization").fails(401).await, [NO_ACCESS]);
