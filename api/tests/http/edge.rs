@@ -1,7 +1,13 @@
 //! What every answer has, whatever it is about.
 
-use actix_web::http::Method;
-use api::http::{cors, rules::HttpRules};
+use actix_web::{
+    http::Method,
+    test::{TestRequest, call_service, init_service},
+};
+use api::{
+    http::{cors, rules::HttpRules},
+    server,
+};
 use serde_json::json;
 
 use crate::support::*;
@@ -59,6 +65,12 @@ async fn who_tries_the_address_alone_is_led_to_the_documentation() {
     for path in ["/", "/docs/"] {
         let reply = world.get(path).without("User-Agent").without("Authorization").reply().await;
         assert_eq!((reply.status.as_u16(), reply.header("Location")), (307, Some("/docs")), "{path}");
+    }
+    let operators = init_service(server::operators_app(world.api.clone())).await;
+    for (path, page) in [("/", "/console"), ("/docs/", "/docs")] {
+        let reply = call_service(&operators, TestRequest::get().uri(path).to_request()).await;
+        let location = reply.headers().get("Location").map(|it| it.to_str().unwrap());
+        assert_eq!((reply.status().as_u16(), location), (307, Some(page)), "{path}");
     }
 }
 
