@@ -197,6 +197,10 @@ fn operation(
         "parameters": parameters(route, (versions, all), told, schemas),
         "responses": responses,
     });
+    // An extension: the documentation page warns before writes.
+    if route.method.as_str() != "GET" && (route.reads || route.access == Access::ApiKey) {
+        operation["x-reads-only"] = json!(true);
+    }
     if route.takes_component {
         let component = json!({"schema": {"type": "string", "format": "binary"}});
         operation["requestBody"] = json!({"required": true, "content": {"application/octet-stream": component}});

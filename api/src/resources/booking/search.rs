@@ -86,18 +86,23 @@ impl FromInput for SearchInput {
             operatories: b
                 .list("operatory_ids", long_id().of(Resource::Operatories).about("Only these operatories.").apart()),
             start_date: b.optional("start_date", first_day().apart()),
-            days: b.defaulted("days", integer(SEARCH_DAYS).about("The number of days."), SEARCH_DAYS_DEFAULT),
-            earliest: b
-                .optional("earliest", time_of_day().about("Earliest start of a slot, in the location's time zone.")),
+            days: b.defaulted("days", integer(SEARCH_DAYS).apart().about("The number of days."), SEARCH_DAYS_DEFAULT),
+            earliest: b.optional(
+                "earliest",
+                time_of_day().apart().about("Earliest start of a slot, in the location's time zone."),
+            ),
             latest: b.optional(
                 "latest",
-                time_of_day().about(
+                time_of_day().apart().about(
                     "Latest start of a slot, in the location's time zone; a time before `earliest` means the next day.",
                 ),
             ),
             days_of_week: b.list("days_of_week", weekday().apart().about("Only on these days.")),
-            limit: b.defaulted("limit", integer(SEARCH_LIMIT).about("Maximum number of results."), SEARCH_LIMIT_DEFAULT)
-                as usize,
+            limit: b.defaulted(
+                "limit",
+                integer(SEARCH_LIMIT).example_of(3).about("Maximum number of results."),
+                SEARCH_LIMIT_DEFAULT,
+            ) as usize,
             new_patient: b
                 .optional("new_patient", boolean().apart().about("Whether the patient is new to the practice."))
                 == Some(true),
