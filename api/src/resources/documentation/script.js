@@ -32,26 +32,29 @@ async function load() {
   for (const { name } of spec.tags) {
     const own = operations.filter(({ operation }) => operation.tags[0] === name);
     if (!own.length) continue;
-    byId("operations").append(el("h2", {}, name), ...own.map(shown));
+    byId("operations").append(el("section", {}, el("h2", {}, name), ...own.map(shown)));
     byId("contents").append(el("li", {}, el("strong", {}, name), ...own.map(link)));
   }
+  byId("operations").append(el("p", { id: "no-match", hidden: true }, "No endpoint matches the filter."));
+  filter();
   openNamed();
 }
 
 /** Text with `code` in it. */
 const marked = (text) => text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
 
-function link({ path, method, operation }) {
-  const entry = el("a", { href: `#${operation.operationId}` }, `${method.toUpperCase()} ${path}`);
-  entry.dataset.words = `${method} ${path} ${operation.summary}`.toLowerCase();
-  return entry;
+const words = ({ path, method, operation }) => `${method} ${path} ${operation.summary}`.toLowerCase();
+
+function link(entry) {
+  const { path, method, operation } = entry;
+  return el("a", { href: `#${operation.operationId}`, "data-words": words(entry) }, `${method.toUpperCase()} ${path}`);
 }
 
 function shown(entry) {
   const { path, method, operation } = entry;
   const title = el("summary", {}, el("span", { class: `method ${method}` }, method.toUpperCase()), el("code", {}, path),
     el("span", {}, operation.summary), versionFor(operation) === byId("version").value ? null : el("small", {}, `only ${versionsOf(operation)}`));
-  const details = el("details", { id: operation.operationId }, title);
+  const details = el("details", { id: operation.operationId, "data-words": words(entry) }, title);
   // Filled when it is opened: there are many.
   details.addEventListener("toggle", () => {
     if (details.open && details.children.length === 1) details.append(inside(entry));
@@ -67,23 +70,31 @@ function inside({ path, method, operation }) {
   const media = operation.requestBody?.content["application/json"];
   const body = media && el("textarea", { spellcheck: "false", "aria-label": "Body" }, pretty(media.example));
   const sent = el("div", { role: "status" });
+  const curl = el("button", { type: "button", class: "second" }, "Copy as curl");
+  const writes = method !== "get" && !operation["x-reads-only"];
   const form = el("form", {}, rows.length ? el("table", {}, el("tbody", {}, ...rows)) : null,
-    body && el("h3", {}, "Body"), body, el("p", { class: "send" }, el("button", {}, "Send"), method === "get" ? null : el("small", {}, " This is no dry run: what it writes is written.")), sent);
+    body && el("h3", {}, "Body"), body,
+    el("p", { class: "send" }, el("button", {}, "Send"), " ", curl, writes ? el("small", {}, " This is no dry run: what it writes is written.") : null), sent);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(path, method, operation, inputs, body, sent);
+    send(requested(path, method, operation, inputs, body), sent);
   });
-  const answers = Object.entries(operation.responses).map(([status, it]) => answer(status, resolve(it)));
-  return el("div", {}, el("p", {}, ...marked(operation.description)), form, el("h3", {}, "Answers"), ...answers,
+  curl.addEventListener("click", () => copy(asCurl(requested(path, method, operation, inputs, body)), sent));
+  const answers = Object.entries(operation.responses).map(([status, it]) => ({ status, it: resolve(it) }));
+  const good = answers.filter(({ status }) => status < 400);
+  const bad = answers.filter(({ status }) => status >= 400);
+  return el("div", {}, el("p", {}, ...marked(operation.description)), form, el("h3", {}, "Answers"), ...good.map(answer),
+    bad.length ? el("details", { class: "errors" }, el("summary", {}, "Errors: ", el("code", { class: "bad" }, bad.map(({ status }) => status).join(", "))),
+      el("div", {}, ...bad.map(answer))) : null,
     ...(media ? schemaOf("Body, in full", media.schema) : []));
 }
 
-function answer(status, { description, content }) {
+function answer({ status, it: { description, content } }) {
   const media = content?.["application/json"];
   const inner = el("div", {});
   if (media?.example !== undefined) inner.append(el("pre", {}, pretty(media.example)));
   if (media) inner.append(...schemaOf("Schema", media.schema));
-  return el("details", {}, el("summary", {}, el("code", { class: status < 300 ? "ok" : "bad" }, status), el("span", {}, description)), inner);
+  return el("details", {}, el("summary", {}, el("code", { class: status < 400 ? "ok" : "bad" }, status), el("span", {}, ...marked(description))), inner);
 }
 
 const schemaOf = (title, schema) =>
@@ -127,7 +138,8 @@ function versionFor(operation) {
   return known.length && !known.includes(chosen) ? known[0] : chosen;
 }
 
-async function send(path, method, operation, inputs, body, sent) {
+/** What is filled in, as a request. */
+function requested(path, method, operation, inputs, body) {
   const headers = { "Svc-Api-Version": versionFor(operation) };
   const query = new URLSearchParams();
   for (const { it, input } of inputs) {
@@ -138,27 +150,58 @@ async function send(path, method, operation, inputs, body, sent) {
     else if (it.schema.type === "array") value.split(",").forEach((one) => query.append(it.name, one.trim()));
     else query.append(it.name, value);
   }
+  const text = body?.value.trim() ? body.value : undefined;
+  if (text) headers["Content-Type"] = "application/json";
   const keyed = operation.security.some((one) => one.api_key);
-  headers.Authorization = keyed ? byId("key").value.trim() : `Bearer ${token}`;
-  const request = { method: method.toUpperCase(), headers };
-  if (body?.value.trim()) {
-    headers["Content-Type"] = "application/json";
-    request.body = body.value;
+  const open = !operation.security.length;
+  return { method: method.toUpperCase(), url: query.size ? `${path}?${query}` : path, headers, text, keyed, open };
+}
+
+async function send({ method, url, headers, text, keyed, open }, sent) {
+  const operator = byId("audience").value === "operators";
+  const secret = keyed || operator ? byId("key").value.trim() : token;
+  if (!secret && !open) {
+    const missing = operator ? "Enter your operator's token in the field of the API key." : "Enter your API key above and press Get token.";
+    sent.replaceChildren(el("p", { class: "bad" }, missing));
+    byId("key").focus();
+    return;
   }
-  const url = query.size ? `${path}?${query}` : path;
+  const authorization = open ? {} : { Authorization: keyed ? secret : `Bearer ${secret}` };
   const started = performance.now();
   try {
-    const reply = await fetch(url, request);
-    const text = await reply.text();
-    if (keyed && reply.ok) signedIn(JSON.parse(text));
+    const reply = await fetch(url, { method, headers: { ...headers, ...authorization }, body: text });
+    const answer = await reply.text();
+    if (keyed && reply.ok) await signedIn(JSON.parse(answer));
     const took = `${Math.round(performance.now() - started)} ms`;
-    const about = ["x-request-id", "retry-after", "idempotent-replay"].filter((name) => reply.headers.has(name))
-      .map((name) => `${name}: ${reply.headers.get(name)}`);
     sent.replaceChildren(el("h3", {}, el("span", { class: reply.ok ? "ok" : "bad" }, `${reply.status} ${reply.statusText}`), ` in ${took}`),
-      el("pre", {}, [`${request.method} ${url}`, `svc-api-version: ${headers["Svc-Api-Version"]}`, ...about, "", readable(text)].join("\n")));
+      el("pre", {}, readable(answer) || "(no body)"),
+      el("details", {}, el("summary", {}, "Request and headers of the answer"), el("div", {}, el("pre", {},
+        [`${method} ${url}`, ...lines(Object.entries(headers)), "", ...lines([...reply.headers])].join("\n")))));
   } catch (problem) {
     sent.replaceChildren(el("p", { class: "bad" }, `No answer: ${problem.message}`));
   }
+}
+
+const lines = (headers) => headers.map(([name, value]) => `${name.toLowerCase()}: ${value}`);
+
+/** A command for a POSIX shell. Secrets stay out of it. */
+function asCurl({ method, url, headers, text, keyed, open }) {
+  const quoted = (part) => `'${part.replaceAll("'", "'\\''")}'`;
+  const all = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  const authorization = keyed ? '-H "Authorization: $KEY"' : '-H "Authorization: Bearer $TOKEN"';
+  return [`curl -sS -g -X ${method} ${quoted(location.origin + url)}`, "-A 'my-app/1.0'", ...all, ...(open ? [] : [authorization]),
+    ...(text ? [`--data-raw ${quoted(text)}`] : [])].join(" \\\n  ");
+}
+
+async function copy(command, sent) {
+  let done = "Copied.";
+  try {
+    await navigator.clipboard.writeText(command);
+  } catch {
+    // Browsers give the clipboard to https and to this machine alone.
+    done = "Copy it from here:";
+  }
+  sent.replaceChildren(el("p", {}, done), el("pre", { class: "curl" }, command));
 }
 
 function readable(text) {
@@ -169,42 +212,104 @@ function readable(text) {
   }
 }
 
-function signedIn(answer) {
+async function signedIn(answer) {
   token = answer.data.token;
-  byId("signed-in").className = "ok";
-  byId("signed-in").textContent = "Token received";
+  report("ok", "Token received");
+  const headers = { Authorization: `Bearer ${token}`, "Svc-Api-Version": byId("version").value };
+  const reply = await fetch("/me", { headers });
+  if (reply.ok) offer((await reply.json()).data.institutions);
+}
+
+const report = (kind, text) => {
+  byId("signed-in").className = kind;
+  byId("signed-in").textContent = text;
+};
+
+let institutions = [];
+
+/** Offers what the key reaches, and fills in the first of it where nothing of it is chosen. */
+function offer(reached) {
+  institutions = reached;
+  choices("subdomain", institutions.map(({ subdomain, name }) => ({ value: subdomain, label: name })));
+  offerLocations();
+}
+
+function offerLocations() {
+  const chosen = institutions.find(({ subdomain }) => subdomain === byId("subdomain").value);
+  const open = (chosen?.locations ?? []).filter(({ inactive }) => !inactive);
+  if (chosen) choices("location_id", open.map(({ id, name }) => ({ value: String(id), label: name })));
+}
+
+function choices(name, all) {
+  byId(`${name}-choices`).replaceChildren(...all.map(({ value, label }) => el("option", { value }, label)));
+  if (all.length && !all.some(({ value }) => value === byId(name).value)) {
+    byId(name).value = all[0].value;
+    share(name);
+  }
 }
 
 byId("sign-in").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const headers = { Authorization: byId("key").value.trim(), "Svc-Api-Version": byId("version").value };
+  const key = byId("key").value.trim();
+  if (!key) {
+    report("bad", "Enter your API key");
+    byId("key").focus();
+    return;
+  }
   try {
-    const reply = await fetch("/authenticates", { method: "POST", headers });
+    const reply = await fetch("/authenticates", { method: "POST", headers: { Authorization: key, "Svc-Api-Version": byId("version").value } });
     const answer = await reply.json();
-    if (reply.ok) return signedIn(answer);
+    if (reply.ok) {
+      await signedIn(answer);
+      return;
+    }
     token = "";
-    byId("signed-in").className = "bad";
-    byId("signed-in").textContent = answer.error.join(" ");
+    report("bad", answer.error.join(" "));
   } catch (problem) {
-    byId("signed-in").className = "bad";
-    byId("signed-in").textContent = `No answer: ${problem.message}`;
+    report("bad", `No answer: ${problem.message}`);
   }
 });
 
+const share = (name) => document.querySelectorAll(`[data-shared="${name}"]`).forEach((input) => { input.value = byId(name).value; });
+
 for (const name of ["subdomain", "location_id"]) {
   byId(name).addEventListener("input", () => {
-    document.querySelectorAll(`[data-shared="${name}"]`).forEach((input) => { input.value = byId(name).value; });
+    if (name === "subdomain") offerLocations();
+    share(name);
   });
 }
 
-byId("filter").addEventListener("input", () => {
+function filter() {
   const wanted = byId("filter").value.trim().toLowerCase();
-  document.querySelectorAll("#contents a").forEach((entry) => { entry.hidden = !entry.dataset.words.includes(wanted); });
-});
+  const entries = document.querySelectorAll("[data-words]");
+  entries.forEach((entry) => { entry.hidden = !entry.dataset.words.includes(wanted); });
+  const groups = document.querySelectorAll("#contents > li, #operations > section");
+  groups.forEach((group) => { group.hidden = !group.querySelector("[data-words]:not([hidden])"); });
+  byId("no-match").hidden = [...entries].some((entry) => !entry.hidden);
+}
+
+byId("filter").addEventListener("input", filter);
+
+/** The menu of narrow screens. */
+function menu(open) {
+  byId("endpoints").classList.toggle("open", open);
+  byId("menu").setAttribute("aria-expanded", String(open));
+}
+
+byId("menu").addEventListener("click", () => menu(!byId("endpoints").classList.contains("open")));
+byId("contents").addEventListener("click", () => menu(false));
+
+// What is scrolled to must not be under the header, which has as many lines as it needs.
+const header = document.querySelector("header");
+new ResizeObserver(() => document.documentElement.style.setProperty("--header", `${header.offsetHeight}px`)).observe(header);
 
 function openNamed() {
   const named = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
   if (named instanceof HTMLDetailsElement) {
+    if (named.hidden) {
+      byId("filter").value = "";
+      filter();
+    }
     named.open = true;
     named.scrollIntoView();
   }
