@@ -300,13 +300,29 @@ impl<S: EhrUnderTest> Subject<S> {
             let unsaid =
                 value.is_null() || **value == Value::Bool(false) || value.as_array().is_some_and(Vec::is_empty);
             let frame = matches!(field.as_str(), "id" | "version" | "write_key" | "ssn" | "extra");
-            !unsaid && !frame && self.system.keeps(resource, field)
+            !unsaid && !frame && self.keeps(resource, field)
         });
-        let differs = kept.filter(|(field, value)| !same(value, held.get(*field).unwrap_or(&Value::Null)));
-        let said =
-            |field: &String| held.get(field).map_or_else(|| "nothing".to_owned(), |it| shown::beside(written, it));
+        let differs = kept.filter(|(field, value)| !same(value, shown_as(resource, field, &held)));
+        let said = |field: &String| match shown_as(resource, field, &held) {
+            Value::Null => "nothing".to_owned(),
+            it => shown::beside(written, it),
+        };
         differs.map(|(field, value)| format!("{field}: {value} was written, {} is shown", said(field))).collect()
     }
+
+    /// Whether a pull shows the field as it was written: neither `describe` nor the subject says otherwise.
+    pub fn keeps(&self, resource: Resource, field: &str) -> bool {
+        let described = || self.description.unkept_patient_fields.iter().any(|unkept| unkept == field);
+        self.system.keeps(resource, field) && !(resource == Resource::Patients && described())
+    }
+}
+
+/// The value under which a record shows a field. An EHR that keeps one telephone number without a type shows a patient's cell phone as
+/// the primary phone.
+pub fn shown_as<'a>(resource: Resource, field: &str, held: &'a Map<String, Value>) -> &'a Value {
+    let shown = |field: &str| held.get(field).filter(|value| !value.is_null());
+    let primary = || shown("primary_phone").filter(|_| resource == Resource::Patients && field == "cell_phone");
+    shown(field).or_else(primary).unwrap_or(&Value::Null)
 }
 
 pub const SHOW_WHAT_IS_WRITTEN: &str =
@@ -324,5 +340,27 @@ pub fn same(written: &Value, shown: &Value) -> bool {
             written == shown || parsed(written).is_some_and(|json| Some(json) == parsed(shown))
         }
         _ => written == shown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_cell_phone_of_an_ehr_with_one_number_is_shown_as_its_primary_phone() {
+        let number = json!("+1 312 555 0100");
+        let shown = |fields: Value| {
+            let Value::Object(held) = fields else { panic!("an object") };
+            shown_as(Resource::Patients, "cell_phone", &held).clone()
+        };
+        assert_eq!(shown(json!({"cell_phone": null, "primary_phone": number})), number);
+        assert_eq!(shown(json!({"cell_phone": number, "primary_phone": "1"})), number);
+        assert_eq!(shown(json!({"home_phone": number})), Value::Null);
+        let Value::Object(held) = json!({"primary_phone": number}) else { panic!("an object") };
+        assert_eq!(*shown_as(Resource::Patients, "home_phone", &held), Value::Null);
+        assert_eq!(*shown_as(Resource::Providers, "cell_phone", &held), Value::Null);
     }
 }

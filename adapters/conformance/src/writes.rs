@@ -341,7 +341,7 @@ impl<S: EhrUnderTest> Subject<S> {
 }
 
 /// A number as letters: names hold no digits everywhere.
-fn letters(mut n: usize) -> String {
+pub(crate) fn letters(mut n: usize) -> String {
     let mut text = String::new();
     loop {
         text.push(char::from(b'a' + u8::try_from(n % 26).expect("below 26")));

@@ -43,9 +43,10 @@ pub enum Shown {
     Records(Vec<Record>),
     /// The records that can be read of a row that is several, and why others cannot, in words without patient data.
     Partly(Vec<Record>, String),
-    /// What had this id is none any more.
+    /// The record with this id is deleted. Also an appointment that a delta lists at another location, since staff may have moved it
+    /// from this one: an id that was never shown here does no harm.
     Gone(String),
-    /// It is no such record, and never was.
+    /// The row is no such record, and never was.
     Nothing,
 }
 

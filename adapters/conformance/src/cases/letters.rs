@@ -5,7 +5,7 @@ use std::rc::Rc;
 use records::ehr::{EhrPatient, Write};
 
 use super::writing::met;
-use crate::{ehr_under_test::EhrUnderTest, report::Going, subject::Subject};
+use crate::{ehr_under_test::EhrUnderTest, report::Going, subject::Subject, writes::letters};
 
 const NAMES: [(&str, &str); 14] = [
     ("Łucja", "Żółć-Ŵïllîăms"),
@@ -30,7 +30,9 @@ pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(s
     }
     for (first, last) in NAMES {
         if subject.writes("create-patient") {
-            let named = EhrPatient { first_name: first.into(), last_name: last.into(), ..subject.somebody() };
+            // Unique in every run: an EHR may refuse a second patient with the same names and date of birth.
+            let last_name = format!("{last} {}", letters(subject.number()));
+            let named = EhrPatient { first_name: first.into(), last_name, ..subject.somebody() };
             let mut write = Write::CreatePatient(EhrPatient { middle_name: None, ..named });
             subject.system.adjust(&mut write);
             let id = subject.written(&write).await?.id;

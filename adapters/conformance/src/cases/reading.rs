@@ -16,7 +16,8 @@ use crate::{
 /// Pages a walk of small pages may take: a real EHR answers a few dozen requests a second.
 const SMALL_PAGES: usize = 25;
 
-const ALL: [Resource; 36] = [
+/// Every resource of the contract.
+pub const RESOURCES: [Resource; 36] = [
     R::Providers,
     R::Operatories,
     R::AppointmentTypes,
@@ -80,7 +81,7 @@ pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<
             "answer none for a write that `push` never carries out",
         )?;
     }
-    for resource in ALL {
+    for resource in RESOURCES {
         let page = subject.pull(resource, None, 10).await?;
         let described = subject.ability(resource).is_some();
         let fits = if described { page.is_ok() } else { matches!(page, Err(Fault::Unsupported(_))) };
@@ -111,9 +112,11 @@ pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subje
             "name as deleted only what the EHR has no more",
         )?;
         let next = subject.pass(resource, Some(first.cursor.clone()), 1_000).await?;
+        // An id of another location may be named: an adapter cannot know whether it was shown here before.
+        let gone: Vec<&String> = next.deleted.iter().filter(|id| first.records.contains_key(*id)).collect();
         subject.hold(
-            next.deleted.is_empty(),
-            format!("no deletions, though these are named: {:?}", next.deleted),
+            gone.is_empty(),
+            format!("no deletions, though these are named: {gone:?}"),
             "nobody deleted them: what is not in a delta is not gone",
         )?;
         let changed = next.records.iter().find(|(id, record)| first.records.get(*id) != Some(*record));
