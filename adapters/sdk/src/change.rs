@@ -73,9 +73,13 @@ impl AppointmentChange {
     }
 }
 
-/// Of the fields an EHR keeps nothing of, those that a patient has: `work-phone-extension`.
+/// Of the fields an EHR keeps nothing of, those that a patient has: `work-phone-extension`. That a patient who is being created is new
+/// needs no field.
 pub(crate) fn lost(patient: &Patient, unkept: &[PatientField]) -> Vec<String> {
-    let said = json::fields(patient).unwrap_or_default();
+    let mut said = json::fields(patient).unwrap_or_default();
+    if patient.id.is_empty() {
+        said.remove("new_patient");
+    }
     let name = |field: &PatientField| serde_json::to_value(field).ok()?.as_str().map(str::to_owned);
     let lost =
         unkept.iter().filter_map(name).filter(|name| said.get(name).is_some_and(|value| *value != Value::Bool(false)));
@@ -175,6 +179,10 @@ mod tests {
         let unkept = [PatientField::Ssn, PatientField::UnsubscribedSms, PatientField::NonPatient, PatientField::Extra];
         assert_eq!(lost(&said, &unkept), ["ssn", "unsubscribed-sms"]);
         assert!(lost(&Patient::default(), &unkept).is_empty());
+        let new = Patient { new_patient: true, ..Patient::default() };
+        assert!(lost(&new, &[PatientField::NewPatient]).is_empty(), "every created patient is new");
+        let known = Patient { id: "P-1".to_owned(), ..new };
+        assert_eq!(lost(&known, &[PatientField::NewPatient]), ["new-patient"]);
     }
 
     #[test]

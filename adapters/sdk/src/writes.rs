@@ -107,7 +107,29 @@ handlers! {
 }
 
 impl<C> Handler<C> {
-    /// Looks before it writes: for an EHR that would write the same twice.
+    /// Looks before it writes: for an EHR that would write the same twice. The compiler has to know `C` before this call if
+    /// closures are given, so name it once:
+    ///
+    /// ```
+    /// use adapter_sdk::{Fault, Receipt, records::Patient, writes};
+    ///
+    /// struct Example;
+    ///
+    /// impl Example {
+    ///     fn create(&self, _key: &str, _patient: &Patient) -> Result<Receipt, Fault> {
+    ///         Err(Fault::unsupported("not yet"))
+    ///     }
+    ///     fn find(&self, _key: &str) -> Result<Option<Receipt>, Fault> {
+    ///         Ok(None)
+    ///     }
+    /// }
+    ///
+    /// type Handler = writes::Handler<Example>;
+    ///
+    /// const WRITES: &[Handler] =
+    ///     &[Handler::create_patient(|ehr, key, p| ehr.create(key, p), |ehr, key, _| ehr.find(key)).looking_first()];
+    /// # assert_eq!(WRITES.len(), 1);
+    /// ```
     pub const fn looking_first(self) -> Handler<C> {
         Handler { looks_first: true, ..self }
     }

@@ -10,13 +10,16 @@ use adapter_sdk::{
     Description, Fault, PatientField, Resource, config, settings,
     streams::{Map, Stream},
     tables::Tables,
-    writes::Handler,
+    writes,
 };
 use serde::Deserialize;
 
 pub use client::Practice;
 
 adapter_sdk::export_adapter!(Practice);
+
+/// With the EHR's type, so that a closure below can be followed by `.looking_first()`.
+type Handler = writes::Handler<Practice>;
 
 /// As `adapter.toml` declares them.
 #[derive(Deserialize)]
@@ -39,8 +42,8 @@ impl Tables for Practice {
         stream(Resource::WorkingHours, map::hours),
         stream(Resource::Appointments, map::appointment),
     ];
-    // The EHR knows each write by its key. Where yours does not: `.looking_first()`, and find by what was written.
-    const WRITES: &'static [Handler<Practice>] = &[
+    // The EHR knows each write by its key. If yours does not, add `.looking_first()` to each handler, and find by what was written.
+    const WRITES: &'static [Handler] = &[
         Handler::create_patient(|ehr, key, p| ehr.post("patients", key, map::new_patient(p)), Practice::look_up),
         Handler::create_appointment(
             |ehr, key, c| ehr.post("appointments", key, map::new_appointment(&ehr.location, &c.appointment)),

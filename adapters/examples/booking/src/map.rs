@@ -1,52 +1,63 @@
 //! The EHR's rows as the contract's records, and what writes send: names of fields are tables, the rest is a few words.
 
 use adapter_sdk::{
-    Resource, json,
-    records::{Appointment, Patient},
+    Resource,
+    fields::Names,
+    json,
+    records::{Appointment, Gender, Patient, Weekday},
     streams::Mapped,
     time::{instant_of, instant_text},
+    vocabulary::Vocabulary,
 };
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::Practice;
 
-/// The EHR's names, and where they differ the contract's.
-type Names = &'static str;
-
-const PROVIDER: Names = "id first_name last_name email npi specialty=specialty_code retired=inactive";
-const TYPE: Names = "id name minutes web_booking=bookable_online";
-const OPERATORY: Names = "id name in_use=active web_booking=bookable_online types=appointment_types";
-const PATIENT: Names = "id first_name middle_name last_name born=date_of_birth gender email cell=cell_phone home=home_phone \
-    work=work_phone address guarantor provider chart=chart_id language=preferred_language inactive new=new_patient \
-    no_texts=unsubscribed_sms no_emails=unsubscribed_email";
-const ADDRESS: Names = "street=line1 street2=line2 city state=region zip=postal_code country";
-const HOURS: Names = "id provider operatory begin=begin_time end=end_time date=specific_date days every=recurrence \
-    types=appointment_types label active";
-const EVERY: Names = "number unit from=reference";
-const APPOINTMENT: Names = "id patient provider operatory type=appointment_type start end note blocked=unavailable \
-    patient_confirmed arrived_at=checkin_at left_at=checked_out_at write_key";
-const GENDERS: Names = "F=female M=male X=other";
-const DAYS: Names = "mon=Monday tue=Tuesday wed=Wednesday thu=Thursday fri=Friday sat=Saturday sun=Sunday";
-
-fn pairs(names: Names) -> impl Iterator<Item = (&'static str, &'static str)> {
-    names.split_whitespace().map(|name| name.split_once('=').unwrap_or((name, name)))
-}
+const PROVIDER: Names = Names("id first_name last_name email npi specialty_code=specialty inactive=retired");
+const TYPE: Names = Names("id name minutes bookable_online=web_booking");
+const OPERATORY: Names = Names("id name active=in_use bookable_online=web_booking appointment_types=types");
+const PATIENT: Names = Names(
+    "id first_name middle_name last_name date_of_birth=born gender email cell_phone=cell home_phone=home work_phone=work \
+     address/line1=address/street address/line2=address/street2 address/city=address/city address/region=address/state \
+     address/postal_code=address/zip address/country=address/country guarantor provider chart_id=chart \
+     preferred_language=language inactive new_patient=new unsubscribed_sms=no_texts unsubscribed_email=no_emails",
+);
+const HOURS: Names = Names(
+    "id provider operatory begin_time=begin end_time=end specific_date=date days recurrence=every \
+     appointment_types=types label active",
+);
+const EVERY: Names = Names("number unit reference=from");
+const APPOINTMENT: Names = Names(
+    "id patient provider operatory appointment_type=type start end note unavailable=blocked patient_confirmed \
+     checkin_at=arrived_at checked_out_at=left_at write_key",
+);
+const PLACE: Names = Names("provider operatory appointment_type=type");
+const GENDERS: Vocabulary<Gender> = Vocabulary(&[("F", Gender::Female), ("M", Gender::Male), ("X", Gender::Other)]);
+const DAYS: Vocabulary<Weekday> = Vocabulary(&[
+    ("mon", Weekday::Monday),
+    ("tue", Weekday::Tuesday),
+    ("wed", Weekday::Wednesday),
+    ("thu", Weekday::Thursday),
+    ("fri", Weekday::Friday),
+    ("sat", Weekday::Saturday),
+    ("sun", Weekday::Sunday),
+]);
 
 /// What is known of a row, under the contract's names.
 fn ours(names: Names, row: &Value) -> Map<String, Value> {
-    let known = pairs(names).filter(|(theirs, _)| !row[theirs].is_null());
-    known.map(|(theirs, ours)| (ours.to_owned(), row[theirs].clone())).collect()
+    known(names.ours(row))
 }
 
 /// What is known of a record, under the EHR's names.
-fn theirs(names: Names, record: &Value) -> Map<String, Value> {
-    let known = pairs(names).filter(|(_, ours)| !record[ours].is_null());
-    known.map(|(theirs, ours)| (theirs.to_owned(), record[ours].clone())).collect()
+fn theirs(names: Names, record: &impl Serialize) -> Map<String, Value> {
+    known(names.theirs(&json!(record)))
 }
 
-/// A word of a closed list. None: the row cannot be read.
-fn word(words: Names, theirs: &Value) -> Option<&'static str> {
-    pairs(words).find(|(word, _)| theirs == word).map(|(_, ours)| ours)
+/// Fields of an object, without those that are null.
+fn known(object: Value) -> Map<String, Value> {
+    let Value::Object(fields) = object else { return Map::new() };
+    fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
 /// serde's own message may quote a value.
@@ -69,10 +80,7 @@ pub fn operatory(_: &Practice, resource: Resource, row: Value) -> Mapped {
 pub fn patient(_: &Practice, resource: Resource, row: Value) -> Mapped {
     let mut fields = ours(PATIENT, &row);
     if let Some(gender) = fields.get_mut("gender") {
-        *gender = word(GENDERS, gender).unwrap_or("other").into();
-    }
-    if let Some(address) = fields.get_mut("address") {
-        *address = ours(ADDRESS, address).into();
+        *gender = json!(gender.as_str().and_then(|letter| GENDERS.meaning(letter)).unwrap_or(Gender::Other));
     }
     record(resource, fields)
 }
@@ -80,7 +88,8 @@ pub fn patient(_: &Practice, resource: Resource, row: Value) -> Mapped {
 /// On days of the week, on a date, or every so often: exactly one of them.
 pub fn hours(_: &Practice, resource: Resource, row: Value) -> Mapped {
     let mut fields = ours(HOURS, &row);
-    let days: Option<Vec<_>> = row["days"].as_array().into_iter().flatten().map(|day| word(DAYS, day)).collect();
+    let days = row["days"].as_array().into_iter().flatten();
+    let days: Option<Vec<_>> = days.map(|day| DAYS.meaning(day.as_str()?)).collect();
     let days = days.ok_or("a day of the week is none")?;
     let rules = [!days.is_empty(), fields.contains_key("specific_date"), fields.contains_key("recurrence")];
     if rules.into_iter().filter(|applies| *applies).count() != 1 {
@@ -110,19 +119,16 @@ pub fn appointment(_: &Practice, resource: Resource, row: Value) -> Mapped {
 }
 
 pub fn new_patient(patient: &Patient) -> Map<String, Value> {
-    let mut fields = theirs(PATIENT, &json!(patient));
+    let mut fields = theirs(PATIENT, patient);
     fields.remove("id");
-    if let Some(gender) = fields.get_mut("gender") {
-        *gender = pairs(GENDERS).find(|(_, ours)| gender == ours).map(|(letter, _)| letter).into();
-    }
-    if let Some(address) = fields.get_mut("address") {
-        *address = theirs(ADDRESS, address).into();
+    if let Some(gender) = patient.gender {
+        fields.insert("gender".into(), GENDERS.word(gender).into());
     }
     fields
 }
 
 pub fn new_appointment(location: &str, a: &Appointment) -> Map<String, Value> {
-    let mut fields = theirs(APPOINTMENT, &json!(a));
+    let mut fields = theirs(APPOINTMENT, a);
     fields.extend(moved(a));
     fields.insert("location".into(), location.into());
     fields.insert("status".into(), if a.confirmed { "confirmed" } else { "scheduled" }.into());
@@ -132,7 +138,7 @@ pub fn new_appointment(location: &str, a: &Appointment) -> Map<String, Value> {
 
 /// Where and when.
 pub fn moved(a: &Appointment) -> Map<String, Value> {
-    let mut fields = theirs("operatory provider type=appointment_type", &json!(a));
+    let mut fields = theirs(PLACE, a);
     fields.insert("start".into(), instant_text(a.start).into());
     fields.insert("end".into(), instant_text(a.end).into());
     fields
