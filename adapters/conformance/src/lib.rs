@@ -27,13 +27,13 @@ use std::{path::Path, rc::Rc, sync::Arc, time::Instant};
 use adapter_host::{Adapter, Host};
 use setup::guests::HostLimits;
 
-pub use cases::NAMES;
+pub use cases::{NAMES, RESOURCES};
 pub use ehr_under_test::{EhrUnderTest, Here, Place};
 pub use flaky_transport::FlakyTransport;
 pub use from_file::FromFile;
 pub use local::Local;
 pub use report::{Case, Finding, Outcome, Report};
-pub use shown::masked;
+pub use shown::{masked, name};
 pub use subject_file::SubjectFile;
 pub use trouble::{Spoiler, Trouble, When};
 

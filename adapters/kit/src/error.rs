@@ -37,6 +37,14 @@ pub enum KitError {
 }
 
 impl KitError {
+    /// The error for a reader who has seen the output of the tool that failed.
+    pub fn without_output(&self) -> String {
+        match self {
+            KitError::Failed { command, status, .. } => format!("`{command}` failed ({status}); see above"),
+            other => other.to_string(),
+        }
+    }
+
     /// Names the file an I/O error is about.
     pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> KitError {
         let path = path.to_path_buf();

@@ -16,6 +16,8 @@ use crate::{
     subject::Subject,
 };
 
+pub use reading::RESOURCES;
+
 type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = Going>>>;
 
 macro_rules! cases {

@@ -14,7 +14,7 @@ use std::{
     process::ExitCode,
 };
 
-use adapter_kit::{KitError, Profile, Report, Signer, Start};
+use adapter_kit::{Built, KitError, Profile, Report, Signer, Start};
 use clap::{Subcommand, ValueEnum};
 use engine::{
     adapter_host::{Host, plain},
@@ -27,13 +27,18 @@ use crate::terminal::{fail, say};
 pub(super) enum Command {
     /// Build the component of an adapter's folder: a crate, whose toolchain is installed if it is missing, or a package of npm.
     Build {
+        #[arg(default_value = ".")]
         dir: PathBuf,
         /// The output directory. Default: DIR/dist.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
     /// Check whether the server can load a component. The exit code is 1 if it cannot.
-    Check { file: PathBuf },
+    Check {
+        /// A component, or the folder of an adapter, which is built first.
+        #[arg(default_value = ".")]
+        file: PathBuf,
+    },
     /// Show what a component is, what it asks for and what an operator can set, as a table for its README. It is not run.
     Inspect { file: PathBuf },
     /// Put a manifest into a component that was built elsewhere, in any language. A signature it had is removed.
@@ -88,7 +93,12 @@ pub(super) enum Language {
 
 pub(super) fn run(command: Command) -> ExitCode {
     let done = match command {
-        Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
+        Command::Build { dir, out } => {
+            return release(&dir, &out.unwrap_or_else(|| dir.join("dist"))).map_or_else(fail, |_| ExitCode::SUCCESS);
+        }
+        Command::Check { file } if file.is_dir() => {
+            return release(&file, &file.join("dist")).map_or_else(fail, |component| check(&component));
+        }
         Command::Check { file } => return check(&file),
         Command::Inspect { file } => return inspect(&file),
         Command::Run(arguments) => return run::run(arguments),
@@ -109,10 +119,16 @@ pub(super) fn run(command: Command) -> ExitCode {
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-fn build(dir: &Path, out: &Path) -> Result<(), KitError> {
-    let built = adapter_kit::build(dir, out, Profile::Release, &mut |progress| say(progress))?;
+/// The component for production.
+fn release(dir: &Path, out: &Path) -> Result<PathBuf, String> {
+    let built = build(dir, out, Profile::Release)?;
     say(format_args!("{}  {} bytes  sha256 {}", built.component.display(), built.bytes, built.sha256));
-    Ok(())
+    Ok(built.component)
+}
+
+/// Builds an adapter and shows the progress. The error does not repeat the lines that were shown.
+fn build(dir: &Path, out: &Path, profile: Profile) -> Result<Built, String> {
+    adapter_kit::build(dir, out, profile, &mut |progress| say(progress)).map_err(|error| error.without_output())
 }
 
 fn pack(file: &Path, manifest: &Path, out: &Path) -> Result<(), KitError> {
@@ -217,7 +233,7 @@ fn new(dir: &Path, language: Language, minimal: bool) -> Result<(), KitError> {
         }
         Language::Js => {
             adapter_kit::scaffold_javascript(dir, &id)?;
-            format!("cd {} && npm ci && practice-sync adapter build .", dir.display())
+            format!("cd {} && npm ci && practice-sync adapter build", dir.display())
         }
     };
     say(format_args!("{id} was created. Build it with: {build}"));

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter_conformance::{FlakyTransport, Local, Spoiler, Trouble, When};
+use adapter_conformance::{FlakyTransport, Local, RESOURCES, Spoiler, Trouble, When};
 use adapter_kit::Profile;
 use clap::{Args, Subcommand};
 use engine::{
@@ -18,6 +18,7 @@ use engine::{
 };
 
 use super::{
+    build,
     exchange::Masks,
     mask,
     recording::{Recorder, Replay},
@@ -34,7 +35,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
-    /// A component, or the folder of an adapter, which is built first.
+    /// A component, or the folder of an adapter, which is built first, quickly rather than for speed.
+    #[arg(default_value = ".")]
     adapter: PathBuf,
     #[command(subcommand)]
     call: Call,
@@ -71,8 +73,8 @@ struct Way {
     keep: Vec<String>,
 }
 
-/// The transport, and the recording it answers from.
-type Opened = (Arc<dyn Transport>, Option<Arc<Replay>>);
+/// The transport, the recording it answers from, and the counter of its requests.
+type Opened = (Arc<dyn Transport>, Option<Arc<Replay>>, Spoiler);
 
 impl Way {
     fn open(&self) -> Result<Opened, String> {
@@ -87,15 +89,14 @@ impl Way {
         if let Some(file) = &self.record {
             way = Arc::new(Recorder::new(way, file, masks)?);
         }
-        let trouble = match (self.lose, self.slow, self.throttle) {
-            (Some(n), _, _) => (When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), Trouble::LoseReply),
-            (_, Some(ms), _) => (When::Each, Trouble::Slow(Duration::from_millis(ms))),
-            (_, _, true) => (When::Each, Trouble::Answer(429, vec![("retry-after", "30")], "{}")),
-            _ => return Ok((way, replay)),
-        };
         let spoiler = Spoiler::default();
-        spoiler.set(trouble.0, trouble.1);
-        Ok((Arc::new(FlakyTransport::around(way, spoiler)), replay))
+        match (self.lose, self.slow, self.throttle) {
+            (Some(n), _, _) => spoiler.set(When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), Trouble::LoseReply),
+            (_, Some(ms), _) => spoiler.set(When::Each, Trouble::Slow(Duration::from_millis(ms))),
+            (_, _, true) => spoiler.set(When::Each, Trouble::Answer(429, vec![("retry-after", "30")], "{}")),
+            _ => {}
+        }
+        Ok((Arc::new(FlakyTransport::around(way, spoiler.clone())), replay, spoiler))
     }
 }
 
@@ -168,14 +169,14 @@ fn newest(path: &Path) -> std::io::Result<Option<std::time::SystemTime>> {
 async fn once(arguments: &Arguments) -> Result<(), String> {
     let local = Local::read(&arguments.config)?;
     let component = component(&arguments.adapter)?;
-    let (way, replay) = arguments.way.open()?;
+    let (way, replay, requests) = arguments.way.open()?;
     let adapter = adapter_conformance::load(&component, &cache()).await?;
     let ehr = local.connect(&adapter, local.connection(way))?;
     let done = match &arguments.call {
-        Call::Describe => describe(&*ehr).await,
+        Call::Describe => describe(&*ehr, &requests).await,
         Call::Pull { resource, cursor, limit, pages, show_patient_data } => {
             let resource = resource_named(resource)?;
-            pull(&*ehr, resource, cursor.clone(), (*limit, *pages), !show_patient_data).await
+            pull(&*ehr, &requests, resource, cursor.clone(), (*limit, *pages), !show_patient_data).await
         }
     };
     // Says more than what the adapter made of it.
@@ -187,9 +188,8 @@ pub(super) fn component(adapter: &Path) -> Result<PathBuf, String> {
     if !adapter.is_dir() {
         return Ok(adapter.to_path_buf());
     }
-    let built =
-        adapter_kit::build(adapter, &adapter.join("dist"), Profile::like_this_build(), &mut |progress| say(progress));
-    built.map(|built| built.component).map_err(|error| error.to_string())
+    // Not where `adapter build` puts what goes into production.
+    Ok(build(adapter, &adapter.join("dist/quick"), Profile::Quick)?.component)
 }
 
 /// Where compiled components are kept between two runs.
@@ -197,14 +197,14 @@ pub(super) fn cache() -> PathBuf {
     std::env::temp_dir().join("practice-sync-adapter-run")
 }
 
-async fn describe(ehr: &dyn Ehr) -> Result<(), String> {
+async fn describe(ehr: &dyn Ehr, requests: &Spoiler) -> Result<(), String> {
     let since = Instant::now();
     let description = ehr.describe(DEADLINE).await.map_err(|fault| fault.to_string())?;
     let value = serde_json::to_value(&description).map_err(|error| error.to_string())?;
     for (name, value) in value.as_object().into_iter().flatten() {
         say(format_args!("{name:<24} {}", plain(&value.to_string(), SHOWN_BYTES)));
     }
-    said(ehr, since);
+    say(cost(requests.requests(), since));
     Ok(())
 }
 
@@ -213,13 +213,14 @@ const SHOWN_BYTES: usize = 16_000;
 
 async fn pull(
     ehr: &dyn Ehr,
+    requests: &Spoiler,
     resource: Resource,
     mut cursor: Option<String>,
     (limit, pages): (u32, u32),
     masked: bool,
 ) -> Result<(), String> {
     for _ in 0..pages {
-        let since = Instant::now();
+        let (since, before) = (Instant::now(), requests.requests());
         let page = ehr.pull(resource, cursor.take(), limit, DEADLINE).await.map_err(|fault| fault.to_string())?;
         for record in &page.records {
             say(plain(&mask::shown(record, masked).to_string(), SHOWN_BYTES));
@@ -236,7 +237,7 @@ async fn pull(
             page.deleted.len(),
             plain(&page.cursor, SHOWN_BYTES)
         ));
-        said(ehr, since);
+        say(cost(requests.requests() - before, since));
         if page.last {
             break;
         }
@@ -245,13 +246,18 @@ async fn pull(
     Ok(())
 }
 
-fn said(ehr: &dyn Ehr, since: Instant) {
-    say(format_args!("{} requests beyond the first, {:?}", ehr.take_requests_beyond(), since.elapsed()));
+/// `1 request, 4.6 ms`
+fn cost(requests: usize, since: Instant) -> String {
+    let took = since.elapsed().as_secs_f64() * 1_000.0;
+    format!("{requests} request{}, {took:.1} ms", if requests == 1 { "" } else { "s" })
 }
 
 fn resource_named(name: &str) -> Result<Resource, String> {
-    let named = serde_json::from_value(name.replace('-', "_").into());
-    named.map_err(|error| format!("`{name}` is no resource: {error}"))
+    let named = |resource: &Resource| adapter_conformance::name(*resource) == name.replace('-', "_");
+    RESOURCES.into_iter().find(named).ok_or_else(|| {
+        let known = RESOURCES.map(adapter_conformance::name).join(", ");
+        format!("`{}` is no resource; the resources are {known}", plain(name, SHOWN_BYTES))
+    })
 }
 
 fn at<E: Display>(file: &Path) -> impl FnOnce(E) -> String {

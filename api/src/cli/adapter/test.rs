@@ -13,9 +13,9 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
-    /// A component, or the folder of an adapter, which is built first.
-    #[arg(required_unless_present = "list")]
-    adapter: Option<PathBuf>,
+    /// A component, or the folder of an adapter, which is built first, quickly rather than for speed.
+    #[arg(default_value = ".")]
+    adapter: PathBuf,
     /// What the suite needs to know of the EHR. Default: subject.toml in the folder of the adapter, or in the one you are in.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -52,8 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 async fn judge(arguments: &Arguments) -> Result<Report, String> {
-    let Some(adapter) = &arguments.adapter else { return Err("name an adapter".to_owned()) };
-    let beside = adapter.join(FILE);
+    let beside = arguments.adapter.join(FILE);
     let file = match &arguments.config {
         Some(file) => file.clone(),
         None if beside.is_file() => beside,
@@ -63,7 +62,7 @@ async fn judge(arguments: &Arguments) -> Result<Report, String> {
     if let Some(url) = &arguments.against {
         subject.local.base_url.clone_from(url);
     }
-    let adapter = adapter_conformance::load(&component(adapter)?, &cache()).await?;
+    let adapter = adapter_conformance::load(&component(&arguments.adapter)?, &cache()).await?;
     let ehr = FromFile::new(subject, &adapter).await?;
     adapter_conformance::run(&adapter, ehr, &arguments.only, &mut |case| say(case)).await
 }
