@@ -1,11 +1,20 @@
 //! Adapters in JavaScript: their own tests pass in Node.js, and what npm makes of them is a component that a server takes.
 
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
 use tests::harness::process::binary;
 
 use adapter_host::Host;
 use setup::guests::HostLimits;
-use tests::harness::{components::root, external::Suite, javascript::Toolbox};
+use tests::harness::{
+    components::root,
+    external::Suite,
+    javascript::Toolbox,
+    packages::{Project, run},
+};
+
+use crate::adapter_tool::Ehr;
+
+const STEP: Duration = Duration::from_secs(120);
 
 #[actix::test]
 async fn the_adapter_for_the_simulated_ehr_passes_its_tests_and_is_fit() {
@@ -21,9 +30,114 @@ async fn a_new_adapter_passes_its_tests_and_is_fit() {
         return;
     }
     let work = tempfile::tempdir().unwrap();
-    let dir = work.path().join("my-ehr");
+    passes_and_is_fit(&scaffolded(work.path())).await;
+}
+
+/// A new package in the folder `my-ehr`.
+fn scaffolded(work: &Path) -> std::path::PathBuf {
+    let dir = work.join("my-ehr");
     adapter_kit::scaffold_javascript(&dir, "my-ehr").unwrap();
-    passes_and_is_fit(&dir).await;
+    dir
+}
+
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert_eq!(text.matches(from).count(), 1, "{}: {from}", file.display());
+    fs::write(file, text.replace(from, to)).unwrap();
+}
+
+/// A command for adapters, typed in the folder of one, on the simulated EHR.
+fn typed(toolbox: &Toolbox, dir: &Path, ehr: &Ehr, arguments: &[&str]) -> (bool, String) {
+    for file in ["local.toml", "subject.toml"] {
+        let text = fs::read_to_string(dir.join(file)).unwrap().replace("http://127.0.0.1:8090", &ehr.url);
+        fs::write(dir.join(file), text).unwrap();
+    }
+    let mut command = Command::new(binary());
+    command.current_dir(dir).env("PATH", toolbox.path()).arg("adapter").args(arguments);
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    (output.status.success(), said)
+}
+
+/// The folder is the one the author is in, as with cargo.
+#[actix::test]
+async fn a_mistake_shows_its_message_field_and_stack_in_run() {
+    if Suite::Node.is_left_out() {
+        return;
+    }
+    let (toolbox, ehr, work) = (Toolbox::installed().await, Ehr::start(), tempfile::tempdir().unwrap());
+    let dir = scaffolded(work.path());
+    let map = dir.join("src/map.js");
+    let pull = ["run", "pull", "patients", "--limit", "2"];
+    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
+    assert!(well && said.contains("2 records, 0 skipped"), "{said}");
+    assert!(!dir.join("dist/my-ehr.wasm").exists(), "`run` leaves the component of `build` alone");
+    // A record that lacks a field.
+    edit(&map, "    lastName: text(p.last_name),\n    dateOfBirth", "    dateOfBirth");
+    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
+    let expected = "the adapter panicked at pull: what it returns is not of the contract: records[0] (patient).lastName is missing";
+    assert!(!well && said.contains(expected), "{said}");
+    // An error of JavaScript.
+    edit(
+        &map,
+        "    dateOfBirth: optional(p.born),",
+        "    lastName: p.surname.trim(),\n    dateOfBirth: optional(p.born),",
+    );
+    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
+    assert!(!well && said.contains("the adapter panicked at patient (src/map.js:"), "{said}");
+    assert!(said.contains("TypeError: ") && said.contains("called ") && said.contains("src/adapter.js:"), "{said}");
+    // One of the author's.
+    edit(&map, "    lastName: p.surname.trim(),", "    lastName: (() => { throw new Error(\"Oops\"); })(),");
+    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
+    assert!(!well && said.contains("src/map.js:") && said.contains("Error: Oops"), "{said}");
+    let (well, said) = typed(&toolbox, &dir, &ehr, &["check"]);
+    assert!(well && said.contains("verdict   fit") && dir.join("dist/my-ehr.wasm").exists(), "{said}");
+}
+
+/// One telephone number without a type, and fields that only `describe` names as not kept: the suite asks for what the contract says.
+#[actix::test]
+async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
+    if Suite::Node.is_left_out() {
+        return;
+    }
+    let (toolbox, ehr, work) = (Toolbox::installed().await, Ehr::start(), tempfile::tempdir().unwrap());
+    let dir = scaffolded(work.path());
+    let map = dir.join("src/map.js");
+    edit(&map, "    cellPhone: optional(p.cell),", "    cellPhone: null,");
+    edit(&map, "    primaryPhone: null,", "    primaryPhone: optional(p.cell),");
+    edit(&map, "    gender: optional(p.gender, ", "    gender: optional(undefined, ");
+    edit(&dir.join("src/adapter.js"), "const UNKEPT = [\"ssn\"", "const UNKEPT = [\"gender\", \"ssn\"");
+    let (well, said) = typed(&toolbox, &dir, &ehr, &["test"]);
+    assert!(
+        well && said.contains(" passed, 0 failed, ") && said.contains("passed     a_change_leaves_the_rest"),
+        "{said}"
+    );
+    // The file of a new adapter has no word of it.
+    edit(&dir.join("src/adapter.js"), "const UNKEPT = [\"gender\", \"ssn\"", "const UNKEPT = [\"ssn\"");
+    let (well, said) = typed(&toolbox, &dir, &ehr, &["test", "--only", "what_is_written_is_what_is_pulled"]);
+    assert!(!well && said.contains("gender: \"Female\" was written, nothing is shown"), "{said}");
+}
+
+/// By TypeScript, as an editor does.
+#[actix::test]
+async fn the_typings_fit_the_adapter_and_find_a_missing_field() {
+    if Suite::Node.is_left_out() {
+        return;
+    }
+    let typescript = Project::new("client-typescript", "clients/typescript", Suite::Node).npm().await;
+    let work = tempfile::tempdir().unwrap();
+    let dir = scaffolded(work.path());
+    let check = || {
+        let mut tsc = tokio::process::Command::new("node");
+        tsc.arg(typescript.join("node_modules/typescript/bin/tsc"))
+            .args(["--project", "jsconfig.json"])
+            .current_dir(&dir);
+        run(tsc, STEP)
+    };
+    check().await.unwrap_or_else(|why| panic!("{why}"));
+    edit(&dir.join("src/map.js"), "    lastName: text(p.last_name),\n    dateOfBirth", "    dateOfBirth");
+    let found = check().await.unwrap_err();
+    assert!(found.contains("src/map.js") && found.contains("'lastName' is missing"), "{found}");
 }
 
 async fn passes_and_is_fit(dir: &Path) {

@@ -1,4 +1,5 @@
-//! A new adapter, as a crate or as a package of npm. A crate begins as the example `booking`, which conforms, or with the least that builds.
+//! A new adapter, as a crate or as a package of npm. It begins as the example `booking` or as the adapter `sandbox-js`, which conform; a crate
+//! also with the least that builds.
 
 use std::path::Path;
 
@@ -19,7 +20,10 @@ pub enum Start {
 /// Writes a crate named `<id>-adapter` into `dir`, which must be empty or absent. The SDK goes with it.
 pub fn scaffold(dir: &Path, id: &str, start: Start) -> Result<(), KitError> {
     let (manifest, sources): (_, &[(&str, &str)]) = match start {
-        Start::Booking => (booking_manifest_text(id), &BOOKING),
+        Start::Booking => {
+            let manifest = include_str!("../../examples/booking/adapter.toml");
+            (renamed(manifest, ("example-booking", "Example: booking"), id), &BOOKING)
+        }
         Start::Minimal => (manifest_text(id), &[("src/lib.rs", include_str!("minimal/lib.rs"))]),
     };
     begin(dir, &manifest)?;
@@ -34,15 +38,16 @@ pub fn scaffold(dir: &Path, id: &str, start: Start) -> Result<(), KitError> {
     Ok(())
 }
 
-/// Writes an npm package named `<id>-adapter` into `dir`, which must be empty or absent. It holds all it needs but what npm installs.
+/// Writes an npm package named `<id>-adapter` into `dir`, which must be empty or absent: the adapter `sandbox-js` under another name, with
+/// the contract and its typings. It needs only the packages that npm installs.
 pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
-    begin(dir, &manifest_text(id))?;
-    for folder in ["src/lib", "test", "wit"] {
-        files::create_dir(&dir.join(folder))?;
-    }
+    let manifest = include_str!("../../sandbox-js/adapter.toml");
+    begin(dir, &renamed(manifest, ("sandbox-js", "Sandbox EHR (JavaScript)"), id))?;
     for (file, text) in JAVASCRIPT {
-        let text = text.replace("sandbox-js", id).replace("ADAPTER", id).replace("../../wit/v1", "wit");
-        files::write_atomic(&dir.join(file), text.as_bytes())?;
+        let text = text.replace("sandbox-js", id).replace("../../wit/v1", "wit");
+        let file = dir.join(file);
+        file.parent().map_or(Ok(()), files::create_dir)?;
+        files::write_atomic(&file, text.as_bytes())?;
     }
     files::write_atomic(&dir.join("README.md"), javascript_readme_text(id).as_bytes())
 }
@@ -73,13 +78,10 @@ fn manifest_text(id: &str) -> String {
     )
 }
 
-/// The example's, under the name of the new one.
-fn booking_manifest_text(id: &str) -> String {
-    let named = |key: &str, name: &str| format!("{key} = {}\n", toml::Value::from(name));
-    let (own_id, own_name) = (named("id", "example-booking"), named("name", "Example: booking"));
-    include_str!("../../examples/booking/adapter.toml")
-        .replace(&own_id, &named("id", id))
-        .replace(&own_name, &named("name", id))
+/// A manifest under another id and name.
+fn renamed(manifest: &str, (id, name): (&str, &str), new: &str) -> String {
+    let line = |key: &str, value: &str| format!("{key} = {}\n", toml::Value::from(value));
+    manifest.replace(&line("id", id), &line("id", new)).replace(&line("name", name), &line("name", new))
 }
 
 fn cargo_text(id: &str) -> String {
@@ -108,10 +110,10 @@ fn readme_text(id: &str, start: Start) -> String {
     format!(
         "# {id}\n\nAn adapter for practice-sync.\n\n```\n\
          practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
-         practice-sync adapter run . {call:<14}# {shows}\n\
-         practice-sync adapter test .              # the conformance suite: subject.toml says what it needs to know\n\
-         practice-sync adapter build .             # dist/{id}.wasm\n\
-         practice-sync adapter check dist/{id}.wasm\n\
+         practice-sync adapter run {call:<16}# {shows}\n\
+         practice-sync adapter test                # the conformance suite: subject.toml says what it needs to know\n\
+         practice-sync adapter build               # dist/{id}.wasm\n\
+         practice-sync adapter check               # whether a server takes it\n\
          cargo test                                # natively, without a sandbox\n```\n\n\
          {holds}`adapter.toml` says what it asks for. `vendor/adapter-sdk` is the SDK; its documentation: `cargo doc --open -p adapter-sdk`.\n"
     )
@@ -122,12 +124,16 @@ fn javascript_readme_text(id: &str) -> String {
         "# {id}\n\nAn adapter for practice-sync, in JavaScript: Node.js 20 with npm.\n\n```\n\
          npm ci\n\
          npm test                                  # in Node.js, with a host for tests\n\
-         practice-sync adapter build .             # dist/{id}.wasm, by `npm run componentize`\n\
-         practice-sync adapter check dist/{id}.wasm\n\
          practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
-         practice-sync adapter run . describe      # builds, and shows what the adapter says\n\
-         practice-sync adapter test .              # the conformance suite: subject.toml says what it needs to know\n```\n\n\
-         `adapter.toml` says what it asks for, `wit/` is the contract, `src/lib/` turns requests into records and failures into faults.\n"
+         practice-sync adapter run pull patients   # builds, and prints patients, masked\n\
+         practice-sync adapter test                # the conformance suite: subject.toml says what it needs to know\n\
+         practice-sync adapter build               # dist/{id}.wasm, by `npm run componentize`\n\
+         practice-sync adapter check               # whether a server takes it\n```\n\n\
+         It begins as an adapter for the simulated EHR: schedule, patients and booking, six resources and eight writes, which conform.\n\
+         `src/adapter.js` has the tables of what is read and written, `src/requests.js` the paths and bodies, `src/map.js` the EHR's rows as\n\
+         records, `src/faults.js` what its refusals mean, `src/lib/` what any adapter needs. Make them your EHR's one after the other.\n\n\
+         `adapter.toml` says what it asks for, `wit/` is the contract. `types/` are its typings, which an editor shows by `jsconfig.json`. An\n\
+         Error that is thrown, or a record that lacks a field, ends the call: `adapter run` prints the message, the field and the stack.\n"
     )
 }
 
@@ -152,20 +158,30 @@ macro_rules! javascript {
     ($($file:literal: $source:literal)+) => { [$(($file, include_str!($source))),+] };
 }
 
-/// What `sandbox-js` stands on, and an adapter that answers.
-const JAVASCRIPT: [(&str, &str); 15] = javascript! {
+/// The adapter `sandbox-js`, and the contract.
+const JAVASCRIPT: [(&str, &str); 25] = javascript! {
     ".gitignore": "../../sandbox-js/.gitignore"
+    "jsconfig.json": "../../sandbox-js/jsconfig.json"
     "package.json": "../../sandbox-js/package.json"
     "package-lock.json": "../../sandbox-js/package-lock.json"
-    "src/adapter.js": "javascript/adapter.js"
+    "src/adapter.js": "../../sandbox-js/src/adapter.js"
+    "src/cursor.js": "../../sandbox-js/src/cursor.js"
+    "src/faults.js": "../../sandbox-js/src/faults.js"
+    "src/map.js": "../../sandbox-js/src/map.js"
+    "src/requests.js": "../../sandbox-js/src/requests.js"
+    "src/lib/adapter.js": "../../sandbox-js/src/lib/adapter.js"
+    "src/lib/contract.js": "../../sandbox-js/src/lib/contract.js"
     "src/lib/fault.js": "../../sandbox-js/src/lib/fault.js"
     "src/lib/http.js": "../../sandbox-js/src/lib/http.js"
     "src/lib/time.js": "../../sandbox-js/src/lib/time.js"
+    "src/lib/types.js": "../../sandbox-js/src/lib/types.js"
     "src/lib/utf8.js": "../../sandbox-js/src/lib/utf8.js"
-    "test/adapter.test.js": "javascript/adapter.test.js"
+    "test/adapter.test.js": "../../sandbox-js/test/adapter.test.js"
     "test/answers.js": "../../sandbox-js/test/answers.js"
     "test/host.js": "../../sandbox-js/test/host.js"
     "test/lib.test.js": "../../sandbox-js/test/lib.test.js"
+    "types/contract.d.ts": "../../sandbox-js/types/contract.d.ts"
+    "types/host.d.ts": "../../sandbox-js/types/host.d.ts"
     "wit/imports.wit": "../../../wit/v1/imports.wit"
     "wit/types.wit": "../../../wit/v1/types.wit"
     "wit/world.wit": "../../../wit/v1/world.wit"

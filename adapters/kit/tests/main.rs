@@ -3,3 +3,4 @@
 
 mod bindings;
 mod scaffold_builds;
+mod typings;

@@ -56,8 +56,11 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     let failed = build(&dir, &out, Profile::Quick, &mut |progress| {
         failed_lines += usize::from(matches!(progress, Progress::Line(_)))
     });
-    let Err(KitError::Failed { output, .. }) = failed else { panic!("{failed:?}") };
+    let Err(KitError::Failed { output, .. }) = &failed else { panic!("{failed:?}") };
     assert!(output.contains("src/lib.rs") && failed_lines > 0, "{output}");
+    // A reader of the progress has seen the compiler's lines.
+    let brief = failed.as_ref().err().map(KitError::without_output).unwrap_or_default();
+    assert!(brief.starts_with("`cargo rustc --lib") && !brief.contains("src/lib.rs"), "{brief}");
     // Nothing is left that could be taken for what this build made.
     assert!(matches!(check(&out.join("my-ehr.wasm")), Err(KitError::Io { .. })));
 
@@ -66,6 +69,23 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     fs::write(&source, changed).unwrap();
     let raised = fs::read_to_string(&cargo).unwrap().replace("version = \"0.1.0\"", "version = \"0.2.0\"");
     fs::write(&cargo, raised).unwrap();
+    assert!(build(&dir, &out, Profile::Quick, &mut |_| {}).unwrap().fresh);
+
+    // The booking adapter as its comment says for an EHR that does not know write keys. The SDK is compiled already.
+    let booking = work.path().join("booking");
+    scaffold(&booking, "my-ehr", Start::Booking).unwrap();
+    for source in fs::read_dir(booking.join("src")).unwrap() {
+        let source = source.unwrap();
+        fs::copy(source.path(), dir.join("src").join(source.file_name())).unwrap();
+    }
+    let tables = fs::read_to_string(&source).unwrap();
+    let (looks, handlers) = ("Practice::look_up).looking_first()", tables.matches("Handler::").count());
+    let looking = tables.replace("Practice::look_up)", looks).replace(
+        "            Practice::look_up,\n        )",
+        "            Practice::look_up,\n        ).looking_first()",
+    );
+    assert_eq!((looking.matches(".looking_first()").count(), handlers), (4 + 2, 4), "{looking}");
+    fs::write(&source, looking).unwrap();
     assert!(build(&dir, &out, Profile::Quick, &mut |_| {}).unwrap().fresh);
 }
 
@@ -83,8 +103,17 @@ fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
         assert_eq!(package["name"], "my-ehr-adapter", "{file}");
         assert!(!text(file).contains("sandbox") && !text(file).contains("../"), "{file}");
     }
-    assert!(text("src/adapter.js").contains("name: \"my-ehr\""));
+    assert!(text("adapter.toml").contains("id = \"my-ehr\"\nname = \"my-ehr\"\n"));
     assert!(text("README.md").contains("dist/my-ehr.wasm") && text("local.toml").contains("base_url"));
+    // All of `sandbox-js` but its README, and only imports of what is in the package.
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sandbox-js");
+    for folder in ["", "src", "src/lib", "test", "types"] {
+        for file in fs::read_dir(package.join(folder)).unwrap() {
+            let name = Path::new(folder).join(file.unwrap().file_name());
+            let built = ["node_modules", "dist"].iter().any(|built| name.starts_with(built));
+            assert!(built || dir.join(&name).exists(), "{} is missing in a new package", name.display());
+        }
+    }
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/v1");
     for file in fs::read_dir(wit).unwrap() {
         let file = file.unwrap();

@@ -6,6 +6,7 @@ import log from "practice-sync:ehr/log@1.0.0";
 
 import * as cursors from "./cursor.js";
 import * as faults from "./faults.js";
+import { adapter } from "./lib/adapter.js";
 import { rejected, retryLater, unsupported } from "./lib/fault.js";
 import * as http from "./lib/http.js";
 import * as map from "./map.js";
@@ -49,6 +50,9 @@ const FIELDS = {
 
 const UNKEPT = ["ssn", "work-phone-extension", "billing-type", "premedication", "non-patient", "extra"];
 
+/** @import { Description, Page, Receipt, Resource, Write } from "../types/contract.js" */
+
+/** @returns {Description} */
 function describe() {
   return read(requests.ABOUT, (about) => {
     const taken = map.list(about.writes, map.text);
@@ -71,11 +75,13 @@ function describe() {
   });
 }
 
+/** @param {Resource} resource @param {string | null} cursor @param {number} limit @returns {Page} */
 function pull(resource, cursor, limit) {
   if (!Object.hasOwn(PULLS, resource)) throw unsupported(`this adapter does not read ${resource}`);
   const [name, tag, made, local] = PULLS[resource];
   const at = cursors.parse(cursor);
   return read(requests.list(name, local ? location() : null, at.revision, limit), (page) => {
+    /** @type {[Page["records"], Page["skipped"]]} */
     const [records, skipped] = [[], []];
     for (const record of map.list(page.records, (record) => record)) {
       try {
@@ -100,11 +106,13 @@ function pull(resource, cursor, limit) {
   });
 }
 
+/** @param {string} key @param {Write} write @returns {Receipt} */
 function push(key, { tag, val }) {
   if (!Object.hasOwn(WRITES, tag)) throw unsupported(`this adapter does not write ${tag}`);
   return WRITES[tag][1](key, val);
 }
 
+/** @param {string} key @returns {Receipt | null} */
 function find(key) {
   const answer = http.send("get", requests.written(key));
   if (answer.status === 200) return understood(answer, receipt, true);
@@ -163,4 +171,4 @@ function receipt(written) {
   return { id: map.text(written.id), version: written.version == null ? null : String(map.number(written.version)) };
 }
 
-export const ehr = { describe, pull, push, find };
+export const ehr = adapter({ describe, pull, push, find });

@@ -1,5 +1,7 @@
 // The dialect's records as the contract's. A record that cannot be one throws `Unreadable`: it is skipped, and the rest is read.
 
+/** @import { Address, Appointment, AppointmentType, Operatory, Patient, Provider, Recurrence, WorkingHour } from "../types/contract.js" */
+
 import clock from "practice-sync:ehr/clock@1.0.0";
 
 import { dayOf, instantOf, instantText, localOf } from "./lib/time.js";
@@ -48,6 +50,7 @@ function first(local, later) {
   return at === undefined ? null : Number(at);
 }
 
+/** @returns {Patient} */
 export function patient(p) {
   return {
     id: text(p.id),
@@ -79,6 +82,7 @@ export function patient(p) {
   };
 }
 
+/** @returns {Address} */
 function address(value) {
   const a = object(value);
   return {
@@ -91,6 +95,7 @@ function address(value) {
   };
 }
 
+/** @returns {Provider} */
 export function provider(p) {
   const [firstName, lastName] = [text(p.first_name), text(p.last_name)];
   return {
@@ -109,6 +114,7 @@ export function provider(p) {
   };
 }
 
+/** @returns {Operatory} */
 export function operatory(o) {
   return {
     id: text(o.id),
@@ -121,15 +127,18 @@ export function operatory(o) {
   };
 }
 
+/** @returns {AppointmentType} */
 export function appointmentType(t) {
   const [id, name, minutes] = [text(t.id), text(t.name), number(t.minutes, MOST)];
   return { id, name, minutes, bookableOnline: flag(t.web_booking), extra: [] };
 }
 
+/** @returns {WorkingHour} */
 export function workingHour(h) {
   const days = optional(h.days, (all) => list(all, oneOf(DAYS))) ?? [];
   const specificDate = optional(h.date, date);
   const recurrence = optional(h.every, recurring);
+  /** @type {WorkingHour} */
   const hour = {
     id: text(h.id),
     provider: text(h.provider),
@@ -152,11 +161,13 @@ export function workingHour(h) {
   return hour;
 }
 
+/** @returns {Recurrence} */
 function recurring(value) {
   const every = object(value);
   return { number: number(every.number, MOST), unit: oneOf(UNITS)(every.unit), reference: date(every.from) };
 }
 
+/** @returns {Appointment} */
 export function appointment(a) {
   const status = expect(STATUSES.includes(a.status), a.status);
   const [start, end] = [instant(a.start), instant(a.end)];

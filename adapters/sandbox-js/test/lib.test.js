@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { host, faultOf } from "./answers.js";
+import { adapter } from "../src/lib/adapter.js";
+import { wrong } from "../src/lib/contract.js";
+import { rejected } from "../src/lib/fault.js";
 import { faultOfStatus, json, retryAfter, send } from "../src/lib/http.js";
 import { dayOf, httpDate, instantOf, instantText, localOf } from "../src/lib/time.js";
 import { decode, encode } from "../src/lib/utf8.js";
@@ -87,4 +90,51 @@ test("seconds to wait are a number or a date", () => {
 test("what is no JSON is undefined", () => {
   for (const body of [Uint8Array.of(), Uint8Array.of(0xff), encode("<html>"), encode('{"a":')]) assert.equal(json({ body }), undefined);
   assert.deepEqual(json({ body: encode('{"a":"ë"}') }), { a: "ë" });
+});
+
+const ROOM = { id: "O-1", name: "Room 1", displayName: null, active: true, bookableOnline: true, appointmentTypes: [], extra: [] };
+const PAGE = { records: [{ tag: "operatory", val: ROOM }], skipped: [], deleted: [], cursor: "1", last: true, whole: true, estimate: null };
+const page = (changes) => ({ ...PAGE, records: [PAGE.records[0], { tag: "operatory", val: { ...ROOM, ...changes } }] });
+
+test("an answer that breaks the contract is named by its field, and never by its value", () => {
+  assert.equal(wrong("page", page({})), null);
+  assert.equal(wrong("receipt?", null), null);
+  for (const [answer, problem] of [
+    [page({ name: undefined }), "records[1] (operatory).name is missing: a text is due"],
+    [page({ name: null }), "records[1] (operatory).name is null: a text is due"],
+    [page({ name: "\ud83e" }), "records[1] (operatory).name is a string: a text is due"],
+    [page({ active: "yes" }), "records[1] (operatory).active is a string: true or false is due"],
+    [page({ appointmentTypes: [7] }), "records[1] (operatory).appointmentTypes[0] is a number: a text is due"],
+    [page({ extra: [{ name: "a" }] }), "records[1] (operatory).extra[0].value is missing: a text is due"],
+    [{ ...PAGE, estimate: 1.5 }, `estimate is a number: a whole number from 0 to ${Number.MAX_SAFE_INTEGER} is due`],
+    [{ ...PAGE, records: {} }, "records is an object: a list is due"],
+    [undefined, "it is missing: an object is due"],
+  ]) {
+    assert.equal(wrong("page", answer), problem);
+  }
+  assert.match(wrong("page", { ...PAGE, records: [{ tag: "room", val: ROOM }] }), /^records\[0\]\.tag is a string: one of patient, provider, /);
+  assert.match(wrong("description", {}), /^name is missing: a text is due$/);
+});
+
+test("a mistake is in the log with its message and its place, and a fault is not", () => {
+  const { lines } = host(() => ({}));
+  const calls = (pull) => adapter({ describe: pull, pull, push: pull, find: pull });
+  const lacking = (row) => row.name.first;
+  assert.throws(() => calls(() => lacking({})).pull("patients", null, 1), TypeError);
+  assert.match(lines[0], /^error panicked at lacking \(.*lib\.test\.js:\d+:\d+\): TypeError: .*first/);
+  assert.match(lines[1], /^error called .*lib\.test\.js/);
+  lines.length = 0;
+  // Errors of syntax quote what they were given.
+  assert.throws(() => calls(() => JSON.parse("Zoe")).describe(), SyntaxError);
+  assert.match(lines[0], /^error panicked at JSON\.parse .*: SyntaxError$/);
+  lines.length = 0;
+  assert.deepEqual(faultOf(() => calls(() => { throw rejected("no"); }).find("ps-1", null)), rejected("no"));
+  assert.deepEqual(lines, []);
+  assert.throws(() => calls(() => ({ id: "1" })).pull("patients", null, 1));
+  assert.throws(() => calls(() => { throw "no"; }).push("ps-1", null), TypeError);
+  assert.deepEqual(lines, [
+    "error panicked at pull: what it returns is not of the contract: records is missing: a list is due",
+    "error panicked at push: what it throws is neither a fault nor an Error: tag is missing: one of rejected, retry-later, unknown, " +
+      "unauthorized, unsupported, gate-closed is due",
+  ]);
 });
