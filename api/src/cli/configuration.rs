@@ -1,7 +1,8 @@
-//! `config check`, `config print-default`, `config reload`
+//! `config init`, `config check`, `config print-default`, `config reload`
 
 use std::{
     fmt::Display,
+    fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -25,6 +26,11 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
+    /// Write a small configuration to begin with, into a new file.
+    Init {
+        #[arg(value_name = "FILE", default_value = "practice-sync.toml")]
+        file: PathBuf,
+    },
     /// Report every problem of a configuration, with its file and line.
     Check {
         /// A file, or a folder of files.
@@ -57,6 +63,7 @@ pub(super) enum Command {
 
 pub(super) fn run(command: Command) -> ExitCode {
     match command {
+        Command::Init { file } => init(&file),
         Command::Check { file } => check(&file),
         Command::Reload { dry_run, config, allow_removal, server } => {
             System::new().block_on(reload(&server, dry_run, config.as_deref(), allow_removal)).unwrap_or_else(fail)
@@ -67,6 +74,19 @@ pub(super) fn run(command: Command) -> ExitCode {
         }
         Command::PrintDefault { adapter } => print_default(&adapter),
     }
+}
+
+/// Never over an existing file.
+fn init(file: &Path) -> ExitCode {
+    let created = File::create_new(file).and_then(|mut new| new.write_all(config::STARTER.as_bytes()));
+    if let Err(error) = created {
+        return fail(format_args!("{}: {error}", file.display()));
+    }
+    let file = file.display();
+    say(format_args!(
+        "{file} was created. Name your institution and locations in it, then: practice-sync config check {file}"
+    ));
+    ExitCode::SUCCESS
 }
 
 async fn reload(
@@ -212,3 +232,23 @@ fn wrongly_set(setup: &Setup, adapter: &str, manifest: &Manifest) -> Vec<(Locati
 
 /// Bytes of a reason that are shown.
 const REASON: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_starter_configuration_is_short_and_valid_and_never_replaces_a_file() {
+        assert!(config::STARTER.lines().count() <= 20);
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("practice-sync.toml");
+        assert_eq!(init(&file), ExitCode::SUCCESS);
+        let config = Config::load(&file).unwrap();
+        assert_eq!((config.setup.institutions.len(), config.setup.locations.len()), (1, 1));
+        assert_eq!(check(&file), ExitCode::SUCCESS);
+        std::fs::write(&file, "mine").unwrap();
+        assert_ne!(init(&file), ExitCode::SUCCESS);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    }
+}

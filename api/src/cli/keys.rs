@@ -69,7 +69,7 @@ pub(super) fn run(command: Command) -> ExitCode {
             let key = keys::new_key();
             fields.push(("sha256", hex::encode(keys::hash(&key)).into()));
             fields.push(("environment", environment.word().into()));
-            fields.push(("institutions", institutions.into()));
+            fields.push(("institutions", institutions.clone().into()));
             if !locations.is_empty() {
                 fields.push(("locations", locations.into()));
             }
@@ -77,7 +77,7 @@ pub(super) fn run(command: Command) -> ExitCode {
                 fields.push(("grants", names(grants).into()));
             }
             fields.extend(organisation.map(|organisation| ("organisation", organisation.into())));
-            add(&of.config, &name, &fields).map(|told| {
+            add(&of.config, &name, &institutions, &fields).map(|told| {
                 say(format_args!("{key}"));
                 say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
             })
@@ -96,8 +96,14 @@ fn names(grants: impl IntoIterator<Item = Grant>) -> Vec<&'static str> {
     grants.into_iter().map(Words::word).collect()
 }
 
-fn add(config: &Path, name: &str, fields: &[(&str, Value)]) -> Result<String, String> {
-    let config = valid(config)?;
+fn add(path: &Path, name: &str, institutions: &[String], fields: &[(&str, Value)]) -> Result<String, String> {
+    let config = valid(path)?;
+    let known: Vec<&str> = config.setup.institutions.values().map(|known| known.subdomain.as_str()).collect();
+    // The entry of the key would be refused by its line in a file that may not exist yet.
+    if let Some(unknown) = institutions.iter().find(|wanted| !known.contains(&wanted.as_str())) {
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(format!("{} has no institution with subdomain `{unknown}`; it has {known}", path.display()));
+    }
     let mut file = open(&config.keys_file)?;
     file.add(KEYS, fields);
     checked(&file, KEYS, name, &config.setup)?;
@@ -160,4 +166,25 @@ fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
 fn known(config: &Config, name: &str) -> Result<ApiKey, String> {
     let found = access(config)?.0.keys.into_iter().find(|key| key.name == name);
     found.ok_or_else(|| format!("{} has no key named `{name}` that can be read", config.keys_file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::STARTER;
+
+    #[test]
+    fn a_key_for_an_unknown_institution_names_the_configuration_and_the_known_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("practice-sync.toml");
+        std::fs::write(&file, STARTER).unwrap();
+        let problem = add(&file, "app", &["acme".to_owned()], &[]).unwrap_err();
+        let expected = "practice-sync.toml has no institution with subdomain `acme`; it has example-dental";
+        assert!(problem.ends_with(expected), "{problem}");
+        std::fs::write(&file, "data_dir = \"data\"\n").unwrap();
+        let problem = add(&file, "app", &["acme".to_owned()], &[]).unwrap_err();
+        assert!(problem.ends_with("it has none"), "{problem}");
+        assert!(!dir.path().join("keys.toml").exists());
+    }
 }

@@ -43,7 +43,7 @@ pub(super) fn read(
         sources::read(source, owner, real, setup, seen);
     }
     for place in lists
-        .about("Places of an institution. It needs one with an EHR: without any, its providers come from nowhere.")
+        .about("Locations of an institution. One without `source` has no EHR: create its providers and rooms through the API.")
         .tables("locations")
     {
         location(place, owner, knobs, setup, seen);

@@ -37,6 +37,9 @@ mod tls;
 mod traces;
 mod values;
 
+/// The file that `config init` writes.
+pub(crate) const STARTER: &str = include_str!("starter.toml");
+
 pub(crate) use self::{contents::Access, key_file::KeyFile};
 pub use self::{
     contents::{AuditRules, Config},
