@@ -21,7 +21,7 @@ use tokio::{
 const BUILT: Duration = Duration::from_secs(400);
 const STEP: Duration = Duration::from_secs(60);
 
-struct Demo {
+pub struct Demo {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
@@ -33,13 +33,18 @@ impl Demo {
             .args(["demo", "--cloud", "--listen", "127.0.0.1:0", "--operators", "127.0.0.1:0", "--data"])
             .arg(dir)
             .args(more);
+        Demo::spawn(command)
+    }
+
+    /// A demo of any kind.
+    pub fn spawn(mut command: Command) -> Demo {
         let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         Demo { process, lines }
     }
 
     /// What it prints behind the next line that begins so.
-    async fn says(&mut self, beginning: &str, within: Duration) -> String {
+    pub async fn says(&mut self, beginning: &str, within: Duration) -> String {
         let until = Instant::now() + within;
         loop {
             let left = until.saturating_duration_since(Instant::now());

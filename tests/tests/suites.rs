@@ -19,6 +19,7 @@ mod damaged_location;
 mod demo_cloud;
 mod fhir_server;
 mod gnuhealth;
+mod installed;
 mod javascript_adapter;
 mod kill9;
 mod main_job;

@@ -2,6 +2,7 @@
 //! serving. With `--cloud` the practice's EHR is a web application that the reader's own browser has to open.
 
 mod cloud;
+mod component;
 mod file;
 mod sink;
 mod story;
@@ -15,7 +16,6 @@ use std::{
     sync::Arc,
 };
 
-use adapter_kit::Profile;
 use clap::Args;
 use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};
@@ -74,7 +74,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     for address in [arguments.listen, arguments.operators] {
         drop(crate::server::listen(address).map_err(|error| format!("{address}: {error}"))?);
     }
-    let adapter = adapter(if arguments.cloud { cloud::ADAPTER } else { "sandbox" })?;
+    let adapter = component::install(if arguments.cloud { cloud::ADAPTER } else { "sandbox" }, &dir)?;
     let cloud = match arguments.cloud {
         true => Some(
             cloud::start(arguments.operators, known.as_ref().and_then(|known| known.cloud_ehr.as_ref())).map_err(at)?,
@@ -157,20 +157,6 @@ async fn asked_to_end() {
         _ = terminated.recv() => (),
         _ = tokio::signal::ctrl_c() => (),
     }
-}
-
-/// An adapter of ours as a component, built when its sources changed.
-fn adapter(name: &str) -> Result<PathBuf, String> {
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let sources = checkout.join("adapters").join(name);
-    if !sources.is_dir() {
-        return Err(format!("the demo builds its adapter from the checkout, and {} is not there", sources.display()));
-    }
-    let out = checkout.join("target/adapters");
-    let built = adapter_kit::build(&sources, &out, Profile::like_this_build(), &mut |progress| {
-        say(format_args!("  {progress}"))
-    });
-    Ok(built.map_err(|error| error.to_string())?.component)
 }
 
 /// The demo's configuration around its practice: data source and locations.

@@ -57,24 +57,27 @@ const OF_THE_TEST: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_
 /// run` has.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(components::root()).args(["build", "--bin", "practice-sync", "--message-format"]);
-        cargo.arg("json-render-diagnostics");
-        for (name, _) in env::vars_os() {
-            if OF_THE_TEST.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
-                cargo.env_remove(name);
-            }
+    BINARY.get_or_init(|| built(&[]))
+}
+
+/// The executable that cargo builds with these arguments, as they are or with features. A later build replaces the file.
+pub fn built(arguments: &[&str]) -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(components::root()).args(["build", "--bin", "practice-sync", "--message-format"]);
+    cargo.arg("json-render-diagnostics").args(arguments);
+    for (name, _) in env::vars_os() {
+        if OF_THE_TEST.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            cargo.env_remove(name);
         }
-        let built = cargo.output().expect("cargo runs this test");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let messages = String::from_utf8_lossy(&built.stdout);
-        let executable = messages.lines().find_map(|line| {
-            let message: Value = serde_json::from_str(line).ok()?;
-            Some(PathBuf::from(message["executable"].as_str()?))
-        });
-        executable.expect("cargo reports the executable it built")
-    })
+    }
+    let built = cargo.output().expect("cargo runs this test");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let messages = String::from_utf8_lossy(&built.stdout);
+    let executable = messages.lines().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(message["executable"].as_str()?))
+    });
+    executable.expect("cargo reports the executable it built")
 }
 
 /// Where a process is started again and again.
