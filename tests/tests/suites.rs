@@ -32,6 +32,7 @@ mod reconfigure;
 mod rehearsal;
 mod revival;
 mod schemathesis;
+mod sessions;
 mod simulation;
 mod traces;
 mod webhook_receivers;

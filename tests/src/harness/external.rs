@@ -50,7 +50,7 @@ impl Suite {
             Suite::Node => "adapters, clients, receivers of webhooks and the extension's modules in JavaScript",
             Suite::Python => "schemathesis, clients and receivers of webhooks in Python, a client of Open Dental's API",
             Suite::Postgres => "the store on a PostgreSQL server, also in the crate `store`",
-            Suite::Shell => "the day of whoever writes an adapter, as adapters/README.md has it",
+            Suite::Shell => "the sessions of documents, and the installed binary without the checkout",
         }
     }
 
@@ -73,7 +73,7 @@ impl Suite {
             Suite::Node => &["browser", "clients", "conformance", "javascript_adapter", "webhook_receivers"],
             Suite::Python => &["clients", "open_dental", "schemathesis", "webhook_receivers"],
             Suite::Postgres => &["kill9", "nodes", "postgres", "simulation"],
-            Suite::Shell => &["adapter_author"],
+            Suite::Shell => &["adapter_author", "installed", "sessions"],
         }
     }
 
@@ -98,7 +98,7 @@ impl Suite {
 const NODE: &str = "Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
 const PYTHON: &str = "Python 3.11 or newer with venv (Debian: python3-venv), and PyPI when it runs for the first time";
 const POSTGRES: &str = "PostgreSQL 15 or newer (Debian: postgresql)";
-const SHELL: &str = "sh and curl (Debian: curl)";
+const SHELL: &str = "sh, curl and unshare (Debian: curl, util-linux)";
 const CHROMIUM: &str =
     "Chromium (Debian: chromium), Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
 

@@ -3,8 +3,9 @@
 //! Three things are different from a reader's machine: the ports are free ones, the versions of what the crate stands on are those of the
 //! workspace (nothing is asked of the network), and what was compiled stays in `target` for the next run.
 
-mod shell;
-mod steps;
+pub mod answers;
+pub mod shell;
+pub mod steps;
 
 use std::{
     fs,
@@ -14,6 +15,7 @@ use std::{
 use tests::harness::process::binary;
 
 use shell::Shell;
+use steps::Others;
 use tests::harness::{components, external::Suite};
 
 const SECTION: &str = "## One day: from nothing to a booking";
@@ -29,15 +31,15 @@ fn prepare(home: &Path) {
     let mut metadata = Command::new(env!("CARGO"));
     let updated = metadata.current_dir(&dir).args(["metadata", "-q", "--offline"]).output().unwrap();
     assert!(updated.status.success(), "{}", String::from_utf8_lossy(&updated.stderr));
-    fs::create_dir(dir.join("dist")).unwrap();
-    for (folder, kept) in [("target", "native"), ("dist/build", "component")] {
+    fs::create_dir_all(dir.join("dist/quick")).unwrap();
+    for (folder, kept) in [("target", "native"), ("dist/build", "component"), ("dist/quick/build", "quick")] {
         let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("adapter-author").join(kept);
         fs::create_dir_all(&kept).unwrap();
         std::os::unix::fs::symlink(kept, dir.join(folder)).unwrap();
     }
 }
 
-fn need_tools() {
+pub fn need_tools() {
     for tool in ["sh", "curl"] {
         let found = Command::new(tool).args(["-c", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
         if found.is_err() {
@@ -53,7 +55,8 @@ fn the_day_of_the_readme_ends_with_a_booking_and_a_new_version() {
     }
     need_tools();
     let readme = fs::read_to_string(components::root().join("adapters/README.md")).unwrap();
-    let steps = steps::parse(&readme, SECTION).unwrap_or_else(|error| panic!("adapters/README.md: {error}"));
+    let steps =
+        steps::parse(&readme, SECTION, Others::Refused).unwrap_or_else(|error| panic!("adapters/README.md: {error}"));
     let dir = tempfile::tempdir().unwrap();
     let mut shell = Shell::start(dir.path(), binary()).unwrap();
     for step in &steps {
@@ -64,7 +67,7 @@ fn the_day_of_the_readme_ends_with_a_booking_and_a_new_version() {
 
 /// What a walk of this text ends with.
 fn walk(text: &str) -> Result<(), String> {
-    let steps = steps::parse(&format!("# A\n{SECTION}\n{text}\n## B\n"), SECTION)?;
+    let steps = steps::parse(&format!("# A\n{SECTION}\n{text}\n## B\n"), SECTION, Others::Refused)?;
     let dir = tempfile::tempdir().unwrap();
     let mut shell = Shell::start(dir.path(), binary()).map_err(|error| error.to_string())?;
     fs::write(dir.path().join("home/a.txt"), "one\ntwo\n  three\n").unwrap();
@@ -101,7 +104,7 @@ fn a_step_that_is_broken_is_noticed() {
         let error = walk(&text).expect_err(&text);
         assert!(error.contains(why), "{text}: {why:?} is missing: {error}");
     }
-    assert!(steps::parse("## Another\n", SECTION).unwrap_err().contains(SECTION));
+    assert!(steps::parse("## Another\n", SECTION, Others::Refused).unwrap_err().contains(SECTION));
 }
 
 #[test]

@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::adapter_author::steps::{Step, What};
+use crate::adapter_author::{
+    answers,
+    steps::{Seen, Step, What},
+};
 
 /// A step may compile everything an adapter stands on.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -31,6 +34,8 @@ pub struct Shell {
     terminals: Vec<Child>,
     /// A port of the text, and the free one in its place.
     ports: [(&'static str, String); 3],
+    /// Everything that was shown, the latest last.
+    heard: Vec<String>,
 }
 
 impl Shell {
@@ -57,19 +62,19 @@ impl Shell {
         let [server, operators, ehr] =
             free.map(|listener| listener.local_addr().map(|address| address.port().to_string()));
         let ports = [("8080", server?), ("8081", operators?), ("8090", ehr?)];
-        Ok(Shell { process, input, said, folder, desk, path, terminals: Vec::new(), ports })
+        Ok(Shell { process, input, said, folder, desk, path, terminals: Vec::new(), ports, heard: Vec::new() })
     }
 
     pub fn follow(&mut self, step: &Step) -> Result<(), String> {
         match &step.what {
-            What::Run { text, sees } => self.run(&self.placed(text), sees)?,
+            What::Run { text, sees } => self.run(&answers::filled(&self.placed(text), &self.heard)?, sees)?,
             What::Background { text, sees } => self.background(&self.placed(text), sees)?,
             What::Edit { file, from, to } => edit(&self.folder.join(file), from, to)?,
         }
         self.place_files().map_err(|error| error.to_string())
     }
 
-    fn run(&mut self, text: &str, sees: &[String]) -> Result<(), String> {
+    fn run(&mut self, text: &str, sees: &[Seen]) -> Result<(), String> {
         // As a file: a quote that is not closed is the step's fault, and not the next one's.
         let file = self.desk.join("step.sh");
         let written = fs::write(&file, format!("{text}\n"));
@@ -91,11 +96,13 @@ impl Shell {
             said.push_str(&line);
             said.push('\n');
         }
-        self.shown(text, &said, sees)
+        let shown = self.shown(text, &said, sees);
+        self.heard.push(said);
+        shown
     }
 
     /// Until it has said what is to be seen. It goes on until the shell is dropped.
-    fn background(&mut self, text: &str, sees: &[String]) -> Result<(), String> {
+    fn background(&mut self, text: &str, sees: &[Seen]) -> Result<(), String> {
         let file = self.desk.join(format!("terminal-{}.log", self.terminals.len()));
         let started = File::create(&file).and_then(|log| {
             // One command in the place of the shell: to end it is to end the command.
@@ -113,14 +120,20 @@ impl Shell {
             }
             if shown.is_ok() || since.elapsed() > PATIENCE {
                 self.terminals.push(terminal);
+                self.heard.push(said);
                 return shown;
             }
             thread::sleep(Duration::from_millis(100));
         }
     }
 
-    fn shown(&self, text: &str, said: &str, sees: &[String]) -> Result<(), String> {
-        let missing = sees.iter().find(|line| !shows(said, &self.placed(line)));
+    fn shown(&self, text: &str, said: &str, sees: &[Seen]) -> Result<(), String> {
+        let missing = sees.iter().find_map(|seen| match seen {
+            Seen::Line(line) => Some(line).filter(|line| !shows(said, &self.placed(line))),
+            Seen::Json(json) => {
+                Some(json).filter(|json| !shows(&answers::form(said), &answers::form(&self.placed(json))))
+            }
+        });
         missing.map_or(Ok(()), |line| Err(format!("`{line}` is not in what it said:\n{said}\nThe step: {text}")))
     }
 
@@ -129,9 +142,9 @@ impl Shell {
         self.ports.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
     }
 
-    /// The same in the files that a new crate has.
+    /// The same in the files that a new crate has, and in the one that `config init` writes.
     fn place_files(&self) -> io::Result<()> {
-        for file in ["local.toml", "subject.toml"].map(|name| self.folder.join(name)) {
+        for file in ["local.toml", "subject.toml", "practice-sync.toml"].map(|name| self.folder.join(name)) {
             if file.is_file() {
                 let text = fs::read_to_string(&file)?;
                 fs::write(&file, self.placed(&text))?;

@@ -5,6 +5,7 @@
 //! | `sh step` | to be pasted into the shell |
 //! | `sh background` | one command for a terminal of its own, which stays open |
 //! | `text see` | lines that the step before it shows, `...` stands for anything |
+//! | `json see` | one line that it shows, on several lines; `...` as above, and times, ids and tokens are compared by their form |
 //! | `diff edit FILE` | lines to be changed, with a blank, `-` or `+` in front |
 
 #[derive(Debug)]
@@ -16,17 +17,34 @@ pub struct Step {
 
 #[derive(Debug)]
 pub enum What {
-    Run { text: String, sees: Vec<String> },
-    Background { text: String, sees: Vec<String> },
+    Run { text: String, sees: Vec<Seen> },
+    Background { text: String, sees: Vec<Seen> },
     Edit { file: String, from: String, to: String },
 }
 
-/// The steps of the section with this heading.
-pub fn parse(document: &str, heading: &str) -> Result<Vec<Step>, String> {
+/// What a step shows.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    Line(String),
+    Json(String),
+}
+
+/// Blocks that are no steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Are a mistake of the document.
+    Refused,
+    /// Are examples, if they name a language or nothing.
+    Skipped,
+}
+
+/// The steps of the section with this heading, up to the next heading of its level.
+pub fn parse(document: &str, heading: &str, others: Others) -> Result<Vec<Step>, String> {
+    let level = format!("{} ", heading.split(' ').next().unwrap_or_default());
     let mut lines = document.lines().enumerate().skip_while(|(_, line)| *line != heading);
     lines.next().ok_or_else(|| format!("there is no section `{heading}`"))?;
     let mut steps: Vec<Step> = Vec::new();
-    while let Some((n, line)) = lines.next().filter(|(_, line)| !line.starts_with("## ")) {
+    while let Some((n, line)) = lines.next().filter(|(_, line)| !line.starts_with(&level)) {
         let Some(info) = line.strip_prefix("```") else { continue };
         let at = |error: &str| format!("line {}: {error}", n + 1);
         let mut block = Vec::new();
@@ -37,10 +55,16 @@ pub fn parse(document: &str, heading: &str) -> Result<Vec<Step>, String> {
                 None => return Err(at("the block is not closed")),
             }
         }
-        if info == "text see" {
-            let sees = steps.last_mut().and_then(|step| step.what.unseen());
+        if others == Others::Skipped && !info.contains(' ') {
+            continue;
+        }
+        if let "text see" | "json see" = info {
+            let sees = steps.last_mut().and_then(|step| step.what.sees());
             let sees = sees.ok_or_else(|| at("what is to be seen after no step"))?;
-            sees.extend(block.into_iter().map(str::to_owned));
+            match info {
+                "json see" => sees.push(Seen::Json(block.into_iter().map(str::trim).collect())),
+                _ => sees.extend(block.into_iter().map(|line| Seen::Line(line.to_owned()))),
+            }
             continue;
         }
         seen(&mut steps)?;
@@ -61,14 +85,17 @@ pub fn parse(document: &str, heading: &str) -> Result<Vec<Step>, String> {
 fn seen(steps: &mut [Step]) -> Result<(), String> {
     let Some(step) = steps.last_mut() else { return Ok(()) };
     let line = step.line;
-    step.what.unseen().map_or(Ok(()), |_| Err(format!("line {line}: nothing says what is to be seen")))
+    match step.what.sees() {
+        Some(sees) if sees.is_empty() => Err(format!("line {line}: nothing says what is to be seen")),
+        _ => Ok(()),
+    }
 }
 
 impl What {
-    /// Where to put what is to be seen, if that is missing.
-    fn unseen(&mut self) -> Option<&mut Vec<String>> {
+    /// Lines to be seen. `None` for an edit.
+    fn sees(&mut self) -> Option<&mut Vec<Seen>> {
         match self {
-            What::Run { sees, .. } | What::Background { sees, .. } => Some(sees).filter(|sees| sees.is_empty()),
+            What::Run { sees, .. } | What::Background { sees, .. } => Some(sees),
             What::Edit { .. } => None,
         }
     }

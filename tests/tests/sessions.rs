@@ -1,0 +1,50 @@
+//! The sessions of README.md, the guide and install.md, block by block: the calls are made, and the answers compared.
+
+use std::fs;
+
+use tests::harness::{components::root, external::Suite, process::binary};
+
+use crate::adapter_author::{
+    need_tools,
+    shell::Shell,
+    steps::{self, Others, Seen, Step, What},
+};
+
+/// The demo that README.md and the guide begin with.
+const DEMO: &str = "practice-sync demo --listen 127.0.0.1:8080 --operators 127.0.0.1:8081";
+
+/// Follows the steps of a section, after one that begins before it.
+fn follow(document: &str, heading: &str, before: Option<Step>) {
+    if Suite::Shell.is_left_out() {
+        return;
+    }
+    need_tools();
+    let text = fs::read_to_string(root().join(document)).unwrap();
+    let steps = steps::parse(&text, heading, Others::Skipped).unwrap_or_else(|error| panic!("{document}: {error}"));
+    let dir = tempfile::tempdir().unwrap();
+    let mut shell = Shell::start(dir.path(), binary()).unwrap();
+    for step in before.iter().chain(&steps) {
+        shell.follow(step).unwrap_or_else(|error| panic!("{document}:{}: {error}", step.line));
+    }
+}
+
+fn demo() -> Option<Step> {
+    // Behind the walkthrough, for which the practice was read.
+    let sees = vec![Seen::Line("For operators: ...".to_owned())];
+    Some(Step { line: 0, what: What::Background { text: DEMO.to_owned(), sees } })
+}
+
+#[test]
+fn the_session_of_the_readme_is_what_the_demo_answers() {
+    follow("README.md", "## A session", demo());
+}
+
+#[test]
+fn the_calls_of_the_guide_are_answered_as_it_shows() {
+    follow("api/docs/guide.md", "# Guide for API clients", demo());
+}
+
+#[test]
+fn the_commands_of_install_work_in_the_order_printed() {
+    follow("api/docs/operations/install.md", "# Install", None);
+}
