@@ -1,4 +1,5 @@
-//! The binary as an operator installs it: with the feature `bundled`, where there is neither a checkout nor a Rust toolchain.
+//! The binary as an operator installs it: with the feature `bundled`, where there is neither a checkout nor a Rust
+//! toolchain.
 
 use std::{fs, path::Path, time::Duration};
 

@@ -94,7 +94,8 @@ async fn a_mistake_shows_its_message_field_and_stack_in_run() {
     assert!(well && said.contains("verdict   fit") && dir.join("dist/my-ehr.wasm").exists(), "{said}");
 }
 
-/// One telephone number without a type, and fields that only `describe` names as not kept: the suite asks for what the contract says.
+/// One telephone number without a type, and fields that only `describe` names as not kept: the suite asks for what
+/// the contract says.
 #[actix::test]
 async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
     if Suite::Node.is_left_out() {

@@ -317,8 +317,8 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 }
 
-/// The value under which a record shows a field. An EHR that keeps one telephone number without a type shows a patient's cell phone as
-/// the primary phone.
+/// The value under which a record shows a field. An EHR that keeps one telephone number without a type shows a
+/// patient's cell phone as the primary phone.
 pub fn shown_as<'a>(resource: Resource, field: &str, held: &'a Map<String, Value>) -> &'a Value {
     let shown = |field: &str| held.get(field).filter(|value| !value.is_null());
     let primary = || shown("primary_phone").filter(|_| resource == Resource::Patients && field == "cell_phone");

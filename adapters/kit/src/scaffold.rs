@@ -1,5 +1,5 @@
-//! A new adapter, as a crate or as a package of npm. It begins as the example `booking` or as the adapter `sandbox-js`, which conform; a crate
-//! also with the least that builds.
+//! A new adapter, as a crate or as a package of npm. It begins as the example `booking` or as the adapter
+//! `sandbox-js`, which conform; a crate also with the least that builds.
 
 use std::path::Path;
 
@@ -38,8 +38,8 @@ pub fn scaffold(dir: &Path, id: &str, start: Start) -> Result<(), KitError> {
     Ok(())
 }
 
-/// Writes an npm package named `<id>-adapter` into `dir`, which must be empty or absent: the adapter `sandbox-js` under another name, with
-/// the contract and its typings. It needs only the packages that npm installs.
+/// Writes an npm package named `<id>-adapter` into `dir`, which must be empty or absent: the adapter `sandbox-js`
+/// under another name, with the contract and its typings. It needs only the packages that npm installs.
 pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
     let manifest = include_str!("../../sandbox-js/adapter.toml");
     begin(dir, &renamed(manifest, ("sandbox-js", "Sandbox EHR (JavaScript)"), id))?;

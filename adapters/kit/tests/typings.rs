@@ -1,5 +1,5 @@
-//! The contract for adapters in JavaScript, made from `wit/v1`: typings for editors, and the table by which answers are checked before the
-//! engine sees them. Both are checked in. `UPDATE_BINDINGS=1` writes them again.
+//! The contract for adapters in JavaScript, made from `wit/v1`: typings for editors, and the table by which answers
+//! are checked before the engine sees them. Both are checked in. `UPDATE_BINDINGS=1` writes them again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

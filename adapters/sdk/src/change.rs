@@ -73,8 +73,8 @@ impl AppointmentChange {
     }
 }
 
-/// Of the fields an EHR keeps nothing of, those that a patient has: `work-phone-extension`. That a patient who is being created is new
-/// needs no field.
+/// Of the fields an EHR keeps nothing of, those that a patient has: `work-phone-extension`. That a patient who is
+/// being created is new needs no field.
 pub(crate) fn lost(patient: &Patient, unkept: &[PatientField]) -> Vec<String> {
     let mut said = json::fields(patient).unwrap_or_default();
     if patient.id.is_empty() {

@@ -41,10 +41,10 @@ pub enum Shown {
     Record(Box<Record>),
     /// Several records, or none that is known of.
     Records(Vec<Record>),
-    /// The records that can be read of a row that is several, and why others cannot, in words without patient data.
+    /// The readable records of a row that is several, and why others cannot be read, in words without patient data.
     Partly(Vec<Record>, String),
-    /// The record with this id is deleted. Also an appointment that a delta lists at another location, since staff may have moved it
-    /// from this one: an id that was never shown here does no harm.
+    /// The record with this id is deleted. Also an appointment that a delta lists at another location, since staff
+    /// may have moved it from this one: an id that was never shown here does no harm.
     Gone(String),
     /// The row is no such record, and never was.
     Nothing,

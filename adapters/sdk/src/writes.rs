@@ -107,8 +107,8 @@ handlers! {
 }
 
 impl<C> Handler<C> {
-    /// Looks before it writes: for an EHR that would write the same twice. The compiler has to know `C` before this call if
-    /// closures are given, so name it once:
+    /// Looks before it writes: for an EHR that would write the same twice. The compiler has to know `C` before this
+    /// call if closures are given, so name it once:
     ///
     /// ```
     /// use adapter_sdk::{Fault, Receipt, records::Patient, writes};

@@ -1,5 +1,5 @@
-//! The demo's adapter, as a file in the demo's folder. A binary that was built with the feature `bundled` contains it; another one builds
-//! it from the checkout.
+//! The demo's adapter, as a file in the demo's folder. A binary that was built with the feature `bundled` contains
+//! it; another one builds it from the checkout.
 
 use std::{
     fs,

@@ -60,7 +60,8 @@ pub fn binary() -> &'static Path {
     BINARY.get_or_init(|| built(&[]))
 }
 
-/// The executable that cargo builds with these arguments, as they are or with features. A later build replaces the file.
+/// The executable that cargo builds with these arguments, as they are or with features. A later build replaces the
+/// file.
 pub fn built(arguments: &[&str]) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(components::root()).args(["build", "--bin", "practice-sync", "--message-format"]);

@@ -1,4 +1,5 @@
-//! Answers of the API in documents: values that differ in each run are compared by their form, and the next step may need them.
+//! Answers of the API in documents: values that differ in each run are compared by their form, and the next step may
+//! need them.
 
 use std::sync::LazyLock;
 

@@ -5,7 +5,7 @@
 //! | `sh step` | to be pasted into the shell |
 //! | `sh background` | one command for a terminal of its own, which stays open |
 //! | `text see` | lines that the step before it shows, `...` stands for anything |
-//! | `json see` | one line that it shows, on several lines; `...` as above, and times, ids and tokens are compared by their form |
+//! | `json see` | one line that it shows, on several lines; times, ids and tokens are compared by their form |
 //! | `diff edit FILE` | lines to be changed, with a blank, `-` or `+` in front |
 
 #[derive(Debug)]

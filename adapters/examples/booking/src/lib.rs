@@ -42,7 +42,8 @@ impl Tables for Practice {
         stream(Resource::WorkingHours, map::hours),
         stream(Resource::Appointments, map::appointment),
     ];
-    // The EHR knows each write by its key. If yours does not, add `.looking_first()` to each handler, and find by what was written.
+    // The EHR knows each write by its key. If yours does not, add `.looking_first()` to each handler, and find by
+    // what was written.
     const WRITES: &'static [Handler] = &[
         Handler::create_patient(|ehr, key, p| ehr.post("patients", key, map::new_patient(p)), Practice::look_up),
         Handler::create_appointment(
