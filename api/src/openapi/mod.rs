@@ -78,8 +78,8 @@ impl Document {
 
 /// The document for an audience; if a version is named, of that version alone where there is such a document.
 pub fn of(audience: Audience, version: Option<Version>) -> &'static Document {
-    let describes = |it: &Document| version.is_none_or(|named| it.versions.contains(&named));
-    let mut fitting = DOCUMENTS.iter().filter(|it| it.audience == audience && describes(it));
+    let of_audience = DOCUMENTS.iter().filter(|it| it.audience == audience);
+    let mut fitting = of_audience.filter(|it| version.is_none_or(|named| it.versions.contains(&named)));
     let found = match version {
         Some(_) => fitting.min_by_key(|it| it.versions.len()),
         None => fitting.next(),
