@@ -219,8 +219,8 @@ impl Engine {
         Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
     }
 
-    /// Whether a request to an institution may name a record, at a location if it names one. Returns `true` where only the location
-    /// itself can judge.
+    /// Whether a request to an institution may name a record, at a location if it names one. Returns `true` where only
+    /// the location itself can judge.
     pub fn may_name(
         &self,
         institution: InstitutionId,

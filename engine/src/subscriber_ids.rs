@@ -1,4 +1,5 @@
-//! Ids of insurance subscribers who are not patients. An EHR gives them none, so the first response that shows one allots it.
+//! Ids of insurance subscribers who are not patients. An EHR gives them none, so the first response that shows one
+//! allots it.
 
 use location::pull::Resource;
 use processor::error::{EngineError, not_stored};
@@ -8,8 +9,8 @@ use store::{Batch, CommitError, keys};
 use crate::Engine;
 
 impl Engine {
-    /// The id of the named subscriber of a coverage: one for each name, date of birth and number in a data source. It comes from the
-    /// counter of patients, so that no patient has it. Returns `None` if the coverage names nobody.
+    /// The id of the named subscriber of a coverage: one for each name, date of birth and number in a data source. It
+    /// comes from the counter of patients, so that no patient has it. Returns `None` if the coverage names nobody.
     pub async fn subscriber_id(&self, source: u32, coverage: &Coverage) -> Result<Option<u32>, EngineError> {
         let Some(name) = &coverage.subscriber_name else { return Ok(None) };
         let (deps, resource) = (self.deps(), Resource::Patients);

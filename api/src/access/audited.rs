@@ -400,7 +400,7 @@ pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Ap
     }
 }
 
-/// Appends entries of backups that have ended, whoever asked for them.
+/// Appends entries of backups that have ended, scheduled ones too.
 pub async fn tell_of_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<Api>) {
     while let Some(BackupEnded { at, made }) = ended.recv().await {
         let Some(api) = api.upgrade() else { return };

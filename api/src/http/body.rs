@@ -425,7 +425,7 @@ impl Fields {
         self.problems.push(problem.into());
     }
 
-    /// Notes records that a value names in a way of its own.
+    /// Notes records that a value names other than by one id.
     pub(crate) fn names(&mut self, resource: Resource, ids: impl IntoIterator<Item = u64>) {
         self.references.extend(ids.into_iter().map(|id| Reference { resource, id }));
     }

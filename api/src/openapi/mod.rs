@@ -36,8 +36,9 @@ use crate::{
 const V3: &[Version] = &[Version::V3_0_0, Version::V3_1_0];
 const V2: &[Version] = &[Version::V2_2_2];
 
-/// Whom each document is for, which versions it describes, and its file in `api/openapi`. The first of an audience is what a reader
-/// gets who names no version. What v3.0.0 and v3.1.0 have in one document has no file of its own for each.
+/// Whom each document is for, which versions it describes, and its file in `api/openapi`. The first of an audience is
+/// what a reader gets who names no version. What v3.0.0 and v3.1.0 have in one document has no file of its own for
+/// each.
 pub static DOCUMENTS: [Document; 7] = [
     Document::new(Audience::Clients, V3, "clients.json"),
     Document::new(Audience::Clients, V2, "clients-v2.2.2.json"),

@@ -175,8 +175,8 @@ fn is_in(schema: &Value, versions: &[Version]) -> bool {
     only.is_none_or(|only| versions.iter().any(|version| only.iter().any(|name| name == version.name())))
 }
 
-/// Without what the versions of the document do not have, and without what generators of clients stumble over: unsigned formats, and
-/// words next to a reference.
+/// Without what the versions of the document do not have, and without what generators of clients stumble over: unsigned
+/// formats, and words next to a reference.
 fn plain(mut schema: Value, versions: &[Version]) -> Value {
     match &mut schema {
         Value::Object(object) => {

@@ -49,7 +49,8 @@ fn leave_out_unused_responses(document: &mut Value) {
     }
 }
 
-/// Of the schemas that there are, a document has those that something in it refers to: of other versions there may be more.
+/// Of the schemas that there are, a document has those that something in it refers to: of other versions there may be
+/// more.
 pub(super) fn leave_out_unused_schemas(document: &mut Value) {
     let mut used = BTreeSet::new();
     let mut schemas = document["components"]["schemas"].take();

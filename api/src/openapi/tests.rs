@@ -233,7 +233,7 @@ fn every_event_is_described_with_an_example_that_fits() {
     }
 }
 
-/// What a generated client of one version has is what that version answers.
+/// A generated client of one version has no field or call of another.
 #[test]
 fn a_document_of_one_version_has_nothing_of_another() {
     for version in ALL_VERSIONS {

@@ -162,7 +162,8 @@ pub(crate) struct IndividualCoverageView<'a> {
 /// The subscriber of an insurance.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct InsuranceSubscriberView {
-    /// Id of the subscriber: of the patient, or of a person who is not a patient. No patient has the id of such a person.
+    /// Id of the subscriber: of the patient, or of a person who is not a patient. No patient has the id of such a
+    /// person.
     pub id: u32,
     /// Full name.
     name: String,

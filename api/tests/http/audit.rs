@@ -359,7 +359,7 @@ async fn when_a_token_was_last_used_is_known_after_a_restart() {
     assert_eq!(last_used(&life().await).await, used);
 }
 
-/// What is no location's and no record: who copied the store, and who changed its keys.
+/// Copies of the store and changes of its keys belong to no location and no record.
 #[actix_web::test]
 async fn backups_and_changes_of_store_keys_leave_entries() {
     let dir = tempfile::tempdir().unwrap();

@@ -234,7 +234,8 @@ async fn of_location(caller: &mut Caller, place: &str, count: usize) -> Result<V
     Ok(tokens)
 }
 
-/// The operatories of a practice, one of each provider at a time: a search shows a provider once per start. Ids have no order.
+/// The operatories of a practice, one of each provider at a time: a search shows a provider once per start. Ids have no
+/// order.
 fn halves(hours: &Value) -> Vec<Vec<u64>> {
     let mut by_provider: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for hour in hours.as_array().into_iter().flatten() {

@@ -33,7 +33,8 @@ base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 #[derive(Clone, Copy)]
 pub(crate) struct Documents(pub fn(Audience, Option<Version>) -> &'static str);
 
-/// `?version=v2.2.2` asks for the document of that version; without it v3.0.0 and v3.1.0 are in one. `?for=operators` for that of operators.
+/// `?version=v2.2.2` asks for the document of that version; without it v3.0.0 and v3.1.0 are in one. `?for=operators`
+/// for that of operators.
 pub(crate) async fn document(request: HttpRequest) -> HttpResult {
     let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
     let version = query.optional("version", one_of(Version::NAMES));

@@ -180,8 +180,8 @@ pub struct Progress {
     pub estimate: Option<u64>,
     /// When the last complete pass ended.
     pub ended_at: Option<Timestamp>,
-    /// The last full pass contradicted itself, see [`is_short`](crate::Location::is_short): nothing follows from what it
-    /// did not show.
+    /// The last full pass contradicted itself, see [`is_short`](crate::Location::is_short): nothing follows from what
+    /// it did not show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
 }

@@ -8,8 +8,8 @@ use records::{Adjustment, Charge, Patient, Payment, ehr::singular, record::Recor
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
 
 impl Processor {
-    /// Charges that an entry of the ledger is split by and that are of another family than its patient. A family is a guarantor and all
-    /// patients for whom they pay. A charge of nobody is not judged.
+    /// Charges that an entry of the ledger is split by and that are of another family than its patient. A family is a
+    /// guarantor and all patients for whom they pay. A charge of nobody is not judged.
     pub(super) fn charges_of_others(&self, entry: &dyn Any, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
         let (resource, payer, splits) = if let Some(payment) = entry.downcast_ref::<Payment>() {
             (Resource::Payments, payment.patient_id, payment.charge_splits.as_slice())
@@ -35,7 +35,7 @@ impl Processor {
         Ok(wrong)
     }
 
-    /// Who pays for a patient: somebody else, where the record names one.
+    /// The guarantor of a patient, if the record names one.
     fn guarantor_of(&self, patient: Option<u32>, unit: &mut UnitOfWork<'_>) -> Result<Option<u32>, Reject> {
         let Some(id) = patient else { return Ok(None) };
         let found = unit.get::<Record<Patient>>(self.institution.id.0, id.into())?;
