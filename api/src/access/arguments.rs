@@ -18,7 +18,7 @@ use super::{
 use crate::{
     http::errors::ApiError,
     values::{
-        kinds::{Reference, id, long_id, text, uuid},
+        kinds::{id, long_id, reference::Reference, text, uuid},
         limits::MAX_NAME,
     },
 };

@@ -14,7 +14,7 @@ use crate::{
     http::errors::ApiError,
     values::{
         kinds::{
-            Reference,
+            reference::Reference,
             shared::{location, subdomain},
         },
         reasons::Reason,
@@ -160,7 +160,7 @@ impl Call {
     ) -> ApiError {
         let Whose { institution: Some(institution), location } = self.shown.whose() else { return wrong };
         let mut problems = vec![wrong];
-        for named in self.input.body.references() {
+        for named in &self.input.body.references {
             let problem = unknown(*named, location);
             let reported = problems.iter().any(|known| known.messages().contains(&problem.to_string()));
             let found = self.api.engine.may_name(institution, location, named.resource, named.id);

@@ -10,7 +10,6 @@ use actix_web::{
     web::Bytes,
 };
 use engine::adapter_host::COMPONENT_BYTES;
-use location::pull::Resource;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -18,7 +17,7 @@ use crate::{
     http::errors::ApiError,
     values::{
         expected::{Expected, Expects},
-        kinds::{Kind, Reference, echo},
+        kinds::{Kind, echo, reference::Reference},
         limits::{MAX_DEPTH, MAX_ECHOED_NAMES, MAX_VALUES},
         reasons::Reason,
     },
@@ -219,7 +218,7 @@ pub struct Fields {
     /// Of objects in lists, which are read apart.
     ignored_inside: Vec<String>,
     /// Records that its fields name.
-    references: Vec<Reference>,
+    pub(crate) references: Vec<Reference>,
     expects: Expects,
 }
 
@@ -423,21 +422,6 @@ impl Fields {
 
     pub(crate) fn problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
-    }
-
-    /// Notes records that a value names other than by one id.
-    pub(crate) fn names(&mut self, resource: Resource, ids: impl IntoIterator<Item = u64>) {
-        self.references.extend(ids.into_iter().map(|id| Reference { resource, id }));
-    }
-
-    /// For a request that is refused whatever records it names.
-    pub(crate) fn forget_references(&mut self) {
-        self.references.clear();
-    }
-
-    /// Records that the fields name, as far as they could be read.
-    pub(crate) fn references(&self) -> &[Reference] {
-        &self.references
     }
 
     /// So that a reader of several fields knows whether one of them was wrong.

@@ -235,7 +235,7 @@ impl NewAppointmentInput {
         if unavailable {
             // Blocks are not made here, whatever else is in the request (specification 7.3).
             b.take_problems();
-            b.forget_references();
+            b.references.clear();
             b.problem("Missing parameter appt[patient_id] with unavailable: true");
         }
         NewAppointmentInput {

@@ -22,7 +22,8 @@ use crate::{
     http::errors::{ApiError, name_of},
     values::{
         kinds::{
-            Kind, Parsed, Raw, Reference, filled, long_id, money, named, nonzero_money,
+            Kind, Parsed, Raw, filled, long_id, money, named, nonzero_money,
+            reference::Reference,
             shared::{note, patient},
             text,
             times::date_or_instant,
@@ -76,8 +77,9 @@ impl LedgerEntryInput {
         let providers =
             b.optional(&path("provider_splits"), splits().about("The amount split by provider.")).unwrap_or_default();
         let notes = b.unless_empty(&path("notes"), note());
-        b.names(Resource::Charges, charges.iter().map(|(id, _)| *id));
-        b.names(Resource::Providers, providers.iter().map(|(id, _)| *id));
+        for (resource, parts) in [(Resource::Charges, &charges), (Resource::Providers, &providers)] {
+            b.references.extend(parts.iter().map(|(id, _)| Reference { resource, id: *id }));
+        }
         for (field, parts) in [("charge_splits", &charges), ("provider_splits", &providers)] {
             let problem = amount.and_then(|amount| wrong_splits(amount, parts, &path("amount")));
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));

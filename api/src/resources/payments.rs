@@ -20,7 +20,7 @@ use crate::{
     },
     http::errors::ApiError,
     records::{listing::listing, visible::is_live},
-    values::kinds::Reference,
+    values::kinds::reference::Reference,
     views::{
         catalogue::PaymentTypeView,
         ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView, PaymentView},

@@ -27,7 +27,8 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            Kind, Reference, boolean, id, includes, integer, long_id, object,
+            Kind, boolean, id, includes, integer, long_id, object,
+            reference::Reference,
             shared::{active, operatory, provider},
             times::{date, time_of_day},
         },

@@ -1,6 +1,7 @@
 //! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it and of its meaning.
 //! One value does both, so that they cannot differ.
 
+pub(crate) mod reference;
 pub(crate) mod shared;
 pub(crate) mod times;
 
@@ -44,14 +45,6 @@ pub struct Kind<T> {
     shape: Box<dyn Fn() -> Shape>,
     /// For an id: the resource of its record.
     refers_to: Option<(Resource, fn(&T) -> u64)>,
-}
-
-impl<T: Copy + Into<u64> + 'static> Kind<T> {
-    /// The id of a record of this resource.
-    pub(crate) fn of(self, resource: Resource) -> Kind<T> {
-        let number: fn(&T) -> u64 = |id| (*id).into();
-        Kind { refers_to: Some((resource, number)), ..self }
-    }
 }
 
 impl<T: 'static> Kind<T> {
@@ -129,18 +122,6 @@ impl<T: 'static> Kind<T> {
         let shape = move || Shape { example: example.clone().into(), chosen: true, ..shape() };
         Kind { shape: Box::new(shape), ..self }
     }
-
-    /// The record that a value names.
-    pub(crate) fn reference(&self, value: &T) -> Option<Reference> {
-        self.refers_to.map(|(resource, id)| Reference { resource, id: id(value) })
-    }
-}
-
-/// A record that a request names by its id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reference {
-    pub resource: Resource,
-    pub id: u64,
 }
 
 impl<'a> Raw<'a> {

@@ -37,7 +37,8 @@ use crate::{
     },
     values::{
         kinds::{
-            Kind, Reference, boolean, id, integer, long_id,
+            Kind, boolean, id, integer, long_id,
+            reference::Reference,
             shared::{appointment_type, first_day},
             times::time_of_day,
         },
