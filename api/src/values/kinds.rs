@@ -8,7 +8,7 @@ pub(crate) mod times;
 use std::{ops::RangeInclusive, str::FromStr};
 
 use chrono_tz::Tz;
-use engine::records::demographics::phone::is_number;
+use engine::records::demographics::phone;
 use location::pull::Resource;
 use rust_decimal::Decimal;
 use schemars::{Schema, json_schema};
@@ -431,7 +431,7 @@ pub(crate) fn phone() -> Kind<String> {
     let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": PHONE});
     Kind::of_text(schema, "+1 (555) 010-9999", |given| {
         let given = text(MAX_PHONE).text(given)?;
-        if is_number(&given) { Ok(given) } else { Err("must be a phone number".into()) }
+        if phone::is_number(&given) { Ok(given) } else { Err("must be a phone number".into()) }
     })
     .about("Phone number, perhaps with an extension.")
 }
