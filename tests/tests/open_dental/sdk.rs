@@ -1,5 +1,5 @@
-//! The fake read by `opendental-sdk` from PyPI, a typed client that nobody here wrote: its models refuse rows that lack documented fields,
-//! and it writes in the documented forms. What it does the engine shows, and what the engine wrote it reads.
+//! The fake read by `opendental-sdk` from PyPI, a typed client of another author: its models refuse rows that lack
+//! documented fields, and it writes in the documented forms. The engine shows its writes, and it reads the engine's.
 
 use std::{path::Path, time::Duration};
 
@@ -24,7 +24,7 @@ async fn client(harness: &Harness, keys: Value) -> Value {
     let (developer, customer) = KEYS.split_once('/').unwrap();
     let mut program = Command::new(python);
     program.arg(Path::join(&project.sources, "program.py")).arg(format!("{}{BASE}", harness.server.url()));
-    program.args([developer, customer, &keys.to_string()]);
+    program.args([developer, customer, keys.to_string().as_str()]);
     let output = run(program, LIMIT).await.unwrap_or_else(|why| panic!("{why}"));
     serde_json::from_slice(&output.stdout).unwrap()
 }
