@@ -9,18 +9,22 @@ fn main() {
 
 #[cfg(feature = "bundled")]
 fn bundle() {
-    use std::{env, path::Path};
+    use std::{env, path::Path, process::Command};
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let out = Path::new(&env::var("OUT_DIR").expect("cargo names it")).join("adapters");
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    let profile = if is_release { build_kit::Profile::Release } else { build_kit::Profile::Quick };
-    for source in ["adapters/sdk", "adapters/sandbox", "adapters/gated-cloud", "wit/v1", "Cargo.lock"] {
+    for source in ["adapters/kit", "adapters/sdk", "adapters/sandbox", "adapters/gated-cloud", "wit/v1", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
     }
     for name in ["sandbox", "gated-cloud"] {
-        let dir = root.join("adapters").join(name);
-        let built = build_kit::build(&dir, &out, profile, &mut |progress| eprintln!("{progress}"));
-        built.unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+        let mut cargo = Command::new(env::var_os("CARGO").expect("cargo names itself"));
+        cargo.current_dir(&root).args(["run", "--package", "adapter-kit", "--bin", "build_adapter"]);
+        cargo.args(["--features", "program", "--target-dir"]).arg(out.join("kit")).arg("--");
+        cargo.arg(root.join("adapters").join(name)).arg(&out).arg(if is_release { "release" } else { "quick" });
+        // Flags of the build that runs this script.
+        cargo.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTC_WORKSPACE_WRAPPER");
+        let built = cargo.status().expect("cargo can be started");
+        assert!(built.success(), "the adapter {name} could not be built");
     }
 }

@@ -1,5 +1,6 @@
 //! `adapter build`, `check`, `ehr`, `inspect`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`, and those for a running server
 
+mod component;
 mod ehr;
 mod exchange;
 mod mask;
@@ -14,7 +15,7 @@ use std::{
     process::ExitCode,
 };
 
-use adapter_kit::{Built, KitError, Profile, Report, Signer, Start};
+use adapter_kit::{KitError, Profile, Report, Signer, Start};
 use clap::{Subcommand, ValueEnum};
 use engine::{
     adapter_host::{Host, plain},
@@ -121,14 +122,9 @@ pub(super) fn run(command: Command) -> ExitCode {
 
 /// The component for production.
 fn release(dir: &Path, out: &Path) -> Result<PathBuf, String> {
-    let built = build(dir, out, Profile::Release)?;
+    let built = component::build(dir, out, Profile::Release)?;
     say(format_args!("{}  {} bytes  sha256 {}", built.component.display(), built.bytes, built.sha256));
     Ok(built.component)
-}
-
-/// Builds an adapter and shows the progress. The error does not repeat the lines that were shown.
-fn build(dir: &Path, out: &Path, profile: Profile) -> Result<Built, String> {
-    adapter_kit::build(dir, out, profile, &mut |progress| say(progress)).map_err(|error| error.without_output())
 }
 
 fn pack(file: &Path, manifest: &Path, out: &Path) -> Result<(), KitError> {

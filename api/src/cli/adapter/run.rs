@@ -10,7 +10,6 @@ use std::{
 };
 
 use adapter_conformance::{FlakyTransport, Local, RESOURCES, Spoiler, Trouble, When};
-use adapter_kit::Profile;
 use clap::{Args, Subcommand};
 use engine::{
     adapter_host::{HttpTransport, Transport, plain},
@@ -18,7 +17,7 @@ use engine::{
 };
 
 use super::{
-    build,
+    component::{cache, quick},
     exchange::Masks,
     mask,
     recording::{Recorder, Replay},
@@ -168,7 +167,7 @@ fn newest(path: &Path) -> std::io::Result<Option<std::time::SystemTime>> {
 
 async fn once(arguments: &Arguments) -> Result<(), String> {
     let local = Local::read(&arguments.config)?;
-    let component = component(&arguments.adapter)?;
+    let component = quick(&arguments.adapter)?;
     let (way, replay, requests) = arguments.way.open()?;
     let adapter = adapter_conformance::load(&component, &cache()).await?;
     let ehr = local.connect(&adapter, local.connection(way))?;
@@ -182,19 +181,6 @@ async fn once(arguments: &Arguments) -> Result<(), String> {
     // Says more than what the adapter made of it.
     replay.map_or(Ok(()), |replay| replay.missing())?;
     done
-}
-
-pub(super) fn component(adapter: &Path) -> Result<PathBuf, String> {
-    if !adapter.is_dir() {
-        return Ok(adapter.to_path_buf());
-    }
-    // Not where `adapter build` puts what goes into production.
-    Ok(build(adapter, &adapter.join("dist/quick"), Profile::Quick)?.component)
-}
-
-/// Where compiled components are kept between two runs.
-pub(super) fn cache() -> PathBuf {
-    std::env::temp_dir().join("practice-sync-adapter-run")
 }
 
 async fn describe(ehr: &dyn Ehr, requests: &Spoiler) -> Result<(), String> {

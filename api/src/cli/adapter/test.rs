@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use adapter_conformance::{FromFile, NAMES, Report, SubjectFile};
 use clap::Args;
 
-use super::run::{cache, component};
+use super::component::{cache, quick};
 use crate::{
     logging,
     terminal::{fail, say},
@@ -62,7 +62,7 @@ async fn judge(arguments: &Arguments) -> Result<Report, String> {
     if let Some(url) = &arguments.against {
         subject.local.base_url.clone_from(url);
     }
-    let adapter = adapter_conformance::load(&component(&arguments.adapter)?, &cache()).await?;
+    let adapter = adapter_conformance::load(&quick(&arguments.adapter)?, &cache()).await?;
     let ehr = FromFile::new(subject, &adapter).await?;
     adapter_conformance::run(&adapter, ehr, &arguments.only, &mut |case| say(case)).await
 }

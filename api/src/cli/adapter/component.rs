@@ -1,0 +1,25 @@
+//! From what an author names, a component's file or an adapter's folder, to a component.
+
+use std::path::{Path, PathBuf};
+
+use adapter_kit::{Built, Profile};
+
+use crate::terminal::say;
+
+/// Builds an adapter and shows the progress. The error does not repeat the lines that were shown.
+pub(super) fn build(dir: &Path, out: &Path, profile: Profile) -> Result<Built, String> {
+    adapter_kit::build(dir, out, profile, &mut |progress| say(progress)).map_err(|error| error.without_output())
+}
+
+/// The component to try: of a folder one that is built quickly, next to the one of `adapter build`.
+pub(super) fn quick(adapter: &Path) -> Result<PathBuf, String> {
+    if !adapter.is_dir() {
+        return Ok(adapter.to_path_buf());
+    }
+    Ok(build(adapter, &adapter.join("dist/quick"), Profile::Quick)?.component)
+}
+
+/// Where compiled components are kept between two runs.
+pub(super) fn cache() -> PathBuf {
+    std::env::temp_dir().join("practice-sync-adapter-run")
+}
