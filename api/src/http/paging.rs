@@ -76,10 +76,6 @@ impl Paging {
         Paging { per_page, at, cursors, first_asked: first_asked.unwrap_or(now) }
     }
 
-    pub(crate) fn per_page(&self) -> usize {
-        self.per_page
-    }
-
     /// `descending` shows the list in the opposite of its stored order.
     pub(crate) fn request(&self, descending: bool) -> PageRequest {
         PageRequest { at: self.at, size: self.per_page, descending, first_asked: self.first_asked, budget: READ_BUDGET }

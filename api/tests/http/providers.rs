@@ -66,7 +66,7 @@ async fn one_and_what_comes_along() {
     assert_eq!(each(&one["availabilities"], "operatory_id"), [CHAIR_1, SECONDS_CHAIR]);
     assert_eq!(one["availabilities"][0]["begin_time"], json!("09:00"));
     // Her hours accept every type.
-    assert_eq!(each(&one["appointment_types"], "name"), ["cleaning", "checkup"]);
+    assert_eq!(each(&one["appointment_types"], "name"), ["Cleaning", "Checkup"]);
     let list = world.get("/providers?subdomain=acme&include[]=availabilities").ok().await;
     assert_eq!(
         (&list["description"], each(&list["data"][1]["availabilities"], "provider_id")),
@@ -108,5 +108,5 @@ async fn asking_for_types_brings_all_hours_with_the_types_they_accept() {
         others.clone().count() > 0
             && others.clone().all(|hour| hour["appointment_types"].as_array().unwrap().len() > 1)
     );
-    assert_eq!(each(&one["appointment_types"], "name"), ["cleaning", "checkup"]);
+    assert_eq!(each(&one["appointment_types"], "name"), ["Cleaning", "Checkup"]);
 }

@@ -79,7 +79,7 @@ function inside({ path, method, operation }) {
     event.preventDefault();
     send(requested(path, method, operation, inputs, body), sent);
   });
-  curl.addEventListener("click", () => copy(asCurl(requested(path, method, operation, inputs, body)), sent));
+  curl.addEventListener("click", () => copy(commandOf(requested(path, method, operation, inputs, body)), sent));
   const answers = Object.entries(operation.responses).map(([status, it]) => ({ status, it: resolve(it) }));
   const good = answers.filter(({ status }) => status < 400);
   const bad = answers.filter(({ status }) => status >= 400);
@@ -185,7 +185,7 @@ async function send({ method, url, headers, text, keyed, open }, sent) {
 const lines = (headers) => headers.map(([name, value]) => `${name.toLowerCase()}: ${value}`);
 
 /** A command for a POSIX shell. Secrets stay out of it. */
-function asCurl({ method, url, headers, text, keyed, open }) {
+function commandOf({ method, url, headers, text, keyed, open }) {
   const quoted = (part) => `'${part.replaceAll("'", "'\\''")}'`;
   const all = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
   const authorization = keyed ? '-H "Authorization: $KEY"' : '-H "Authorization: Bearer $TOKEN"';
