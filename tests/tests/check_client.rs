@@ -9,11 +9,11 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use testing::until;
 use tests::harness::{
     components::root,
     ehr_server::EhrServer,
     fixtures,
-    poll::until,
     process::{self, API_KEY, Installation, LOCATIONS, SUBDOMAIN, binary},
 };
 

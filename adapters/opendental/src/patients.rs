@@ -96,7 +96,8 @@ fn is_same(row: &Patient, p: &Wanted) -> bool {
     let phones = [&row.wireless_phone, &row.hm_phone, &row.wk_phone].map(|phone| Number::read(phone, COUNTRY));
     let by_phone = phones.iter().flatten().any(|phone| wanted.contains(phone));
     let same_email = |email: &str, held: &str| email.trim().to_lowercase() == held.trim().to_lowercase();
-    let by_email = p.email.as_deref().is_some_and(|email| values::mails(&row.email).any(|held| same_email(email, held)));
+    let by_email =
+        p.email.as_deref().is_some_and(|email| values::mails(&row.email).any(|held| same_email(email, held)));
     let nothing_to_tell = wanted.is_empty() && p.email.is_none();
     row.pat_status.0 != "Deleted"
         && name::is_same(&row.l_name, &p.last_name)
