@@ -43,10 +43,10 @@ reads! {
         dry_run: bool =
             input.body.optional("dry_run", boolean().about("Whether it is only compared with the one in force.")).unwrap_or(false),
         allow_removal: bool =
-            input.body.optional("allow_removal", boolean().about("Whether institutions and locations may be removed.")).unwrap_or(false),
+            input.body.optional("allow_removal", boolean().apart().about("Whether institutions and locations may be removed.")).unwrap_or(false),
         config: Option<String> = input.body.optional(
             "config",
-            text(MAX_PATH).about(
+            text(MAX_PATH).apart().about(
                 "With `dry_run`: the path, on the server's machine, of a file or folder to compare with the configuration in force. \
                  Without it the server's own files are read again."
             ),
