@@ -80,8 +80,8 @@ async fn a_mistake_shows_its_message_field_and_stack_in_run() {
     // An error of JavaScript.
     edit(
         &map,
-        "    dateOfBirth: optional(p.born),",
-        "    lastName: p.surname.trim(),\n    dateOfBirth: optional(p.born),",
+        "    dateOfBirth: optional(p.born, date),",
+        "    lastName: p.surname.trim(),\n    dateOfBirth: optional(p.born, date),",
     );
     let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
     assert!(!well && said.contains("the adapter panicked at patient (src/map.js:"), "{said}");

@@ -112,14 +112,24 @@ impl Client {
 
     /// One record; none where there is none of this id.
     pub fn one<T: Row>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
-        let row: Value = match self.send(Method::Get, path, http::get(record(path, id)), None) {
-            Err(refused) if refused.missing => return Ok(None),
-            answer => answer?.json()?,
-        };
+        let Some(row) = self.found(path, id)? else { return Ok(None) };
         if Num::of(&row[T::KEY]).and_then(Num::id).as_deref() != Some(id) {
             return Err(unreadable("it has not the key that was asked for"));
         }
         typed(row).map(Some).map_err(|why| unreadable(&why))
+    }
+
+    /// A row that has no key, such as the totals of a family.
+    pub fn keyless<T: Row>(&self, path: &str, name: &str) -> Result<Option<T>, Fault> {
+        let row = self.found(path, name)?;
+        row.map(|row| typed(row).map_err(|why| unreadable(&why))).transpose()
+    }
+
+    fn found(&self, path: &str, id: &str) -> Result<Option<Value>, Fault> {
+        match self.send(Method::Get, path, http::get(record(path, id)), None) {
+            Err(refused) if refused.missing => Ok(None),
+            answer => Ok(Some(answer?.json()?)),
+        }
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Result<Response, Fault> {

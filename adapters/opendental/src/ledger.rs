@@ -203,7 +203,7 @@ pub fn balance(client: &Client, guarantor: Patient) -> Mapped {
     if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 || is_deleted(&guarantor) {
         return Ok(Shown::Gone(key));
     }
-    let aging: Option<Aging> = client.one(&format!("/accountmodules/{key}"), "Aging")?;
+    let aging: Option<Aging> = client.keyless(&format!("/accountmodules/{key}"), "Aging")?;
     let Some(aging) = aging else { return Ok(Shown::Gone(key)) };
     let money = |cents: Cents| Some(cents.money(&client.settings.currency));
     shown(Record::GuarantorBalance(records::Balance {

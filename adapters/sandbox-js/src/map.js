@@ -34,7 +34,7 @@ export const list = (value, item) => expect(Array.isArray(value), value).map(ite
 const optional = (value, as = text) => (value === null || value === undefined || (typeof value === "string" && value.trim() === "") ? null : as(value));
 const date = (value) => {
   const day = dayOf(text(value));
-  return expect(day !== null, day);
+  return /** @type {string} */ (expect(day !== null, day));
 };
 const oneOf = (words) => (word) => expect(Object.hasOwn(words, word), words[word]);
 const object = (value) => expect(typeof value === "object" && value !== null && !Array.isArray(value), value);
@@ -42,7 +42,7 @@ const object = (value) => expect(typeof value === "object" && value !== null && 
 /** A time with its zone; without a zone it is the location's, and what its clocks leap over is what they show an hour later. */
 function instant(value) {
   const at = instantOf(text(value)) ?? first(localOf(value), 0) ?? first(localOf(value), 3_600);
-  return expect(at !== null, at);
+  return /** @type {number} */ (expect(at !== null, at));
 }
 
 function first(local, later) {

@@ -330,6 +330,10 @@ impl Deed {
     async fn run(&self, visit: &Visit) -> Result<Outcome, Failure> {
         let engine = &visit.api.engine;
         let at = |what, location: LocationId| visit.note(what, "location", location.0.into());
+        let write_at = |what, location: LocationId, write: WriteId| {
+            engine.setup().locations.get(&location).iter().for_each(|location| visit.about(location));
+            visit.note(what, "write request", write.0);
+        };
         Ok(match self {
             Deed::Sync(location) => {
                 engine.sync_now(*location).await?;
@@ -343,12 +347,12 @@ impl Deed {
             }
             Deed::Retry(location, write) => {
                 engine.retry_write(*location, *write).await?;
-                visit.note("retry", "write request", write.0);
+                write_at("retry", *location, *write);
                 Outcome::Done("retried")
             }
             Deed::Drop(location, write) => {
                 engine.drop_write(*location, *write).await?;
-                visit.note("drop", "write request", write.0);
+                write_at("drop", *location, *write);
                 Outcome::Done("dropped")
             }
             Deed::Pair(location) => {

@@ -621,7 +621,7 @@ mod tests {
         fields.required("patient.first_name.deeper", text(10));
         let expected = [
             "patient.first_name must be a string.",
-            "patient.date_of_birth must be a date in the form YYYY-MM-DD.",
+            "patient.date_of_birth must be between the years 1900 and 2199.",
             "provider_ids[1] must be an integer.",
             "provider_ids[2] must be between 1 and 2147483647.",
             "provider_ids[3] must be an integer.",

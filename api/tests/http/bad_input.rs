@@ -1,7 +1,7 @@
 //! Bodies that are none, and odd values in every place: clear answers, no panic, no 500.
 
 use actix_web::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -44,8 +44,9 @@ async fn a_byte_order_mark_before_a_body_is_skipped() {
     let world = world().await;
     let marked = |json: &str| format!("\u{feff}{json}").into_bytes();
     let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
-    let plain = post(b"{\"days\": 2}".to_vec()).ok().await;
-    assert_eq!(post(marked("{\"days\": 2}")).ok().await, plain);
+    let starts = |found: Value| each(&found["slots"], "start_iso");
+    let plain = starts(post(b"{\"days\": 2}".to_vec()).ok().await);
+    assert_eq!(starts(post(marked("{\"days\": 2}")).ok().await), plain);
     assert_eq!(post(marked("{\"days\": 0}")).fails(400).await, ["days must be between 1 and 60."]);
     let empty = post(Vec::new()).reply().await;
     assert_eq!(post(marked("")).reply().await.json(), empty.json());
@@ -350,7 +351,7 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
         "provider_id": 999_998, "begin_time": "25:00", "end_time": "17:00", "days": ["monday"], "appointment_type_ids": [78],
     }});
     let told = world.post("/working_hours?subdomain=acme&location_id=1", hours.clone()).fails(400).await;
-    assert_eq!(told[1..], ["User with id 999998 not found", "Appointment Type with id 78 not found"], "{told:?}");
+    assert_eq!(told[2..], ["User with id 999998 not found", "Appointment Type with id 78 not found"], "{told:?}");
     let mut none = hours;
     none["working_hour"]["begin_time"] = json!("17:00");
     let told = world.post("/working_hours?subdomain=acme&location_id=1", none).fails(400).await;

@@ -213,7 +213,10 @@ async fn wrong_values_are_named() {
     );
     assert_eq!(
         fails(json!({"provider_splits": {"99999999999": 1}})).await,
-        ["payment.provider_splits must hold the ids of providers."]
+        [
+            "payment.provider_splits must hold the ids of providers.",
+            "Provider with id 99999999999 not found in location 1"
+        ]
     );
     assert_eq!(
         fails(json!({"charge_splits": [1]})).await,

@@ -124,7 +124,7 @@ async fn the_location_in_the_body_of_an_appointment() {
     let made = world.post("/appointments?subdomain=acme", body.clone()).answers(201).await;
     assert_eq!(made["data"]["appt"]["location_id"], json!(MAIN));
     let contradiction = world.post("/appointments?subdomain=acme&location_id=2", body).fails(400).await;
-    assert_eq!(contradiction, ["location_id names one location in the query and another in the body."]);
+    assert_eq!(contradiction[0], "location_id names one location in the query and another in the body.");
     let none = world.post("/appointments?subdomain=acme", appt(&world, json!({}))).fails(400).await;
     assert_eq!(none, ["location_id is missing."]);
 }

@@ -108,12 +108,12 @@ spaces! {
     Lease = 0x64 "lease",
     /// digest of a location and a client's record number -> the record, and a digest of its data
     Numbered = 0x70 "numbered record",
-    /// data source, digest of name, date of birth and number -> the id of a subscriber who is not a patient
-    Subscriber = 0x73 "subscriber",
-    /// stream, segment, level, number -> packed entries of the index, or the first entries of such blocks
+    /// stream, segment, level, number -> packed index entries, or the first entries of such blocks
     IndexBlock = 0x71 "index block",
     /// stream -> the segments of its index
     IndexManifest = 0x72 "index manifest",
+    /// data source, digest of name, date of birth and number -> the id of a subscriber who is not a patient
+    Subscriber = 0x73 "subscriber",
     /// 1, name, incarnation -> a node of a cluster; 0, epoch -> the members
     Membership = 0x78 "membership",
     /// hash of an operator's token -> the approximate time of its last use

@@ -33,7 +33,7 @@ async fn readers_of_the_documentation_find_calls_and_send_them() {
     assert!(!search.contains("dry run"), "a search writes nothing: {search}");
     browser.click(PAGE, "#contents a[href='#book']").await;
     browser.see(PAGE, "#book .send", "This is no dry run").await;
-    assert_eq!(browser.text(PAGE, "#book details.errors details").await, None, "failures are folded");
+    assert_eq!(browser.text(PAGE, "#book details.errors[open]").await, None, "failures are folded");
     for width in [1280, 400] {
         for theme in ["light", "dark"] {
             browser.dress(PAGE, width, theme).await;

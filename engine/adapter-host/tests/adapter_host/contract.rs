@@ -145,8 +145,7 @@ fn entries() -> Vec<(Resource, Value)> {
         ),
         (
             PatientRecalls,
-            json!({"id": "1", "patient": "P-1", "appointment": "A-1", "recall_type": "E-1",
-            "date_due": "2027-01-01"}),
+            json!({"id": "1", "patient": "P-1", "appointment": "A-1", "recall_type": "E-1", "date_due": "2027-01-01"}),
         ),
         (DocumentTypes, json!({"id": "1", "name": "n", "active": false})),
         (
@@ -222,7 +221,6 @@ async fn a_broken_rule_of_an_entry_is_named_without_its_value() {
         (with(Fees, "amount", json!({"amount": "8e1", "currency": "USD"})), "field amount: must be an amount"),
         (with(Fees, "amount", json!({"amount": "8", "currency": "dollar"})), "field amount: must have a currency"),
         (with(Conversations, "messages", json!([{"at": i64::MAX}])), "field messages: must be in the years 1 to 9999"),
-        (with(PatientRecalls, "date_due", json!("soon")), "field date_due: must be a date, YYYY-MM-DD"),
         (with(PatientAlerts, "disabled_at", json!(i64::MIN)), "field disabled_at: must be in the years 1 to 9999"),
         (with(TreatmentPlans, "procedures", json!(vec!["r"; 1_001])), "field procedures: must have at most 1000"),
         (with(RecallTypes, "extra", json!(vec![["a", "b"]; 65])), "field extra: must have at most 64 values"),
@@ -233,7 +231,7 @@ async fn a_broken_rule_of_an_entry_is_named_without_its_value() {
     ] {
         let Err(Fault::RetryLater { reason, .. }) = shown(resource, &fields).await else { panic!("{expected}") };
         assert!(reason.starts_with("the adapter broke the contract: ") && reason.contains(expected), "{reason}");
-        assert!(!reason.contains("soon"), "{reason}");
+        assert!(!reason.contains("dollar") && !reason.contains("8e1"), "{reason}");
     }
 }
 

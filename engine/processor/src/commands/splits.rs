@@ -19,7 +19,11 @@ impl Processor {
             return Ok(Vec::new());
         };
         let Some(payer) = payer.filter(|_| !splits.is_empty()) else { return Ok(Vec::new()) };
-        let family = [Some(payer), self.guarantor_of(Some(payer), unit)?];
+        // An unknown patient is reported as such.
+        let Some(patient) = unit.get::<Record<Patient>>(self.institution.id.0, payer.into())? else {
+            return Ok(Vec::new());
+        };
+        let family = [Some(payer), patient.guarantor_id];
         let mut wrong = Vec::new();
         for id in splits.iter().map(|split| split.charge_id) {
             let Some(charge) = unit.get::<Record<Charge>>(self.source().unwrap_or(0), id)? else { continue };
