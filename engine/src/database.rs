@@ -40,9 +40,9 @@ impl OwnersOfSetup {
 }
 
 impl Owners for OwnersOfSetup {
-    fn of_records(&self, kind: u8, scope: u32) -> Home {
+    fn of_records(&self, kind: u8, scope: u32) -> KeyOwner {
         if [Kind::Write.byte(), Kind::FailedWrite.byte()].contains(&kind) {
-            return Home::Location(scope);
+            return KeyOwner::Location(scope);
         }
         let resource = RESOURCES.iter().find(|resource| rules(**resource).tag == kind);
         match resource.map(|resource| rules(*resource).scope) {

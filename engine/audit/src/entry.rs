@@ -142,7 +142,7 @@ pub(crate) struct Seen {
     pub at: i64,
     #[serde(default)]
     pub request_id: String,
-    /// Not an `Actor`: there may be other kinds one day.
+    /// Kept as JSON, because a later version may add kinds of `Actor`.
     #[serde(default)]
     pub actor: serde_json::Value,
     #[serde(default)]

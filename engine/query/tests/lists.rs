@@ -31,7 +31,7 @@ const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"]
 
 /// Small limits, so that few records are enough to reach the other sources.
 fn index() -> Index {
-    Index::with(Effort { named: 4, with_terms: 15, changed: 50, credit: 8, earned: 3 })
+    Index::with(ReadBudget { named: 4, with_terms: 15, changed: 50, credit: 8, earned: 3 })
 }
 
 struct World {

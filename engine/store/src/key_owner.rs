@@ -51,7 +51,7 @@ fn owner_field(space: Space) -> OwnerField {
         | Space::LocationAdapter
         | Space::Lease => OwnerField::Location(AFTER_SPACE),
         Space::Wake => OwnerField::Location(AFTER_TIME),
-        Space::Link | Space::SandboxChange => OwnerField::Source(AFTER_SPACE),
+        Space::Link | Space::SandboxChange | Space::Subscriber => OwnerField::Source(AFTER_SPACE),
         Space::Claim | Space::PatientMatch | Space::WebhookHeard => OwnerField::Institution(AFTER_SPACE),
         Space::Record | Space::Before => OwnerField::Records(AFTER_SPACE),
         Space::Feed | Space::FeedPruned | Space::IndexBlock | Space::IndexManifest => OwnerField::Stream(AFTER_SPACE),
@@ -158,6 +158,7 @@ mod tests {
             (Space::LocationAdapter, keys::location_adapter(7), location),
             (Space::Link, keys::link(7, 3, b"EHR-1"), source),
             (Space::SandboxChange, keys::sandbox_change(7, 1), source),
+            (Space::Subscriber, keys::subscriber(7, &digest), source),
             (Space::Claim, keys::claim(7, &digest), institution),
             (Space::PatientMatch, keys::patient_match(7, 8, &digest), institution),
             (Space::Record, keys::record(3, 7, 1), records),

@@ -29,9 +29,9 @@ const AGAIN: usize = 3;
 pub struct ReadBudget {
     /// Maximum number of records collected for a name prefix.
     pub named: usize,
-    /// Records with any of several terms that are collected.
+    /// Maximum number of records collected for several terms.
     pub with_terms: usize,
-    /// Records changed since a time that are collected.
+    /// Maximum number of records collected for a time of change.
     pub changed: usize,
     /// Number of mismatches allowed in the times of change before changed records are collected instead, and the
     /// additional credit per match. The values balance both methods at five thousand changes among a million
@@ -40,9 +40,9 @@ pub struct ReadBudget {
     pub earned: usize,
 }
 
-impl Default for Effort {
-    fn default() -> Effort {
-        Effort { named: 5_000, with_terms: 100_000, changed: 20_000, credit: 512, earned: 200 }
+impl Default for ReadBudget {
+    fn default() -> ReadBudget {
+        ReadBudget { named: 5_000, with_terms: 100_000, changed: 20_000, credit: 512, earned: 200 }
     }
 }
 

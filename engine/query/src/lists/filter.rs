@@ -28,10 +28,10 @@ pub enum Filter {
     /// Records that still exist in the EHR.
     NotDeleted,
 
-    /// A name as someone types it: each of its words begins a word of the record's names, whatever the case, the accents and the signs
-    /// between letters. A name without a word finds no record.
+    /// A name as typed by a user: each of its words is a prefix of a word in the record's names, ignoring case,
+    /// accents and signs between letters. A name without words matches no record.
     Name(String),
-    /// By the last digits: numbers of other countries may be found with it.
+    /// Compares the last digits, so a number of another country may match, too.
     Phone(Number),
     Email(String),
     DateOfBirth(Date),
@@ -42,7 +42,7 @@ pub enum Filter {
     // References to other records.
     Location(u64),
     Patient(u64),
-    /// Any of these.
+    /// A reference to any of these patients.
     Patients(BTreeSet<u64>),
     Guarantor(u64),
     Provider(u64),
@@ -73,7 +73,7 @@ pub(super) enum Criterion {
     HasOneOf(Vec<Term>),
     HasAny(BTreeSet<Term>),
     Lacks(Term),
-    /// One of its names has a word with one of these beginnings.
+    /// One of the names has a word with one of these prefixes.
     NameBegins(Vec<String>),
     UpdatedSince(Timestamp),
     Starting(Span),

@@ -279,7 +279,8 @@ impl<'a> List<'a> {
         Condition::Under(terms.iter().map(|term| entry::term(self.kind, term)).collect())
     }
 
-    /// Records with any of the terms: collected with one cursor, which reads a block that several terms share once, or else merged.
+    /// Returns the records with any of the terms. One cursor collects them and reads a block shared by several terms
+    /// once; too many records are merged instead.
     fn having_any(&self, terms: &BTreeSet<Term>) -> Result<Condition, StoreError> {
         let prefixes: Vec<Entry> = terms.iter().map(|term| entry::term(self.kind, term)).collect();
         let end = prefixes.iter().max().map_or_else(Entry::new, |last| prefix_end(last));
@@ -288,7 +289,7 @@ impl<'a> List<'a> {
         for prefix in &prefixes {
             cursor.seek(self.store, prefix)?;
             while let Some(entry) = cursor.next(self.store)?.filter(|entry| entry.starts_with(prefix)) {
-                if ids.len() == self.effort.with_terms {
+                if ids.len() == self.budget.with_terms {
                     return Ok(Condition::Under(prefixes));
                 }
                 ids.insert(entry::id(&entry));
@@ -297,13 +298,14 @@ impl<'a> List<'a> {
         Ok(Condition::Ids(ids))
     }
 
-    /// Records with a word that has one of the beginnings, if they or such words are few.
+    /// Returns the records with a word of one of these prefixes as ids if there are few records, or as words if
+    /// there are few words.
     fn named(&self, starts: &[String]) -> Result<Option<Condition>, StoreError> {
         let mut ids = BTreeSet::new();
         for start in starts {
             let mut cursor = self.beginning(start);
             while let Some(entry) = cursor.next(self.store)? {
-                if ids.len() == self.effort.named {
+                if ids.len() == self.budget.named {
                     return self.words(starts);
                 }
                 ids.insert(entry::id(&entry));
@@ -312,7 +314,7 @@ impl<'a> List<'a> {
         Ok(Some(Condition::Ids(ids)))
     }
 
-    /// The words that have one of the beginnings, if they are few.
+    /// Returns the words with one of these prefixes if there are few.
     fn words(&self, starts: &[String]) -> Result<Option<Condition>, StoreError> {
         let mut words = BTreeSet::new();
         for start in starts {
