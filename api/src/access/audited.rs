@@ -102,7 +102,7 @@ impl Caller {
         let context = request.extensions().get::<Rc<RequestContext>>().cloned();
         let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
         let shown = Shown::default();
-        shown.add(Access { what, record: CONSOLE, id: 0 });
+        shown.add(Access { what, record: CONSOLE, id: None });
         let route = format!("{} {}", request.method(), request.path());
         Caller::at_console(name, client, id, route, shown)
     }
@@ -129,7 +129,7 @@ impl Caller {
                 What::WriteRequest(id) => ("write request", *id),
                 What::Location => ("location", location.0.into()),
             };
-            shown.add(Access { what, record, id });
+            shown.add(Access { what, record, id: Some(id) });
         }
         Caller {
             actor: if operator { Actor::Operator(name) } else { Actor::Key(name) },
@@ -151,16 +151,15 @@ impl Caller {
         Some(Change::new(origin::Caller { request_id, name, operator, client: self.client, route }))
     }
 
-    /// One for all records of a sort that the same was done to. What is no record has the id 0, which is left out.
+    /// Returns an entry for each action and kind of record, with the ids of all its records.
     fn entries(&self, now: Timestamp, status: &str, decisions: &[DecisionId]) -> Vec<Entry> {
         let Whose { institution, location } = self.shown.whose();
         let decisions: Vec<_> = decisions.iter().map(|(location, number)| (location.0.into(), *number)).collect();
         let mut entries: Vec<Entry> = Vec::new();
         for Access { what, record, id } in &self.shown.accesses() {
             let alike = |entry: &&mut Entry| entry.action == *what && entry.record == *record && entry.ids.len() < IDS;
-            let id = (*id != 0).then_some(*id);
             if let Some(entry) = entries.iter_mut().find(alike) {
-                entry.ids.extend(id);
+                entry.ids.extend(*id);
                 continue;
             }
             entries.push(Entry {
@@ -172,7 +171,7 @@ impl Caller {
                 location: location.map(|id| id.0.into()),
                 action: (*what).to_owned(),
                 record: (*record).to_owned(),
-                ids: id.into_iter().collect(),
+                ids: id.iter().copied().collect(),
                 route: self.route.clone(),
                 status: status.to_owned(),
                 decisions: if is_change(what) { decisions.clone() } else { Vec::new() },

@@ -264,8 +264,13 @@ impl Call {
         });
     }
 
-    /// For the audit trail: patient data leaves the house, or was changed.
+    /// Adds a read or changed record to the audit entries of the call.
     pub(crate) fn audit(&self, what: &'static str, record: &'static str, id: u64) {
-        self.shown.add(Accessed { what, record, id });
+        self.shown.add(Accessed { what, record, id: Some(id) });
+    }
+
+    /// Adds an action that concerns no record to the audit entries of the call.
+    pub(crate) fn audit_action(&self, what: &'static str, subject: &'static str) {
+        self.shown.add(Accessed { what, record: subject, id: None });
     }
 }

@@ -9,7 +9,8 @@ use location::ids::{InstitutionId, LocationId};
 pub(crate) struct Access {
     pub what: &'static str,
     pub record: &'static str,
-    pub id: u64,
+    /// `None` if the access is to no record, such as a backup.
+    pub id: Option<u64>,
 }
 
 /// What one call was shown, so that a cached answer leaves the same entries each time it is given.

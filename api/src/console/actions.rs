@@ -381,7 +381,7 @@ impl Deed {
                 let asked = Replay { since: now.minus(REDELIVERED), until: now, undelivered: true };
                 let replayed = engine.webhook_log().replay(&owner, *id, asked, |_| true, now).await;
                 let replayed = replayed.map_err(ApiError::from)?;
-                visit.note("send", "webhook message", 0);
+                visit.note_action("send", "webhook message");
                 let mut lines = vec![format!("Messages that are sent again: {}", replayed.deliveries)];
                 if replayed.next.is_some() {
                     lines.push("Not all have room in the queue yet: do it again once these are sent.".to_owned());
@@ -393,7 +393,7 @@ impl Deed {
                 let random = uuid::Builder::from_random_bytes(random()).into_uuid();
                 let made = engine.webhook_log().test(&owner, *id, random, None, engine.now()).await;
                 made.map_err(ApiError::from)?;
-                visit.note("send", "webhook message", 0);
+                visit.note_action("send", "webhook message");
                 Outcome::Done("tested")
             }
             Deed::RollOut(location, version) => {

@@ -122,7 +122,12 @@ impl Visit {
 
     /// For the audit trail.
     pub(super) fn note(&self, what: &'static str, record: &'static str, id: u64) {
-        self.shown.add(Access { what, record, id });
+        self.shown.add(Access { what, record, id: Some(id) });
+    }
+
+    /// Adds an action that concerns no record to the audit entries of the page.
+    pub(super) fn note_action(&self, what: &'static str, subject: &'static str) {
+        self.shown.add(Access { what, record: subject, id: None });
     }
 
     /// Whose records the page is about.

@@ -81,7 +81,7 @@ pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<B
 
 pub(crate) async fn make(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupBegun>> {
     let name = call.api.engine.begin_backup()?;
-    call.audit("start backup", "store", 0);
+    call.audit_action("start backup", "store");
     tracing::info!(key = %call.key.name, name, "a backup was asked for");
     Ok(call.show(BackupBegun { name }))
 }

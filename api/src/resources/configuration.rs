@@ -60,7 +60,7 @@ pub(crate) async fn reload(
 ) -> Answer<One<ReloadView>> {
     let config = config.map(PathBuf::from);
     if config.as_ref().is_some_and(|path| !dry_run || !path.is_absolute()) {
-        return Err(ApiError::bad("config must be an absolute path, and needs dry_run"));
+        return Err(ApiError::Refused("config must be an absolute path, and needs dry_run.".into()));
     }
     let Some(reloads) = call.api.reloads.get() else {
         return Err(ApiError::Refused("The configuration of this server is in no file.".into()));
@@ -70,7 +70,7 @@ pub(crate) async fn reload(
     reloads.send(AskedToReload { dry_run, allow_removal, config, answer }).await.map_err(|_| unavailable())?;
     let Reloaded { applied, changes, needs_restart, removals, problems } = reloaded.await.map_err(|_| unavailable())?;
     if !dry_run {
-        call.audit("reload configuration", "configuration", 0);
+        call.audit_action("reload configuration", "configuration");
         tracing::info!(key = %call.key.name, applied, "a reload of the configuration was asked for");
     }
     Ok(call.show(ReloadView { applied, changes, needs_restart, removals, problems }))

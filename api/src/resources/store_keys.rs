@@ -63,7 +63,7 @@ pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<S
 
 pub(crate) async fn rotate(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
     let keys = call.api.engine.rotate_store_key().await?;
-    call.audit("rotate store key", "store", 0);
+    call.audit_action("rotate store key", "store");
     tracing::info!(key = %call.key.name, "a new key of the store was asked for");
     Ok(call.show(StoreKeysView::from(keys)))
 }
@@ -75,7 +75,7 @@ pub(crate) async fn forget(
 ) -> Answer<One<StoreKeysView>> {
     let id: KeyId = id.parse().map_err(|_| ApiError::NotFound("Key of the store".into()))?;
     let keys = call.api.engine.drop_store_key(id).await?;
-    call.audit("drop store key", "store", 0);
+    call.audit_action("drop store key", "store");
     tracing::info!(key = %call.key.name, dropped = %id, "a key of the store was dropped on request");
     Ok(call.show(StoreKeysView::from(keys)))
 }

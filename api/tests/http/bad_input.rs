@@ -44,12 +44,13 @@ async fn a_byte_order_mark_before_a_body_is_skipped() {
     let world = world().await;
     let marked = |json: &str| format!("\u{feff}{json}").into_bytes();
     let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
+    // Each search has its own tokens.
     let starts = |found: Value| each(&found["slots"], "start_iso");
     let plain = starts(post(b"{\"days\": 2}".to_vec()).ok().await);
     assert_eq!(starts(post(marked("{\"days\": 2}")).ok().await), plain);
     assert_eq!(post(marked("{\"days\": 0}")).fails(400).await, ["days must be between 1 and 60."]);
-    let empty = post(Vec::new()).reply().await;
-    assert_eq!(post(marked("")).reply().await.json(), empty.json());
+    let empty = starts(post(Vec::new()).ok().await);
+    assert_eq!(starts(post(marked("")).ok().await), empty);
 }
 
 #[actix_web::test]

@@ -340,8 +340,8 @@ async fn a_copy_is_compared_with_what_runs_and_changes_nothing() {
     let wrong = compare(serde_json::json!({"dry_run": true, "config": path})).ok().await["data"].clone();
     assert!(wrong["problems"][0].as_str().unwrap().contains(":1: "), "{wrong}");
     // Only what the server reads itself can be put in force.
-    compare(serde_json::json!({"config": path})).fails(400).await;
-    compare(serde_json::json!({"dry_run": true, "config": "conf"})).fails(400).await;
+    compare(serde_json::json!({"config": path})).fails(422).await;
+    compare(serde_json::json!({"dry_run": true, "config": "conf"})).fails(422).await;
 }
 
 #[actix_web::test]
