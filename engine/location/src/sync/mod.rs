@@ -1,10 +1,10 @@
 //! Reading the EHR: one resource after the other, page by page.
 //!
 //! ```text
-//! cycle ──► call ──► page ──┬──► absence   records that a whole pass did not show
-//!   ▲                       ├──► guard     deletions, and whether they may be believed
-//!   │                       ├──► matching  appointments the EHR shows, and ours
-//!   └────── pulls ◄─────────┘    how far each resource came
+//! cycle ──► call ──► page ──┬──► absence   records missing from a whole pass
+//!   ▲                       ├──► guard     deletions, and their limit
+//!   │                       ├──► matching  appointments of the EHR, and ours
+//!   └────── pulls ◄─────────┘    progress of each resource
 //! ```
 
 pub(crate) mod absence;
