@@ -121,6 +121,19 @@ impl Day {
         false
     }
 
+    /// Logs in until the booking is written: a workstation may notice its end or its logout only after a login.
+    async fn written_once_mended(&mut self, booking: &Booking, what: &str) {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            self.mended().await;
+            if self.is_written(booking, what, Duration::from_secs(3)).await {
+                return;
+            }
+        }
+        self.written(booking, what).await;
+    }
+
     /// Somebody logs in again, and the workstation comes back where it went.
     async fn mended(&mut self) {
         self.product.log_in(&self.workstation);
@@ -178,9 +191,7 @@ async fn whatever_a_workstation_does_each_booking_is_written_once() {
         day.workstation.behave(judge);
         let booking = day.book().await;
         until(&what, async || happened.load(Ordering::SeqCst).then_some(())).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        day.mended().await;
-        day.written(&booking, &what).await;
+        day.written_once_mended(&booking, &what).await;
     }
     let log = day.product.installation.log().unwrap();
     assert!(day.product.figure("workstation_answers_refused_total").await >= 5, "{log}");
@@ -207,15 +218,7 @@ async fn whatever_the_ehr_does_each_booking_is_written_once() {
         let booking = day.book().await;
         until(&what, async || (day.product.ehr.spoilt() > before).then_some(())).await;
         day.product.ehr.calm();
-        // The workstation may find itself logged out only after somebody has logged in again.
-        for _ in 0..10 {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            day.mended().await;
-            if day.is_written(&booking, &what, Duration::from_secs(3)).await {
-                break;
-            }
-        }
-        day.written(&booking, &what).await;
+        day.written_once_mended(&booking, &what).await;
     }
     assert_eq!(day.product.installation.panics().unwrap(), Vec::<String>::new());
 }
