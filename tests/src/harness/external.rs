@@ -48,7 +48,9 @@ impl Suite {
             Suite::GnuHealth => "a GNU Health server from PyPI",
             Suite::Chromium => "the browser extension and the console in Chromium",
             Suite::Node => "adapters, clients, receivers of webhooks and the extension's modules in JavaScript",
-            Suite::Python => "schemathesis, clients and receivers of webhooks in Python, a client of Open Dental's API",
+            Suite::Python => {
+                "schemathesis, clients and receivers of webhooks in Python, a client of Open Dental's API, a FHIR server"
+            }
             Suite::Postgres => "the store on a PostgreSQL server, also in the crate `store`",
             Suite::Shell => "the sessions of documents, and the installed binary without the checkout",
         }
@@ -71,7 +73,7 @@ impl Suite {
             Suite::GnuHealth => &["conformance", "gnuhealth", "main_story"],
             Suite::Chromium => &["browser"],
             Suite::Node => &["browser", "clients", "conformance", "javascript_adapter", "webhook_receivers"],
-            Suite::Python => &["clients", "open_dental", "schemathesis", "webhook_receivers"],
+            Suite::Python => &["clients", "fhir_server", "open_dental", "schemathesis", "webhook_receivers"],
             Suite::Postgres => &["kill9", "nodes", "postgres", "simulation"],
             Suite::Shell => &["adapter_author", "installed", "sessions"],
         }

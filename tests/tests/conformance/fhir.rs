@@ -5,7 +5,7 @@ use records::ehr::{EhrAppointment, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
     conformance::{EhrUnderTest, Here, Place},
-    harness::ehr_server::medplum::{FhirServer, Seeded},
+    harness::ehr_server::fhir::{FhirServer, Program, Seeded},
 };
 
 const TOKEN: &str = "s3cret-of-the-clinic";
@@ -29,7 +29,7 @@ pub struct Fhir {
 impl Fhir {
     /// None: it is to be left out.
     pub async fn start() -> Option<Fhir> {
-        let server = FhirServer::start(TOKEN).await?;
+        let server = FhirServer::start(Program::Medplum, TOKEN).await?;
         let seeded = server.seed(FIRST_DAY, OFFSET, u32::try_from(DAYS).unwrap()).await;
         let created = async |resource: Value| server.create(&resource).await["id"].as_str().unwrap().to_owned();
         let payee = created(json!({"resourceType": "Organization", "name": "Harbour Dental"})).await;

@@ -1,9 +1,10 @@
-//! The main job against a FHIR R4 server nobody here wrote: what the engine reads there, what it writes there, and that it writes it
-//! once, whatever is lost on the way.
+//! The main job against FHIR R4 servers of other projects: what the engine reads there, what it writes there, and that it
+//! writes it once, whatever is lost on the way.
 
 mod checks;
 mod faults;
 mod files;
+mod hospital;
 mod losses;
 mod tokens;
 
@@ -30,17 +31,21 @@ const TEN: i64 = 10 * 60;
 #[actix::test]
 async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
     let Some(harness) = Harness::open().await else { return };
-    assert_eq!(harness.server.status_for_strangers().await, 401, "the credentials are needed");
-    the_first_pull_shows_the_practice(&harness);
-    slots_are_free_where_nobody_stands(&harness).await;
-    let id = a_new_patient_books(&harness).await;
-    we_move_it(&harness, id).await;
-    a_change_by_staff_is_not_overwritten(&harness, id).await;
-    staff_move_it(&harness, id).await;
-    we_cancel_it_and_the_patient_books_again(&harness, id).await;
-    staff_cancel_it(&harness).await;
-    staff_book_and_close_rooms(&harness).await;
+    the_story(&harness).await;
     harness.engine.stop().await;
+}
+
+async fn the_story(harness: &Harness) {
+    assert_eq!(harness.server.status_for_strangers().await, 401, "the credentials are needed");
+    the_first_pull_shows_the_practice(harness);
+    slots_are_free_where_nobody_stands(harness).await;
+    let id = a_new_patient_books(harness).await;
+    we_move_it(harness, id).await;
+    a_change_by_staff_is_not_overwritten(harness, id).await;
+    staff_move_it(harness, id).await;
+    we_cancel_it_and_the_patient_books_again(harness, id).await;
+    staff_cancel_it(harness).await;
+    staff_book_and_close_rooms(harness).await;
 }
 
 fn the_first_pull_shows_the_practice(harness: &Harness) {

@@ -5,12 +5,12 @@
 //! | `simulated.rs` | the demo's simulated EHR |
 //! | `open_dental/` | a fake of Open Dental, written from its public documentation |
 //! | `fake.rs` | the HTTP server below these two: a value that answers requests, which the test can look at meanwhile |
-//! | `medplum.rs` | a FHIR server that nobody here wrote, from npm |
+//! | `fhir.rs` | FHIR servers of other projects, from npm and PyPI |
 //! | `gnuhealth.rs` | a GNU Health server that nobody here wrote, from PyPI |
 
 pub mod fake;
+pub mod fhir;
 pub mod gnuhealth;
-pub mod medplum;
 pub mod open_dental;
 mod simulated;
 

@@ -7,7 +7,7 @@ use setup::{DataSource, LocationSetup};
 
 use super::{DAYS, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{
-    ehr_server::medplum::{FhirServer, Seeded},
+    ehr_server::fhir::{FhirServer, Program, Seeded},
     fixtures::{self, INSTITUTION, SOURCE},
 };
 
@@ -51,7 +51,15 @@ impl Harness {
         change: impl FnOnce(&mut LocationSetup),
         reach: impl FnOnce(&mut DataSource),
     ) -> Option<Harness> {
-        let server = FhirServer::start(TOKEN).await?;
+        Harness::open_on(Program::Medplum, change, reach).await
+    }
+
+    pub async fn open_on(
+        program: Program,
+        change: impl FnOnce(&mut LocationSetup),
+        reach: impl FnOnce(&mut DataSource),
+    ) -> Option<Harness> {
+        let server = FhirServer::start(program, TOKEN).await?;
         let first_day = tomorrow(ZONE);
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
         let mut place = location(&seeded.site, ZONE);

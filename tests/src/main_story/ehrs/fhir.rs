@@ -10,7 +10,7 @@ use super::super::{
     practice::{LOCATION, Person, Practice, Visit},
 };
 use crate::harness::{
-    ehr_server::medplum::{FhirServer, Seeded},
+    ehr_server::fhir::{FhirServer, Program, Seeded},
     fixtures::tomorrow,
     process::{LocationConfig, ServedEhr},
 };
@@ -34,7 +34,7 @@ pub struct FhirPractice {
 impl FhirPractice {
     /// None: the test is to be left out.
     pub async fn open() -> Option<FhirPractice> {
-        let server = FhirServer::start(TOKEN).await?;
+        let server = FhirServer::start(Program::Medplum, TOKEN).await?;
         let first_day = tomorrow(ZONE);
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
         Some(FhirPractice { server, seeded, first_day })

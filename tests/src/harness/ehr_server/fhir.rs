@@ -1,5 +1,5 @@
-//! A FHIR R4 server nobody here wrote: Medplum's router from npm (`tests/medplum`), installed into `target/` once and started on loopback
-//! by each test that needs one.
+//! FHIR R4 servers of other projects: Medplum's router from npm (`tests/medplum`) and the simulated hospital SEKMET from PyPI
+//! (`tests/sekmet`). Each is installed into `target/` once and started on loopback by each test that needs it.
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -9,20 +9,26 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
 use crate::harness::{
+    components::root,
     external::Suite,
     packages::{Project, refresh, run, serving},
 };
 
 const SUITE: Suite = Suite::FhirServer;
-const SCRIPTS: [&str; 2] = ["server.mjs", "seed.mjs"];
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const REQUEST_LIMIT: Duration = Duration::from_secs(20);
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    Medplum,
+    /// Its staff act, too: [`FhirServer::staff`]. It has no fault switch, only the count of writes.
+    Sekmet,
+}
+
 pub struct FhirServer {
     base_url: Url,
     token: String,
-    folder: PathBuf,
     client: reqwest::Client,
     /// It ends with this handle; should this process be killed, with its standard input.
     _process: Child,
@@ -48,19 +54,30 @@ pub struct Faults {
 }
 
 impl FhirServer {
-    /// Starts one that asks for this bearer token. None: the test is to be left out.
-    pub async fn start(token: &str) -> Option<FhirServer> {
-        if SUITE.is_left_out() {
+    /// Starts a server that requires this bearer token. Returns `None` if the test is to be left out.
+    pub async fn start(program: Program, token: &str) -> Option<FhirServer> {
+        if SUITE.is_left_out() || (program == Program::Sekmet && Suite::Python.is_left_out()) {
             return None;
         }
-        let folder = installed().await;
-        let mut node = Command::new("node");
-        node.arg("server.mjs").current_dir(&folder).env("PORT", "0").env("TOKEN", token).env_remove("STAY");
-        let (_process, started) = serving(node, START_LIMIT).await;
+        let mut command = match program {
+            Program::Medplum => {
+                let mut node = Command::new("node");
+                node.arg("server.mjs").current_dir(medplum().await).env("PORT", "0").env_remove("STAY");
+                node
+            }
+            Program::Sekmet => {
+                let project = Project::new("sekmet", "sekmet", Suite::Python);
+                let mut python = Command::new(project.python().await);
+                python.arg(project.sources.join("server.py"));
+                python
+            }
+        };
+        command.env("TOKEN", token);
+        let (_process, started) = serving(command, START_LIMIT).await;
         let base_url = started["base_url"].as_str().and_then(|url| Url::parse(url).ok()).expect("an address");
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().timeout(REQUEST_LIMIT).build().expect("a client");
-        Some(FhirServer { base_url, token: token.to_owned(), folder, client, _process })
+        Some(FhirServer { base_url, token: token.to_owned(), client, _process })
     }
 
     pub fn base_path(&self) -> &str {
@@ -76,7 +93,7 @@ impl FhirServer {
     pub async fn seed(&self, first_day: &str, offset: &str, days: u32) -> Seeded {
         let mut node = Command::new("node");
         node.args(["seed.mjs", self.base_url.as_str(), first_day, offset, &days.to_string()]);
-        node.current_dir(&self.folder).env("TOKEN", &self.token);
+        node.current_dir(root().join("tests/medplum")).env("TOKEN", &self.token);
         let seeded = run(node, START_LIMIT).await.expect("the FHIR server can be seeded");
         serde_json::from_slice(&seeded.stdout).expect("the ids that were given")
     }
@@ -134,6 +151,15 @@ impl FhirServer {
         serde_json::from_value(faults).expect("how the switch stands")
     }
 
+    /// Runs a workflow of SEKMET's staff, such as `scheduling.book`. Returns its resources by name.
+    pub async fn staff(&self, workflow: &str, arguments: Value) -> Value {
+        let url = self.base_url.join("/workflows").expect("a path");
+        let body = json!({"workflow": workflow, "arguments": arguments}).to_string();
+        let (status, done) = self.send(self.client.post(url).body(body)).await;
+        assert_eq!(status, StatusCode::OK, "{workflow}: {done}");
+        done
+    }
+
     fn switch(&self) -> Url {
         self.base_url.join("/faults").expect("a path")
     }
@@ -158,12 +184,10 @@ impl FhirServer {
     }
 }
 
-/// The folder it is installed in.
-async fn installed() -> PathBuf {
+/// The folder that Medplum is installed in, with the script that starts it.
+async fn medplum() -> PathBuf {
     let project = Project::new("medplum", "medplum", SUITE);
     let folder = project.npm().await;
-    for script in SCRIPTS {
-        refresh(&project.sources.join(script), &folder.join(script));
-    }
+    refresh(&project.sources.join("server.mjs"), &folder.join("server.mjs"));
     folder
 }
