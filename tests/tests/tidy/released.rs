@@ -13,7 +13,8 @@ const FOLDER: &str = "wit/";
 
 /// `released`: folder and hash.
 pub fn check(tree: &Tree, released: &[(&str, &str)]) -> Vec<Finding> {
-    let versions = tree.files().filter_map(|(file, _)| file.strip_prefix(FOLDER)?.split_once('/'));
+    let of_contract = tree.files().filter(|(file, _)| file.ends_with(".wit"));
+    let versions = of_contract.filter_map(|(file, _)| file.strip_prefix(FOLDER)?.split_once('/'));
     let versions: BTreeSet<&str> = versions.map(|(version, _)| version).collect();
     let unknown = versions.iter().map(|version| format!("{FOLDER}{version}"));
     let unknown = unknown.filter(|folder| released.iter().all(|(known, _)| known != folder));
