@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     wire::{Delivery, SandboxReply},
-    writes::WriteKind,
+    write_kinds::WriteKind,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

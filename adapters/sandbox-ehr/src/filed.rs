@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::{
     SandboxEhr,
     records::{Record, Resource},
+    refusals::{Checked, invalid},
     wire::SandboxReply,
-    writes::{Checked, invalid},
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

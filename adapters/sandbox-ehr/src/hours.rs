@@ -3,7 +3,7 @@
 use super::{
     SandboxEhr,
     records::{Hours, Record, Resource},
-    writes::{Checked, invalid},
+    refusals::{Checked, invalid},
 };
 
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];

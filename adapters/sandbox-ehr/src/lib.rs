@@ -9,20 +9,23 @@ pub mod records;
 pub mod wire;
 
 mod calendar;
+mod change;
 mod filed;
 mod hours;
 mod practice;
 mod random;
+mod refusals;
 mod resources;
 mod routes;
 mod seed;
 #[cfg(test)]
 mod tests;
+mod write_kinds;
 mod writes;
 
 pub use behaviours::{Behaviours, Down, HowDown};
+pub use change::Change;
 pub use control::{Control, ControlError};
-pub use practice::Change;
 pub use profile::{LocationProfile, OffsetFrom, Profile};
 pub use wire::{Delivery, SandboxReply, SandboxRequest};
 

@@ -4,10 +4,10 @@
 use serde_json::{Map, Value};
 
 use super::{
-    practice::Practice,
     records::{Appointment, Patient, Record, Resource},
+    refusals::invalid,
     wire::SandboxReply,
-    writes::{WriteKind, invalid},
+    write_kinds::WriteKind,
 };
 
 /// What the patient's last name asks for.
@@ -47,9 +47,9 @@ impl Rehearsal {
     }
 
     /// What a write asks for: of a patient by the name they are to have, of anything else by its patient's name. `before` is the record it
-    /// changes or deletes.
-    pub(super) fn of(
-        practice: &Practice,
+    /// changes or deletes, `patient` finds a patient by id.
+    pub(super) fn of<'p>(
+        patient: impl FnOnce(&str) -> Option<&'p Record>,
         resource: Resource,
         before: Option<&Record>,
         fields: &Map<String, Value>,
@@ -59,7 +59,7 @@ impl Rehearsal {
         if resource == Resource::Patients {
             return Rehearsal::named(text("last_name")?);
         }
-        match practice.get(Resource::Patients, text("patient")?)? {
+        match patient(text("patient")?)? {
             Record::Patient(patient) => Rehearsal::named(&patient.last_name),
             _ => None,
         }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::{
+    change::Change,
     names::{Rehearsal, UNCONVERTED},
     records::{Appointment, Record, Resource},
 };
@@ -13,14 +12,6 @@ use super::{
 const WRITE_KEYS: usize = 200_000;
 /// The longest appointment, in seconds: bounds the search for overlaps.
 pub(super) const LONGEST: i64 = 24 * 3_600;
-
-/// One change of the database. Append-only: the seed and all changes are the database.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    Saved { record: Box<Record>, write_key: Option<String> },
-    Deleted { resource: Resource, id: String, revision: u64, write_key: Option<String> },
-}
 
 /// What became of a write key.
 #[derive(Clone, Debug, PartialEq)]

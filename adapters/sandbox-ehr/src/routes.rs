@@ -19,7 +19,9 @@ use serde_json::json;
 use super::{
     SandboxEhr,
     records::{Record, Resource, Shown},
+    refusals::not_found,
     wire::{SandboxReply, SandboxRequest, percent_decoded},
+    write_kinds::WriteKind,
     writes,
 };
 
@@ -44,10 +46,6 @@ pub(super) fn handle(ehr: &mut SandboxEhr, now_ms: i64, request: &SandboxRequest
     }
 }
 
-pub(super) fn not_found() -> SandboxReply {
-    SandboxReply::error(404, "not_found", "There is no such record or route")
-}
-
 fn about(ehr: &SandboxEhr) -> SandboxReply {
     let switches = &ehr.behaviours;
     SandboxReply::json(
@@ -55,7 +53,7 @@ fn about(ehr: &SandboxEhr) -> SandboxReply {
         &json!({
             "name": "Sandbox EHR",
             "locations": ehr.profile.locations.iter().map(|l| &l.key).collect::<Vec<_>>(),
-            "writes": writes::WriteKind::ALL.iter().filter(|kind| switches.supports(**kind)).collect::<Vec<_>>(),
+            "writes": WriteKind::ALL.iter().filter(|kind| switches.supports(**kind)).collect::<Vec<_>>(),
             "new_patients": !switches.refuse_new_patients,
             "required_patient_fields": switches.required_patient_fields,
             "max_plan_name": switches.max_plan_name,

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::{
     calendar::{date_text, weekday},
-    practice::{Change, Practice},
+    change::Change,
+    practice::Practice,
     profile::{LocationProfile, Profile},
     random::Random,
     records::{

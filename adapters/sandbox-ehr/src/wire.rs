@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::practice::Change;
+use super::change::Change;
 
 #[derive(Clone, Debug, Default)]
 pub struct SandboxRequest {

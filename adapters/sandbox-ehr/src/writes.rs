@@ -4,7 +4,6 @@
 //! `write_key` and optionally the `version` it rests on; a deletion has a `write_key` or no body. They answer with the record: 201
 //! created, 200 changed, 200 deleted (its `id` only), or 200 when the same write key had written it before.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -12,54 +11,15 @@ use super::{
     names::{Rehearsal, block_instead},
     practice::{LONGEST, Written},
     records::{Appointment, Patient, Record, Resource, Shown, Status},
-    routes::not_found,
+    refusals::{Checked, invalid, malformed, not_found, slot_taken},
     wire::SandboxReply,
+    write_kinds::WriteKind,
 };
 
 /// The longest write key, in bytes.
 const MAX_WRITE_KEY: usize = 200;
 
-macro_rules! write_kinds {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// All that can be written from outside.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum WriteKind {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl WriteKind {
-            pub const ALL: &'static [WriteKind] = &[$(WriteKind::$name),*];
-        }
-    };
-}
-
-write_kinds! {
-    CreatePatient,
-    UpdatePatient,
-    CreateAppointment,
-    /// Any update of an appointment but a cancellation.
-    UpdateAppointment,
-    CancelAppointment,
-    CreateHours,
-    UpdateHours,
-    DeleteHours,
-    CreateInsurancePlan,
-    CreateCoverage,
-    DeleteCoverage,
-    CreatePatientHistoryItem,
-    UpdatePatientHistoryItem,
-    CreatePatientAlert,
-    UpdatePatientAlert,
-    CreateCommunicationLog,
-    CreateFormResponse,
-    CreatePayment,
-    CreateAdjustment,
-}
-
 type Fields = Map<String, Value>;
-/// A record that may be saved, or the refusal.
-pub(super) type Checked<T = ()> = Result<T, SandboxReply>;
 
 /// What a write that is accepted does.
 enum Outcome {
@@ -199,7 +159,8 @@ fn write(
     }
     let (resource, id) = of;
     let before = id.and_then(|id| ehr.practice.get(resource, id));
-    let rehearsal = Rehearsal::of(&ehr.practice, resource, before, &fields);
+    let patient = |id: &str| ehr.practice.get(Resource::Patients, id);
+    let rehearsal = Rehearsal::of(patient, resource, before, &fields);
     if let Some(refusal) = rehearsal.and_then(|rehearsal| rehearsal.refusal(kind)) {
         return Err(refusal);
     }
@@ -311,16 +272,4 @@ pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
         return Err(slot_taken());
     }
     Ok(())
-}
-
-fn slot_taken() -> SandboxReply {
-    SandboxReply::error(409, "slot_taken", "The operatory is occupied at that time")
-}
-
-pub(super) fn invalid(code: &str, message: &str) -> SandboxReply {
-    SandboxReply::error(422, code, message)
-}
-
-fn malformed(error: &serde_json::Error) -> SandboxReply {
-    SandboxReply::error(400, "malformed", &error.to_string())
 }

@@ -203,11 +203,6 @@ pub const CIRCLES: &[Circle] = &[
         ],
         reason: "the table names the two bodies that are written by hand, and they what follows from it; a key asks it for its tag",
     },
-    Circle {
-        name: "sandbox-ehr",
-        files: &["adapters/sandbox-ehr/src"],
-        reason: "the simulated practice: every call looks at all of it",
-    },
 ];
 
 /// Folders that say nowhere what they are for: folder and reason.

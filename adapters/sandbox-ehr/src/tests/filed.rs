@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::{filed::references, writes::WriteKind},
+    super::{filed::references, write_kinds::WriteKind},
     *,
 };
 
