@@ -129,6 +129,7 @@ async fn what_waits_for_the_staff_is_shown_to_whoever_comes_next() {
         let mut shown = shown.await;
         shown.sort_by_key(|id| asked.iter().position(|known| known == id));
         assert_eq!(shown, asked);
+        until("both wait again", waiting).await;
     };
     again(&second).await;
     // The same one comes back at once: the gate has not been shut.
