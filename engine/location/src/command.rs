@@ -1,4 +1,5 @@
-//! What can be asked of a location: a closed list. Documents a decision needs were read by the processor and arrive as facts.
+//! The commands of a location: a closed list. The processor reads the documents that a decision needs and passes them
+//! as facts.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ pub use crate::{
     writes::intent::{Failure, Outcome, Written},
 };
 
-/// The moment of a decision and its randomness.
+/// The time and randomness of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Cx {
     /// The moment of the decision.
@@ -29,14 +30,14 @@ pub struct Cx {
     pub random: u64,
 }
 
-/// A request to a location: a client's, an operator's, the answer of a call, or the time.
+/// A command to a location: a request of a client or an operator, the result of a call, or the timer.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Books an appointment.
     Book(Book),
-    /// Keeps a slot for a client that has not booked yet.
+    /// Holds a slot for a client that has not booked yet.
     Hold(Hold),
-    /// Gives a hold up. Unknown holds are gone already.
+    /// Releases a hold. Unknown holds are ignored.
     Release {
         /// The id of the hold.
         hold: u64,
@@ -47,7 +48,7 @@ pub enum Command {
         appointment: AppointmentId,
         /// The new place and time.
         to: Placement,
-        /// Whether schedulable blocks join synced hours (v3.0.0 on).
+        /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
         join_blocks: bool,
     },
     /// Cancels an appointment.
@@ -57,131 +58,130 @@ pub enum Command {
         /// The reason, in words for operators and clients.
         reason: Option<String>,
     },
-    /// Changes what of an appointment is no matter of its place, and with `to` its place too: all of it or nothing.
+    /// Changes details of an appointment and, with `to`, its placement, atomically.
     Change {
         /// The appointment.
         appointment: AppointmentId,
         /// The new place and time.
         to: Option<Placement>,
-        /// Whether schedulable blocks join synced hours (v3.0.0 on).
+        /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
         join_blocks: bool,
-        /// What was changed besides the place.
+        /// The changed details, placement excluded.
         what: ChangedDetails,
     },
     /// Saves a record.
     Save(Save),
-    /// Working hours set here, not by the EHR.
+    /// Creates or changes local working hours.
     SetHour {
         /// The working hours.
         hour: WorkingHour,
-        /// The EHR cannot have them: they rest on what it does not know.
+        /// `true` if the hours depend on records that the EHR does not have, so they stay local.
         here_only: bool,
     },
-    /// An operatory of a location without EHR, made or changed here.
+    /// Creates or changes an operatory of a location without EHR.
     SetOperatory {
-        /// The operatory, and whether it is in use.
+        /// The operatory, with its `active` flag.
         operatory: PulledOperatory,
-        /// What becomes of its record.
+        /// The operation on its record.
         operation: Operation,
     },
-    /// Removes working hours that were set here.
+    /// Removes local working hours.
     RemoveHour {
         /// The working hours.
         hour: WorkingHourId,
     },
-    /// A call came back.
+    /// The result of a write call.
     Pushed {
         /// The write.
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// How the call ended.
+        /// The result of the call.
         outcome: Outcome<Written>,
     },
-    /// A look-up of a write came back.
+    /// The result of a look-up of a write.
     Found {
         /// The write.
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// How the call ended.
+        /// The result of the call.
         outcome: Outcome<Option<Written>>,
     },
-    /// A page came back, or did not.
+    /// The result of a page request.
     Pulled {
         /// The resource.
         resource: Resource,
         /// The number of the call.
         call: u64,
-        /// How the call ended.
+        /// The result of the call.
         outcome: Outcome<Page>,
     },
-    /// Known records were looked at, whether the last whole pass showed them.
+    /// One step of the sweep: known records were compared with the last whole pass.
     Sweep(SweepStep),
-    /// Calls sent so many requests beyond one each: the EHR's quota is of requests.
+    /// Requests that calls sent beyond the one counted for each. The EHR's quota counts requests.
     RequestsSent {
-        /// How many requests.
+        /// Number of requests.
         requests: u32,
     },
-    /// What was pulled as an appointment of its own turned out to be what a write of ours made: `record` says of ours what the EHR said
-    /// of it.
+    /// A pulled appointment turned out to be a duplicate of one that a write of ours created.
     TwinFound {
-        /// The record that was pulled as one of its own.
+        /// The duplicate that was created for the pulled record.
         twin: AppointmentId,
-        /// What the EHR says of it.
+        /// The pulled data, under the id of our appointment.
         record: PulledAppointment,
     },
-    /// The same of working hours. None in `shown`: the EHR has removed them since.
+    /// Pulled working hours turned out to be a duplicate of hours that a write of ours created.
     HourTwinFound {
-        /// The record that was pulled as one of its own.
+        /// The duplicate that was created for the pulled record.
         twin: WorkingHourId,
         /// Our record.
         ours: WorkingHourId,
-        /// What the EHR shows.
+        /// The hours as the EHR shows them; `None` if the EHR has removed them since.
         shown: Option<WorkingHour>,
     },
-    /// An operator wants a failed write tried again.
+    /// An operator retries a failed write.
     RetryWrite(Retry),
-    /// An operator gives a write up: one that waits, or one that `failed`.
+    /// An operator drops a write that waits or has failed.
     DropWrite {
         /// The write.
         write: WriteId,
-        /// Whether the write had failed already.
+        /// `true` if the write had failed already.
         failed: bool,
     },
-    /// The time `wake_at` named has come.
+    /// The time returned by `wake_at` has come.
     Wake,
-    /// The clock was set back, within this life or since the last one.
+    /// The clock was set back, during this run or since the previous one.
     ClockSetBack {
-        /// How far the clock went back, in milliseconds.
+        /// Size of the step, in milliseconds.
         by: Millis,
     },
-    /// Another process may have begun the calls that are under way, by a clock of its own.
+    /// Another process, with a different clock, may have started the calls in flight.
     TakenOver,
-    /// The process that asked for a page ended before the answer came.
+    /// The process that requested a page ended before the answer came.
     ReadInterrupted,
-    /// The store was restored from a backup: since it was made, the location has gone on.
+    /// The store was restored from a backup, so later changes of the location are lost.
     Restored,
-    /// An operator: start a read cycle and try waiting writes now.
+    /// An operator starts a read cycle and retries waiting writes now.
     SyncNow,
-    /// An operator: nothing is read, or written, until it is resumed.
+    /// An operator pauses reading, writing, or both.
     Pause {
-        /// What is paused; the rest stays as it is.
+        /// The directions to pause; the others keep their state.
         which: Directions,
     },
-    /// An operator: what is named goes on.
+    /// An operator resumes reading, writing, or both.
     Resume {
-        /// What is resumed; the rest stays as it is.
+        /// The directions to resume; the others keep their state.
         which: Directions,
     },
-    /// How the workstation gate stands. Said again where it is open, the staff approved what waits.
+    /// The state of the workstation gate. A repeated `Open` means that staff approved the waiting writes.
     Gate(Gate),
-    /// The EHR was asked what it can do, and said so or not.
+    /// The result of the adapter's `describe`.
     Described {
-        /// How the call ended.
+        /// The result of the call.
         outcome: Outcome<()>,
     },
-    /// An operator accepts the deletions the guard stopped.
+    /// An operator accepts the deletions that the guard stopped.
     AcceptDeletions {
         /// The resource.
         resource: Resource,
@@ -193,25 +193,26 @@ pub enum Command {
 pub struct Book {
     /// The appointment.
     pub appointment: AppointmentId,
-    /// Where and when it takes place.
+    /// Operatory, provider and time span.
     pub placement: Placement,
-    /// The appointment type, where one is known.
+    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// When the offer lapses.
+    /// Expiry time of the offer.
     pub expires: Timestamp,
-    /// The hold this token may have.
+    /// The id of the hold that belongs to the slot token.
     pub hold: u64,
-    /// Whether schedulable blocks join synced hours (v3.0.0 on).
+    /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,
-    /// The idempotency key it uses.
+    /// The idempotency key of the request.
     pub key: Option<KeyUse>,
     /// The patient.
     pub patient: BookPatient,
-    /// What patients cannot book themselves.
+    /// Operatories and types that the caller may not book.
     pub closed: Closed,
 }
 
-/// What the practice does not let patients book themselves (`bookable_online`). Staff may book all of it: for them nothing is closed.
+/// Operatories and types that the practice closed to patients (`bookable_online`). Empty for staff, who may book
+/// everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
     /// The operatories.
@@ -220,42 +221,42 @@ pub struct Closed {
     pub appointment_type: bool,
 }
 
-/// A record made, changed or removed here.
+/// A record that is created, changed or removed locally.
 #[derive(Clone, Copy, Debug)]
 pub struct Save {
     /// The resource.
     pub resource: Resource,
     /// The id of the record.
     pub id: u64,
-    /// What is done to the record.
+    /// The operation on the record.
     pub operation: Operation,
-    /// Which writes it must not overtake.
+    /// The ordering key that keeps the write behind earlier ones.
     pub ordering_key: OrderingKey,
-    /// Nothing of it concerns the EHR.
+    /// `true` if the record stays local.
     pub here_only: bool,
 }
 
-/// A write that failed, as it was.
+/// The contents of a failed write that is to be retried.
 #[derive(Clone, Debug)]
 pub struct Retry {
     /// The write.
     pub write: WriteId,
-    /// What the write does in the EHR.
+    /// The intended change in the EHR.
     pub work: WriteIntent,
-    /// Which writes it must not overtake.
+    /// The ordering key that keeps the write behind earlier ones.
     pub ordering_key: OrderingKey,
     /// The write key, the same in every attempt.
     pub key: String,
-    /// It was tried before: the EHR is asked for it before it is sent again.
+    /// `true` if an earlier attempt was sent: the EHR is searched before the write is sent again.
     pub sent: bool,
-    /// What was changed besides the place.
+    /// The contents of its record, if not in a document.
     pub what: Retried,
 }
 
-/// What of a failed write's record the machine forgot.
+/// The part of a failed write's record that the state no longer has.
 #[derive(Clone, Debug)]
 pub enum Retried {
-    /// Nothing: the documents have it.
+    /// Nothing: the record is in its document.
     Record,
     /// The working hours.
     Hour(WorkingHour),
@@ -263,12 +264,12 @@ pub enum Retried {
     Appointment(RetriedAppointment),
 }
 
-/// The appointment of a failed insert, as it was booked.
+/// The appointment of a failed insert.
 #[derive(Clone, Copy, Debug)]
 pub struct RetriedAppointment {
-    /// Where and when it takes place.
+    /// Operatory, provider and time span.
     pub placement: Placement,
-    /// The appointment type, where one is known.
+    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// The patient.
     pub patient: PatientId,
@@ -281,7 +282,7 @@ pub struct KeyUse {
     pub key: String,
     /// Digest of the request data.
     pub fingerprint: String,
-    /// The location of the institution that holds the key, as recorded in the store.
+    /// The location of the institution that has claimed the key, as recorded in the store.
     pub claimed_by: Option<LocationId>,
 }
 
@@ -290,27 +291,27 @@ pub struct KeyUse {
 pub struct BookPatient {
     /// The id of the record.
     pub id: PatientId,
-    /// No such patient in the data source yet: it is created with this booking.
+    /// `true` if the patient does not exist in the data source yet and is created with this booking.
     pub is_new: bool,
-    /// Fields the EHR needs to create a patient and the request lacks.
+    /// Fields that the EHR requires to create a patient and that the request lacks.
     pub missing_fields: Vec<String>,
 }
 
-/// A hold that is asked for.
+/// A requested hold.
 #[derive(Clone, Debug)]
 pub struct Hold {
     /// The id of the hold.
     pub hold: u64,
-    /// Where and when it takes place.
+    /// Operatory, provider and time span.
     pub placement: Placement,
-    /// The appointment type, where one is known.
+    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// When it expires.
+    /// Expiry time.
     pub expires: Timestamp,
-    /// Whether schedulable blocks join synced hours (v3.0.0 on).
+    /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,
-    /// What patients cannot book themselves.
+    /// Operatories and types that the caller may not book.
     pub closed: Closed,
-    /// Whose hold it is: a digest of the client's key. Holds without one count for the location alone.
+    /// Digest of the client's API key. A hold without it counts only towards the limit of the location.
     pub holder: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a decision says: the answer, what happened, and the calls to make once that is durable.
+//! The result of `decide`: a reply, events to commit, and calls to make once the events are durable.
 
 use crate::{
     event::Event,
@@ -12,106 +12,107 @@ use crate::{
     writes::intent::{CallKind, WriteIntent},
 };
 
-/// What a location decides.
+/// The result of deciding one command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// What the caller is told.
+    /// The reply to the caller.
     pub reply: Reply,
-    /// What happened, to be committed.
+    /// The events to commit.
     pub events: Vec<Event>,
-    /// The calls to the EHR, to be made once the events are durable.
+    /// The calls to the EHR, to make once the events are durable.
     pub calls: Vec<Call>,
 }
 
 impl Decision {
-    /// Nothing happens.
+    /// Creates a decision without events or calls.
     pub fn nothing() -> Decision {
         Decision { reply: Reply::Done, events: Vec::new(), calls: Vec::new() }
     }
 
-    /// The command is refused.
+    /// Creates a decision that refuses the command.
     pub fn refuse(refusal: Refusal) -> Decision {
         Decision { reply: Reply::Refused(refusal), events: Vec::new(), calls: Vec::new() }
     }
 
-    /// Events without calls.
+    /// Creates a decision without calls.
     pub fn of(reply: Reply, events: Vec<Event>) -> Decision {
         Decision { reply, events, calls: Vec::new() }
     }
 }
 
-/// What the caller is told.
+/// The reply to the caller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// A new booking, or with `replay` the one this key made before.
+    /// A new booking, or the earlier one of the idempotency key.
     Booked {
         /// The appointment.
         appointment: AppointmentId,
-        /// Whether an earlier request with the same key made it.
+        /// `true` if an earlier request with the same idempotency key created the appointment.
         replay: bool,
     },
     /// The slot is held.
     Held {
-        /// When it ends.
+        /// Expiry time.
         until: Timestamp,
     },
     /// The appointment was moved.
     Moved,
     /// The appointment is cancelled.
     Cancelled {
-        /// Whether it was cancelled before.
+        /// `true` if the appointment was cancelled before.
         already: bool,
     },
     /// The appointment was changed.
     Changed,
-    /// A record was saved. Not queued: it stays here only.
+    /// A record was saved.
     Saved {
-        /// Whether a write to the EHR was queued.
+        /// `true` if a write to the EHR was queued, `false` if the record stays local.
         queued: bool,
     },
-    /// A page was applied. For these appointments a change of ours is on its way: their placement and cancellation stay ours.
+    /// A page was applied.
     PageApplied {
-        /// Appointments whose placement and cancellation stay ours.
+        /// Appointments with a local change in flight: their local placement and cancellation take precedence over the
+        /// page.
         keep: Vec<AppointmentId>,
     },
-    /// The page came too late or was stopped by the guard: nothing of it may be stored.
+    /// The page came too late or was stopped by the deletion guard: none of its records may be stored.
     PageIgnored,
-    /// A failed write is tried again, as this one.
+    /// A failed write was queued again under a new id.
     Retried {
-        /// The write.
+        /// The id of the new write.
         write: WriteId,
     },
-    /// It is done.
+    /// The command was applied.
     Done,
-    /// It is refused.
+    /// The command was refused.
     Refused(Refusal),
 }
 
-/// Why an appointment cannot be changed any more.
+/// The reason why an appointment can no longer be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// It has begun already.
+    /// The appointment has begun.
     Past,
     /// The appointment is cancelled.
     Cancelled,
-    /// A block of the schedule, or nobody's appointment: the EHR's own affair.
+    /// A block of unavailable time, or an appointment without patient: only the EHR changes it.
     NotOfAPatient,
-    /// It never came into the EHR.
+    /// The insert into the EHR failed.
     Failed,
-    /// It is not in the calendar any more: it ended, was cancelled, or its write failed.
+    /// The appointment has left the calendar: it ended, was cancelled, or its write failed.
     Forgotten,
 }
 
-/// Why not (specification 7.4 and 7.3).
+/// The reason for a refusal (specification 7.3 and 7.4).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// The offer of the slot has expired, or its time has begun.
     SlotExpired,
     /// The slot is not free.
     SlotTaken {
-        /// Why it does not fit.
+        /// The reason why the slot does not fit.
         fit: Fit,
-        /// Free slots instead of it, the nearest first.
+        /// Free alternative slots, nearest first.
         alternatives: Vec<Slot>,
     },
     /// The idempotency key was used for another request, or at another location.
@@ -127,42 +128,42 @@ pub enum Refusal {
     TypeNotOnline,
     /// The location books by operatory (specification 1.8).
     OperatoryRequired,
-    /// No such appointment.
+    /// The appointment does not exist.
     AppointmentNotFound,
     /// The appointment cannot be changed any more.
     AppointmentNotOpen(Over),
-    /// The EHR does not have it yet: what it does not have cannot be changed there.
+    /// The appointment is not in the EHR yet and cannot be changed there.
     AppointmentNotSynced,
-    /// No such working hours.
+    /// The working hours do not exist.
     HourNotFound,
     /// The hours come from the EHR and are changed there.
     HourOfEhr,
-    /// The EHR cannot do it.
+    /// The EHR does not support the operation.
     NotSupportedByEhr,
-    /// No such write.
+    /// The write does not exist.
     WriteNotFound,
-    /// It is done, still waits, was retried or dropped, or its record came to the EHR in another way.
+    /// The write is done, pending, retried or dropped, or its record reached the EHR in another way.
     WriteNotFailed,
-    /// It is being sent, or may have been written: nobody can say yet that it was not.
+    /// The write is in flight or its outcome is unknown, so it cannot be dropped.
     WriteOnItsWay,
-    /// The last whole pass deleted no suspiciously large part of this resource.
+    /// The deletion guard stopped no deletions of this resource.
     NoDeletionsStopped,
-    /// A refused change was put back: it is asked for anew.
+    /// The refused change was reverted; the client must request it again.
     WriteWasPutBack,
-    /// The patient it is for is not in the EHR: their write comes first.
+    /// The patient of the write is not in the EHR; retry the write of the patient first.
     WriteOfPatientFirst,
     /// The location keeps too many working hours.
     TooManyHours {
         /// The limit that is reached.
         limit: u32,
     },
-    /// Of the location, or of the one key that asks.
+    /// Too many holds at the location, or of the API key.
     TooManyHolds {
         /// The limit that is reached.
         limit: u32,
-        /// Whether it is the limit of one API key.
+        /// `true` if the limit of one API key is reached.
         of_key: bool,
-        /// Until the first of them lapses.
+        /// Time until the first of the holds expires, in milliseconds.
         free_in: Millis,
     },
     /// The queue of writes is full.
@@ -175,19 +176,19 @@ pub enum Refusal {
 /// A call to the EHR.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
-    /// A write, or its look-up.
+    /// A write or its look-up.
     Write {
         /// The write.
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// Whether it writes or looks up.
+        /// The kind of call: write or look-up.
         kind: CallKind,
-        /// What the write does in the EHR.
+        /// The intended change in the EHR.
         work: WriteIntent,
         /// The write key, the same in every attempt.
         key: String,
-        /// Where and when it takes place.
+        /// Operatory, provider and time span.
         placement: Option<Placement>,
         /// The deadline of the call.
         until: Timestamp,
@@ -198,7 +199,7 @@ pub enum Call {
         resource: Resource,
         /// The number of the call.
         call: u64,
-        /// Where the next page starts.
+        /// Cursor of the next page.
         cursor: Option<String>,
         /// The deadline of the call.
         until: Timestamp,

@@ -1,5 +1,5 @@
-//! What happened at a location: a closed list, journaled, replayed. No patient data travels in events, only ids; documents hold
-//! the rest. An event names its outcome in full, so that `evolve` never has to decide.
+//! The events of a location: a closed list, journaled and replayed. Events contain ids only; patient data is in
+//! documents. An event contains its full outcome, so that `evolve` makes no decisions.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// What happened at a location.
+/// An event at a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -33,30 +33,30 @@ pub enum Event {
     Booked {
         /// The appointment.
         appointment: AppointmentId,
-        /// Where and when it takes place.
+        /// Operatory, provider and time span.
         placement: Placement,
-        /// The appointment type, where one is known.
+        /// The appointment type, if known.
         appointment_type: Option<AppointmentTypeId>,
         /// The patient.
         patient: PatientId,
         /// The idempotency key it uses.
         key: Option<KeyPinned>,
-        /// False where there is no EHR to write to.
+        /// `false` if the location has no EHR to write to.
         integrated: bool,
     },
     /// A slot is held.
     Held {
         /// The id of the hold.
         hold: u64,
-        /// Where and when it takes place.
+        /// Operatory, provider and time span.
         placement: Placement,
-        /// When it ends.
+        /// Expiry time.
         until: Timestamp,
-        /// Who holds it: a digest of the API key, where it is known.
+        /// Digest of the holder's API key, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<u64>,
     },
-    /// Released, used or lapsed.
+    /// A hold was released, used, or has expired.
     HoldEnded {
         /// The id of the hold.
         hold: u64,
@@ -75,11 +75,11 @@ pub enum Event {
         /// The reason.
         why: MoveReason,
     },
-    /// The EHR refused the move: back to where it has the appointment.
+    /// The EHR refused the move; the appointment returns to its placement in the EHR.
     MoveReverted {
         /// The appointment.
         appointment: AppointmentId,
-        /// Where the EHR has it.
+        /// Placement in the EHR.
         to: Placement,
         /// The reason, in words for operators and clients.
         reason: String,
@@ -88,7 +88,7 @@ pub enum Event {
     Cancelled {
         /// The appointment.
         appointment: AppointmentId,
-        /// Who cancelled it.
+        /// The party that cancelled the appointment.
         by: CancelledBy,
         /// The reason, in words for operators and clients.
         reason: Option<String>,
@@ -100,7 +100,7 @@ pub enum Event {
         /// The reason, in words for operators and clients.
         reason: String,
     },
-    /// The cancellation reached the EHR: the slot is free there too.
+    /// The cancellation reached the EHR, so the slot is free there too.
     CancelConfirmed {
         /// The appointment.
         appointment: AppointmentId,
@@ -112,42 +112,42 @@ pub enum Event {
         /// The proof of the write.
         written: Written,
     },
-    /// It never will be. The slot is free again.
+    /// The insert failed; the slot is free again.
     InsertFailed {
         /// The appointment.
         appointment: AppointmentId,
-        /// How the write ended.
+        /// The kind of failure.
         how: InsertFailure,
         /// The reason, in words for operators and clients.
         reason: String,
     },
 
-    // Records no rule of the schedule needs, and what of an appointment is no matter of its place.
-    /// Made, changed or removed here; its document came with the request.
+    // Records that the scheduling rules do not depend on, and details of appointments.
+    /// A record was created, changed or removed locally; its document is in the same commit.
     RecordSaved {
         /// The resource.
         resource: Resource,
         /// The id of the record.
         id: u64,
-        /// What is done to the record.
+        /// The operation on the record.
         #[serde(rename = "verb")]
         operation: Operation,
     },
-    /// An appointment was changed besides its place.
+    /// Details of an appointment were changed.
     AppointmentChanged {
         /// The appointment.
         appointment: AppointmentId,
-        /// What was changed besides the place.
+        /// The changed details, placement excluded.
         what: ChangedDetails,
     },
-    /// Working hours set here.
+    /// Local working hours were created or changed.
     HourSet(WorkingHour),
-    /// Hours set here were removed here, or the EHR would not have them at all.
+    /// Local working hours were removed locally, or the EHR refused to create them.
     HourRemoved {
         /// The working hours.
         hour: WorkingHourId,
     },
-    /// The EHR refused a change of hours, or their removal: back to what it has.
+    /// The EHR refused a change or removal of working hours; the values of the EHR are restored.
     HourReverted {
         /// The hours as the EHR has them.
         to: WorkingHour,
@@ -160,35 +160,35 @@ pub enum Event {
     WriteQueued {
         /// The write.
         write: WriteId,
-        /// What the write does in the EHR.
+        /// The intended change in the EHR.
         work: WriteIntent,
-        /// Which writes it must not overtake.
+        /// The ordering key that keeps the write behind earlier ones.
         #[serde(rename = "lane")]
         ordering_key: OrderingKey,
         /// The write key, the same in every attempt.
         key: String,
-        /// The write fails unless it is in the EHR by then.
+        /// Time by which the write must be in the EHR; after it the write fails.
         deadline: Timestamp,
         /// The id of the request that caused it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<String>,
     },
-    /// An operator wants a write that failed tried again: the same key, as a write of its own.
+    /// An operator retried a failed write: the same key under a new write id.
     WriteRetried {
         /// The write.
         write: WriteId,
         /// The write that failed.
         of: WriteId,
-        /// What the write does in the EHR.
+        /// The intended change in the EHR.
         work: WriteIntent,
-        /// Which writes it must not overtake.
+        /// The ordering key that keeps the write behind earlier ones.
         #[serde(rename = "lane")]
         ordering_key: OrderingKey,
         /// The write key, the same in every attempt.
         key: String,
-        /// The write fails unless it is in the EHR by then.
+        /// Time by which the write must be in the EHR; after it the write fails.
         deadline: Timestamp,
-        /// It was tried before: to be looked up before it is sent.
+        /// `true` if an earlier attempt may have reached the EHR: the write is looked up before it is sent.
         look_first: bool,
         /// The id of the request that caused it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,30 +205,30 @@ pub enum Event {
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// Whether it writes or looks up.
+        /// The kind of call: write or look-up.
         kind: CallKind,
         /// The deadline of the call.
         until: Timestamp,
-        /// Where the appointment stood when it was sent.
+        /// Placement of the appointment at the time of the call.
         sent: Option<Placement>,
     },
-    /// Tried, not written: once more, not before.
+    /// An attempt did not write; another one follows.
     WriteDeferred {
         /// The write.
         write: WriteId,
-        /// It is not tried before.
+        /// Earliest time of the next attempt.
         not_before: Timestamp,
         /// The reason, in words for operators and clients.
         reason: String,
-        /// It was sent, and the EHR says that it is not there.
+        /// `true` if an attempt was sent and the look-up did not find it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         not_found: bool,
     },
-    /// It may have been written: to be looked up before any resend.
+    /// The outcome of an attempt is unknown; the write is looked up before it is sent again.
     WriteUnknown {
         /// The write.
         write: WriteId,
-        /// It is not tried before.
+        /// Earliest time of the next attempt.
         not_before: Timestamp,
         /// The reason, in words for operators and clients.
         reason: String,
@@ -237,7 +237,7 @@ pub enum Event {
     WriteDone {
         /// The write.
         write: WriteId,
-        /// What the write does in the EHR.
+        /// The intended change in the EHR.
         work: WriteIntent,
         /// The proof of the write.
         written: Option<Written>,
@@ -246,9 +246,9 @@ pub enum Event {
     WriteFailed {
         /// The write.
         write: WriteId,
-        /// What the write does in the EHR.
+        /// The intended change in the EHR.
         work: WriteIntent,
-        /// How the write ended.
+        /// The kind of failure.
         how: InsertFailure,
         /// The reason, in words for operators and clients.
         reason: String,
@@ -259,46 +259,47 @@ pub enum Event {
         /// The write.
         write: WriteId,
     },
-    /// No writes are sent until then.
+    /// The circuit breaker opened.
     #[serde(rename = "path_blocked")]
     BreakerOpened {
         /// The reason.
         why: Blocked,
-        /// No write is tried before.
+        /// Earliest time of the next write.
         until: Timestamp,
     },
-    /// A call got through: writes are sent again.
+    /// A call succeeded: writes are sent again.
     #[serde(rename = "path_cleared")]
     BreakerClosed,
-    /// The workstation gate stands so from now on; what waits for it is tried at once where it is open.
+    /// The workstation gate changed its state, or staff approved the waiting writes. If open, they are retried at once.
     GateTurned {
-        /// Whether the gate is open.
+        /// State of the gate.
         gate: Gate,
     },
 
-    /// An operator paused reading or writing, or resumed it: from now on these are paused, and no others.
+    /// An operator paused or resumed reading or writing.
     PauseTurned {
-        /// What is paused.
+        /// All directions that are paused from now on.
         to: Directions,
     },
 
-    /// Calls sent so many requests to the EHR beyond the one each was counted as when it started.
+    /// Requests that calls sent beyond the one counted for each at its start.
     RequestsSent {
-        /// How many requests.
+        /// Number of requests.
         requests: u32,
     },
 
     // Pull.
-    /// Asked what it can do, the EHR gave no answer.
+    /// The adapter's `describe` failed.
     DescribeFailed {
         /// The reason, in words for operators and clients.
         reason: String,
     },
-    /// It said so again.
+    /// The adapter's `describe` succeeded again.
     DescribeWorked,
     /// A read cycle began.
     CycleStarted,
-    /// A resource is read from its beginning: what an insert became may have gone by while nobody knew its name.
+    /// A resource is read from its beginning, because a page may have shown the result of an insert before its foreign
+    /// id was known.
     ReadAnew {
         /// The resource.
         resource: Resource,
@@ -318,22 +319,22 @@ pub enum Event {
         resource: Resource,
         /// The reason, in words for operators and clients.
         reason: String,
-        /// When it is tried again.
+        /// Time of the next attempt.
         retry_at: Timestamp,
     },
-    /// A page was not asked for, or not taken yet, though nothing is wrong with it: it is asked for (again). No failure of the EHR.
+    /// A page was not requested, or not applied, for a reason other than a failure of the EHR. It is requested again.
     PullPutOff {
         /// The resource.
         resource: Resource,
         /// The reason, in words for operators and clients.
         reason: String,
-        /// When it is tried again.
+        /// Time of the next attempt.
         retry_at: Timestamp,
-        /// It waits for the answer of an insert of ours.
+        /// `true` if the page waits for the answer of an insert.
         #[serde(default)]
         insert: bool,
     },
-    /// A resource is left for this cycle: on with the next one, the next cycle goes on here.
+    /// The resource is skipped in this cycle; the next cycle continues at its cursor.
     PullSuspended {
         /// The resource.
         resource: Resource,
@@ -344,76 +345,78 @@ pub enum Event {
     PageApplied {
         /// The resource.
         resource: Resource,
-        /// Where the next page starts.
+        /// Cursor of the next page.
         cursor: String,
-        /// Whether it is the last page of its pass.
+        /// `true` for the last page of its pass.
         last: bool,
-        /// Whether its pass shows every record, not only changes.
+        /// `true` if its pass lists every record, `false` if only changes.
         whole: bool,
-        /// How many records were shown.
+        /// Number of records on the page.
         #[serde(default)]
         records: u32,
-        /// How many records there are in all, where the EHR says.
+        /// Total number of records, if the EHR reports it.
         #[serde(default)]
         estimate: Option<u64>,
-        /// It may have told the fate of an insert of ours that nobody could tell from others.
+        /// `true` if the page may have shown the result of an insert without a way to match the two.
         #[serde(default, rename = "unsure", skip_serializing_if = "std::ops::Not::not")]
         needs_full_pass: bool,
-        /// It brought nothing that this pass had not brought before.
+        /// `true` if the page contained nothing new to its pass.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         barren: bool,
-        /// What the pass missed is looked for from now on, in steps.
+        /// `true` if a sweep for the records missing from the pass starts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sweeping: bool,
-        /// Records it showed that could not be read.
+        /// Unreadable records on the page.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         skipped: Vec<Skipped>,
-        /// Foreign ids of those left out before that are read now, or gone.
+        /// Foreign ids of previously skipped records that are now readable, or gone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         read_again: Vec<String>,
-        /// Records that its whole pass had not shown before. `None` in journals of older versions.
+        /// Records that are new to the whole pass. `None` in journals of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         distinct: Option<u32>,
-        /// Its other entries: records that are reported deleted, and unreadable ones that are not known.
+        /// Other entries of the page: records reported as deleted, and unreadable unknown ones.
         #[serde(default, skip_serializing_if = "is_zero")]
         others: u32,
-        /// Its whole pass ends and contradicts itself, see [`is_short`](crate::Location::is_short).
+        /// `true` if the whole pass ends in contradiction with itself, see [`is_short`](crate::Location::is_short).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         short: bool,
-        /// Records that its whole pass, which ends, is the first not to show; before a sweep, records that the page
-        /// reports deleted.
+        /// Records missing for the first time from the whole pass that ends. Before a sweep: records that the page
+        /// reports as deleted.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         missing: BTreeSet<u64>,
-        /// Missing records that it shows.
+        /// Missing records that the page contains.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         shown_again: Vec<u64>,
     },
-    /// A step of looking for what a whole pass missed. With it went the records that the step found, if all are counted.
+    /// A step of the sweep for records missing from a whole pass. After the counting steps, a step also deletes its
+    /// records.
     Swept {
         /// The resource.
         resource: Resource,
         /// Known records counted so far.
         known: u64,
-        /// Those of them that the pass did not show.
+        /// Counted records that the pass did not contain.
         missing: u64,
-        /// Where the next step goes on; none at the beginning.
+        /// Start of the next step; `None` for the first one.
         next: Option<String>,
-        /// All are counted.
+        /// `true` once all known records are counted.
         counted: bool,
-        /// Missing records that the complete pass before this one showed, found by this step.
+        /// Missing records found by this step that the previous complete pass contained.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         unconfirmed: BTreeSet<u64>,
     },
-    /// Nothing is left of what a whole pass missed.
+    /// The sweep of a whole pass ended.
     SweepEnded {
         /// The resource.
         resource: Resource,
     },
-    /// The EHR has an appointment that is new, or not as we knew it.
+    /// The EHR showed an appointment that is new or changed.
     AppointmentPulled {
-        /// What the EHR says of it.
+        /// The record as the EHR returned it.
         record: PulledAppointment,
-        /// A change of ours is on its way: placement and cancellation stay ours, and the EHR's place stays taken too.
+        /// `true` if a local change is in flight: local placement and cancellation are kept, and the placement in the
+        /// EHR stays taken too.
         keep: bool,
     },
     /// An appointment is gone from the EHR.
@@ -421,21 +424,21 @@ pub enum Event {
         /// The appointment.
         appointment: AppointmentId,
     },
-    /// An appointment so long past that only its document is left is gone from the EHR.
+    /// An appointment was removed from the EHR after it had been pruned from the state; only its document is left.
     PastAppointmentGone {
         /// The appointment.
         appointment: AppointmentId,
     },
-    /// The EHR has working hours that are new, or not as we knew them.
+    /// The EHR showed working hours that are new or changed.
     HourPulled(WorkingHour),
-    /// What the EHR has of hours that are being changed here: they stay as they were set.
+    /// The EHR showed working hours that have a local change in flight; the local values are kept.
     HourShown(WorkingHour),
     /// Working hours are gone from the EHR.
     HourGone {
         /// The working hours.
         hour: WorkingHourId,
     },
-    /// An operatory is new, or not as we knew it: in the EHR, or at a location without one.
+    /// An operatory is new or changed, in the EHR or at a location without one.
     OperatoryPulled(PulledOperatory),
     /// An operatory is gone from the EHR.
     OperatoryGone {
@@ -449,9 +452,9 @@ pub enum Event {
         /// The id of the record.
         id: u64,
     },
-    /// A booking of ours and an appointment the EHR has share an operatory and a time.
+    /// A pending booking and an appointment in the EHR share an operatory and a time.
     ConflictFound {
-        /// Our record.
+        /// Our booking.
         ours: AppointmentId,
         /// The appointment in the EHR.
         theirs: AppointmentId,
@@ -460,11 +463,11 @@ pub enum Event {
     GuardTripped {
         /// The resource.
         resource: Resource,
-        /// How many records would be deleted.
+        /// Number of records that would be deleted.
         deletions: u64,
-        /// How many records are known.
+        /// Number of known records.
         known: u64,
-        /// A whole pass begins anew; else the same page is asked again.
+        /// `true` if the whole pass starts again, `false` if the same page is requested again.
         whole: bool,
     },
     /// An operator accepted the deletions that the guard stopped.
@@ -474,42 +477,43 @@ pub enum Event {
     },
     /// A read cycle ended.
     CycleFinished {
-        /// When the next one starts.
+        /// Start of the next cycle.
         next: Timestamp,
     },
     /// An operator asked for a read cycle now.
     SyncRequested,
-    /// The store was restored from a backup: everything is read anew, and numbers of writes that may have been given since are left out.
+    /// The store was restored from a backup: everything is read again, and write ids that may have been used since are
+    /// skipped.
     Restored {
-        /// How many.
+        /// Number of skipped ids.
         skipped_writes: u64,
     },
-    /// The write waited when the backup was made, and may have been written since.
+    /// The write waited when the backup was made, and may have been sent since.
     WriteRestored {
         /// The write.
         write: WriteId,
         /// The reason, in words for operators.
         reason: String,
     },
-    /// The clock was set back: what waits is due as much earlier, so that every pause keeps its length.
+    /// The clock was set back: pending times move back too, so that every pause keeps its length.
     ClockSetBack {
-        /// How far the clock went back, in milliseconds.
+        /// Size of the step, in milliseconds.
         by: Millis,
     },
-    /// What ended before this left the machine's memory; documents keep it.
+    /// Appointments and idempotency keys that ended were pruned; their documents remain.
     Pruned {
-        /// What ended before this is forgotten.
+        /// End times up to this one were pruned.
         before: Timestamp,
     },
-    /// Calls of another process may still be under way until then, whatever its clock said.
+    /// Calls of another process may be in flight until this time, by the local clock.
     CallsOutlast {
-        /// When each of them has ended.
+        /// Time at which each of them has ended.
         until: Timestamp,
     },
 }
 
 impl Event {
-    /// The record this event says is gone from the EHR.
+    /// Returns the record that the event reports as gone from the EHR.
     pub fn gone(&self) -> Option<u64> {
         match self {
             Event::RecordGone { id, .. } => Some(*id),
@@ -518,7 +522,7 @@ impl Event {
         }
     }
 
-    /// What the EHR has since a write of ours reached it.
+    /// Returns the record that a write of ours changed in the EHR with this event.
     pub fn reached(&self) -> Option<(Resource, u64)> {
         match self {
             Event::CancelConfirmed { appointment } | Event::InsertDone { appointment, .. } => {
@@ -549,55 +553,55 @@ impl Event {
     }
 }
 
-/// A key now answers with this booking until it expires.
+/// An idempotency key that replays this booking until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPinned {
     /// The idempotency key.
     pub key: String,
     /// Digest of the request data.
     pub fingerprint: String,
-    /// When it expires.
+    /// Expiry time.
     pub expires: Timestamp,
 }
 
-/// Why an appointment was moved.
+/// The reason for a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveReason {
     /// A client asked for it.
     Client,
-    /// Staff took the slot in the EHR and the location's rule moved the booking on.
+    /// Staff took the slot in the EHR, and the conflict rule of the location moved the booking.
     Conflict,
 }
 
-/// Who cancelled an appointment.
+/// The party that cancelled an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelledBy {
     /// A client asked for it.
     Client,
-    /// Staff, in the EHR.
+    /// Staff cancelled it in the EHR.
     Ehr,
 }
 
-/// Reason of an insert that lost its time to staff.
+/// Reason of an insert whose slot staff took.
 pub(crate) const SLOT_LOST: &str = "the slot was taken in the EHR";
-/// Reason of a write that waited too long.
+/// Reason of a write that missed its deadline.
 pub(crate) const TOO_LATE: &str = "not in the EHR before its deadline";
 
-/// Whether an insert failed for a reason that another time avoids.
+/// Returns `true` if the insert could succeed at another time.
 pub fn another_time_helps(reason: &str) -> bool {
     [SLOT_LOST, TOO_LATE].contains(&reason)
 }
 
-/// How a write ended without being written (specification 6.5 and 3).
+/// The way a write ended without being written (specification 6.5 and 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InsertFailure {
-    /// The EHR refused it, or an operator gave it up.
+    /// The EHR refused the write, or an operator dropped it.
     Failed,
-    /// It was not in the EHR before its deadline.
+    /// The write was not in the EHR before its deadline.
     TimedOut,
-    /// Cancelled before it was sent: nothing to tell anyone.
+    /// The write was withdrawn before it was sent; nothing is reported.
     Withdrawn,
 }

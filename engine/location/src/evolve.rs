@@ -1,4 +1,4 @@
-//! What each event does to the state. Cannot fail and decides nothing: the same events give the same state, always.
+//! The effect of each event on the state. Deterministic: replaying the same events yields the same state.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ use crate::{
 };
 
 impl State {
-    /// `quota` is the one in force when the event is applied: it shapes only how fast later calls may follow.
+    /// Applies an event. `quota` is the quota in force now; it affects only how soon later calls may start.
     pub fn evolve(&mut self, at: Timestamp, event: &Event, quota: Quota) {
         self.latest = at;
         if let Some((resource, id)) = event.reached() {
@@ -96,7 +96,7 @@ impl State {
                 self.conflicts.remove(appointment);
             }
 
-            // Their documents say it; the machine needs nothing of them.
+            // Kept in documents only; the state has no part of them.
             Event::RecordSaved { .. } | Event::AppointmentChanged { .. } | Event::PastAppointmentGone { .. } => {}
             Event::HourSet(hour) | Event::HourReverted { to: hour, reason: _ } => {
                 self.hours.insert(hour.id, hour.clone());
@@ -113,7 +113,7 @@ impl State {
                 let queued = queued(at, *work, *ordering_key, key, *deadline);
                 let mut retried = Write { unknown: *look_first, origin: origin.clone(), ..queued };
                 if *look_first {
-                    // It may be there as it was sent, and what became of it since may have been told to nobody.
+                    // The earlier attempt may have reached the EHR, and a page may have shown the result unmatched.
                     let booked = work.appointment().and_then(|id| self.appointments.get(&id));
                     retried.sent = booked.map(|a| a.placement);
                     retried.sent_hour = work.hour().and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
@@ -122,7 +122,7 @@ impl State {
                 }
                 self.queue.push(*write, retried);
             }
-            // The failure that goes with it says what it does.
+            // The `WriteFailed` event in the same commit has the effect.
             Event::WriteDropped { .. } => {}
             Event::CallStarted { write, attempt, kind, until, sent } => {
                 self.quota.take(quota, at);
@@ -164,7 +164,7 @@ impl State {
                     self.change_appointment(appointment, |_| ());
                 }
             }
-            // A write that ended with its failure is no sign of what becomes of the others.
+            // A write that ended with this failure does not count for the breaker.
             Event::BreakerFailure { write } if self.queue.get(*write).is_none() => {}
             Event::BreakerFailure { write } => self.breaker.failed(*write),
             Event::BreakerOpened { why, until } => self.breaker.block(*why, at, *until),
@@ -354,7 +354,7 @@ impl State {
         }
     }
 
-    /// Changes a write; where the EHR may have its appointment follows.
+    /// Changes a write and updates the derived `vacating` placements of its appointment.
     pub(crate) fn change_write(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
         self.queue.update(id, change);
         if let Some(appointment) = self.queue.get(id).and_then(|write| write.work.appointment()) {
@@ -362,7 +362,7 @@ impl State {
         }
     }
 
-    /// An insert that is not done yet has until its appointment starts, wherever that stands now.
+    /// Sets the deadline of a pending insert to the start of the appointment at its new placement.
     fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
         let inserts = self.queue.of(id).filter(|(_, w)| matches!(w.work, WriteIntent::CreateAppointment(_)));
         for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
@@ -370,8 +370,8 @@ impl State {
         }
     }
 
-    /// A write of ours reached the EHR while it was being read. A running pass may have been at that place already, so that the record
-    /// counts as shown.
+    /// Records that a write of ours reached the EHR during a read. The running pass may already be beyond the record,
+    /// so it counts as shown.
     fn written_during_pull(&mut self, resource: Resource, id: u64) {
         self.pulls.shown_again(resource, &[id]);
         if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == resource) {
@@ -383,14 +383,14 @@ impl State {
         }
     }
 
-    /// The EHR took a write.
+    /// Stores the placement that the EHR confirmed with a write.
     fn confirmed(&mut self, work: WriteIntent, sent: Option<Placement>) {
         let Some(id) = work.appointment() else { return };
         let sent = sent.filter(|_| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_)));
         self.change_appointment(id, |a| a.confirmed = sent.or(a.confirmed));
     }
 
-    /// The EHR took a write of hours; none were sent: their removal.
+    /// Stores the hours that the EHR confirmed with a write. `sent` is `None` for a removal.
     fn hour_confirmed(&mut self, id: WorkingHourId, sent: Option<Box<WorkingHour>>) {
         match sent {
             Some(hour) => self.confirmed_hours.insert(id, *hour),
@@ -398,7 +398,8 @@ impl State {
         };
     }
 
-    /// The EHR has hours neither as it was told before nor as a change of ours on its way tells it.
+    /// Stores hours as the EHR shows them. Marks a write in flight as superseded if they match neither the confirmed
+    /// nor the sent hours.
     fn hour_shown(&mut self, shown: &WorkingHour) {
         let told = self.confirmed_hours.insert(shown.id, shown.clone());
         let sent = self.queue.of_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
@@ -435,7 +436,7 @@ impl State {
         self.put_appointment(record.id, appointment);
     }
 
-    /// The EHR has an appointment neither where it confirmed it nor where a move of ours on its way puts it.
+    /// Marks a reschedule in flight as superseded if the EHR shows a placement that is neither confirmed nor sent.
     fn superseded_by_pull(&mut self, record: &PulledAppointment) {
         let confirmed = self.appointments.get(&record.id).and_then(|a| a.confirmed);
         let sent =
@@ -446,7 +447,7 @@ impl State {
         }
     }
 
-    /// What waits is due as much earlier as the clock was set back. What began in a time to come began now.
+    /// Moves pending times back by `by`, and past ones to `at` at the latest, after a backward step of the clock.
     fn set_back(&mut self, at: Timestamp, by: Millis) {
         self.queue.set_back(at, by);
         self.breaker.set_back(at, by);
@@ -460,7 +461,7 @@ impl State {
         }
     }
 
-    /// Whatever waits to be tried again need not wait any longer.
+    /// Makes everything that waits for a retry due now.
     fn try_at_once(&mut self, at: Timestamp) {
         self.pulls.retry_at = None;
         let waiting: Vec<_> = self.queue.iter().filter(|(_, w)| w.withdrawable()).map(|(id, _)| id).collect();

@@ -1,10 +1,10 @@
-//! Whether the workstation gate of a location is open, for the EHRs that are reached through a workstation.
+//! The state of the workstation gate, for EHRs that are reached through a workstation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// Where the workstation gate of a location stands, as the processor said last.
+/// The state of a location's workstation gate, as reported by the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -14,29 +14,29 @@ pub enum Gate {
     Shut(Shut),
 }
 
-/// Why a gate is shut.
+/// The reason why a gate is shut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shut {
     /// No workstation is connected.
     NoWorkstation,
-    /// Nobody is logged in to the EHR at the workstations.
+    /// No user is logged in to the EHR at the workstations.
     LoggedOut,
     /// Staff paused the gate.
     Paused,
 }
 
-/// The gate, and since when it stands so.
+/// The state of the gate and the start of this state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateSince {
-    /// Whether the gate is open.
+    /// State of the gate.
     pub gate: Gate,
-    /// Since when.
+    /// Start of this state.
     pub since: Timestamp,
 }
 
 impl GateSince {
-    /// Why the gate is shut; none where it is open.
+    /// Returns the reason why the gate is shut, or `None` if it is open.
     pub fn shut(self) -> Option<Shut> {
         if let Gate::Shut(why) = self.gate { Some(why) } else { None }
     }

@@ -1,7 +1,8 @@
-//! The rules of one practice location. Pure and synchronous: no clock, no randomness, no IO; all of them are arguments.
+//! The rules of one practice location. Pure and synchronous: the current time and random numbers are arguments, and
+//! there is no IO.
 //!
-//! `decide` reads the state and says what should happen, `evolve` applies what did happen, `wake_at` names the one timer to
-//! set, `check` asserts the invariants. The processor commits between deciding and evolving.
+//! `decide` reads the state and returns a decision, `evolve` applies events, `wake_at` returns the time of the single
+//! timer, and `check` asserts the invariants. The processor commits the events between `decide` and `evolve`.
 //!
 //! ```text
 //!              command ─────────────► decide ─────────────► decision: reply, events, calls

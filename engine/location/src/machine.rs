@@ -1,4 +1,4 @@
-//! The machine of one location: settings and state, and which room decides which command.
+//! The state machine of one location: its settings, its state, and the dispatch of commands.
 
 use std::sync::Arc;
 
@@ -13,28 +13,28 @@ use crate::{
     time::Timestamp,
 };
 
-/// One location: what the operator set, and what happened so far.
+/// One location: its settings and its state.
 #[derive(Clone, Debug)]
 pub struct Location {
-    /// What the operator set.
+    /// The operator's configuration.
     pub settings: Arc<Settings>,
-    /// What happened so far.
+    /// The result of all events so far.
     pub state: State,
 }
 
 impl Location {
-    /// A location to which nothing has happened yet.
+    /// Creates a location without history.
     pub fn new(settings: Arc<Settings>) -> Location {
         Location { settings, state: State::default() }
     }
 
-    /// A location from its snapshot, which has no calendar.
+    /// Creates a location from a snapshot and rebuilds its calendar.
     pub fn load(settings: Arc<Settings>, state: State) -> Location {
         let calendar = state.rebuilt_calendar();
         Location { settings, state: State { calendar, ..state } }
     }
 
-    /// What should happen. Changes nothing.
+    /// Decides a command without changing the state.
     pub fn decide(&self, cx: Cx, command: &Command) -> Decision {
         match command {
             Command::Book(book) => self.book(cx, book),
@@ -76,26 +76,26 @@ impl Location {
         }
     }
 
-    /// A call that another process began is not over before it has had all its time by the clock here: that it is looked up, and perhaps
-    /// sent again, waits for that. It is said where no call is known too: what is written here keeps the other process from writing.
+    /// Keeps the calls of another process pending for a full call deadline by the local clock before they are looked up
+    /// or sent again. The event is also written without known calls, because its commit fences the other process.
     fn taken_over(&self, cx: Cx) -> Decision {
         let until = cx.now.plus(self.settings.write.call_deadline + self.settings.place_wait);
         Decision::of(Reply::Done, vec![Event::CallsOutlast { until }])
     }
 
-    /// Applies what happened. Cannot fail.
+    /// Applies an event. Infallible.
     pub fn evolve(&mut self, at: Timestamp, event: &Event) {
         self.state.evolve(at, event, self.settings.quota);
     }
 
-    /// Whether what the EHR has booked is known. Until its appointments were shown once, every hour may be taken there.
+    /// Returns `true` if the EHR's appointments have been read once. Before that, any hour may be taken in the EHR.
     fn knows_the_calendar(&self) -> bool {
         let pulled = |plan: &PullPlan| plan.resource == Resource::Appointments;
         !self.settings.capabilities.pulls.iter().any(pulled) || self.state.pulls.known.contains(&Resource::Appointments)
     }
 
-    /// Whether the schedule was read once to its end: before, nobody can say when it is free. A whole cycle has done that, and, where
-    /// something else cannot be read, a whole pass over each resource that slots rest on.
+    /// Returns `true` if the schedule has been read completely once, so that slots can be offered: either by a whole
+    /// cycle, or by a whole pass over each resource that slots depend on.
     pub fn schedule_is_read(&self) -> bool {
         let (capabilities, pulls) = (&self.settings.capabilities, &self.state.pulls);
         let slots_rest_on = [Resource::Operatories, Resource::WorkingHours, Resource::Appointments];
@@ -104,8 +104,8 @@ impl Location {
         !capabilities.integrated || pulls.last_success.is_some() || passed
     }
 
-    /// Working hours that count: active, and in an operatory that is in use. Where the EHR tells its operatories, one it does not
-    /// tell is gone; where bookings must name an operatory, hours without one offer nothing that could be booked.
+    /// Returns the active working hours in operatories that are in use. If the EHR lists its operatories, an unlisted
+    /// one counts as removed. If bookings must name an operatory, hours without one are left out.
     pub fn hours(&self) -> impl Iterator<Item = &WorkingHour> + Clone {
         let known = self.knows_the_calendar();
         let otherwise = !self.settings.capabilities.pulls.iter().any(|plan| plan.resource == Resource::Operatories);

@@ -1,4 +1,4 @@
-//! The quota of the location's EHR as a value: a token bucket that replays like any other state.
+//! The request quota of a location's EHR: a token bucket that replays like any other state.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,17 +7,17 @@ use crate::{
     time::{MINUTE, Millis, Timestamp},
 };
 
-/// Spent requests, draining at the quota's rate. Counting what is spent instead of what is left lets the quota change by
-/// configuration without touching state.
+/// Spent requests, draining at the rate of the quota. The bucket stores spent requests, so that a configured quota can
+/// change without changing state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Spent calls times `MINUTE`, as of `at`: integers only, so that replay is exact.
+    /// Spent requests times `MINUTE` at time `at`; an integer, so that replay is exact.
     spent: i64,
     at: Timestamp,
 }
 
 impl Bucket {
-    /// A quota of nothing would park the location for ever: at least one call a minute, one at a time.
+    /// Requests per minute, at least one, so that a quota of 0 cannot stop the location forever.
     fn rate(quota: Quota) -> i64 {
         i64::from(quota.per_minute.max(1))
     }
@@ -31,13 +31,13 @@ impl Bucket {
         self.spent.saturating_sub(drained).max(0)
     }
 
-    /// Whole calls that may start now.
+    /// Returns the number of calls that may start now.
     pub fn available(&self, quota: Quota, now: Timestamp) -> u32 {
         let free = Bucket::most(quota) - self.spent_at(quota, now);
         u32::try_from((free / MINUTE).max(0)).unwrap_or(u32::MAX)
     }
 
-    /// When a call that is due at `due` may start. Before `at` nothing drains.
+    /// Returns the earliest time at which a call due at `due` may start. Nothing drains before `at`.
     pub fn next_at(&self, quota: Quota, due: Timestamp) -> Timestamp {
         let from = due.max(self.at);
         let lacking = self.spent_at(quota, from) + MINUTE - Bucket::most(quota);
@@ -49,7 +49,7 @@ impl Bucket {
         from.plus(wait)
     }
 
-    /// The clock was set back.
+    /// Moves the bucket back by `by` after a backward step of the clock.
     pub fn set_back(&mut self, by: Millis) {
         self.at = self.at.minus(by);
     }
@@ -59,7 +59,7 @@ impl Bucket {
         self.take_many(quota, now, 1);
     }
 
-    /// More than there is may be spent: what comes next waits until it is paid.
+    /// Counts requests, even beyond the quota; later calls wait until the excess has drained.
     pub fn take_many(&mut self, quota: Quota, now: Timestamp, requests: u32) {
         self.spent = self.spent_at(quota, now).saturating_add(i64::from(requests) * MINUTE);
         self.at = now;

@@ -1,4 +1,4 @@
-//! What a location remembers: the state that events build and snapshots keep.
+//! The state of a location: built from events, stored in snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,17 +23,17 @@ use crate::{
     },
 };
 
-/// What a location remembers.
+/// The state of a location.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Derived from appointments and holds: no snapshot has it, a load builds it, and `check` compares it.
+    /// Derived from appointments and holds. Left out of snapshots, rebuilt on load, and verified by `check`.
     #[serde(skip)]
     pub calendar: Calendar,
-    /// Operatories and whether they are in use.
+    /// Operatories by id, with their `active` flags.
     pub operatories: BTreeMap<OperatoryId, bool>,
     /// The working hours.
     pub hours: BTreeMap<WorkingHourId, WorkingHour>,
-    /// Hours set here that the EHR has, as it has them.
+    /// Local hours that the EHR has confirmed, as the EHR has them.
     #[serde(default, rename = "told_hours")]
     pub confirmed_hours: BTreeMap<WorkingHourId, WorkingHour>,
     /// The appointments.
@@ -47,119 +47,119 @@ pub struct State {
     /// The circuit breaker of the writes.
     #[serde(rename = "path")]
     pub breaker: CircuitBreaker,
-    /// The workstation gate, where there is one and the processor has said how it stands.
+    /// The workstation gate; `None` if the location has none or its state is not known yet.
     #[serde(default)]
     pub gate: Option<GateSince>,
-    /// What an operator has paused.
+    /// The directions that an operator has paused.
     #[serde(default, skip_serializing_if = "Paused::is_nothing")]
     pub paused: Paused,
-    /// How many requests the EHR may be sent.
+    /// The token bucket of the EHR's request quota.
     pub quota: Bucket,
-    /// When something happened last. A clock that shows less was set back.
+    /// Time of the last event. An earlier clock value means that the clock was set back.
     #[serde(default)]
     pub latest: Timestamp,
-    /// How far reading the EHR came.
+    /// Progress of reading the EHR.
     pub pulls: Pulls,
     /// Bookings of ours that share a slot with an appointment of the EHR, until resolved.
     pub conflicts: BTreeSet<AppointmentId>,
-    /// The first number of a write since the store was restored from a backup.
+    /// The first write id since the store was restored from a backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<WriteId>,
-    /// Nothing that ended before this is remembered.
+    /// Appointments that ended before this time were pruned.
     pub pruned: Option<Timestamp>,
-    /// No appointment ends, and no key expires, before these: when there may be something to trim.
+    /// Lower bound of the ends of all appointments; pruning before it is pointless.
     pub first_end: Option<Timestamp>,
-    /// No idempotency key expires before.
+    /// Lower bound of the expiry times of all idempotency keys.
     pub first_expiry: Option<Timestamp>,
 }
 
-/// An appointment that still matters to the calendar.
+/// An appointment in the calendar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Appointment {
     /// The patient.
     pub patient: Option<PatientId>,
-    /// The appointment type, where one is known.
+    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Where and when it takes place.
+    /// Operatory, provider and time span.
     pub placement: Placement,
-    /// Whether it is a block of unavailable time.
+    /// `true` for a block of unavailable time.
     pub unavailable: bool,
-    /// Whether its insert has reached the EHR.
+    /// State of its insert into the EHR.
     pub insert: Insert,
-    /// Cancelled here, not yet in the EHR: its place stays taken as `vacating`.
+    /// Cancelled locally, not yet in the EHR: its slot remains taken through `vacating`.
     pub cancelling: bool,
-    /// Places besides its own at which the EHR has it, or may have it. Derived: where the EHR last confirmed it, and where a write
-    /// on its way may put it.
+    /// Other placements at which the EHR has, or may have, the appointment. Derived from the last confirmed placement
+    /// and the writes in flight.
     pub vacating: Vec<Placement>,
-    /// Where the EHR last confirmed it.
+    /// The placement that the EHR confirmed last.
     pub confirmed: Option<Placement>,
 }
 
 impl Appointment {
-    /// The EHR has it, as far as we know.
+    /// Returns `true` if the EHR has the appointment, as far as known.
     pub fn in_ehr(&self) -> bool {
         self.insert != Insert::Pending
     }
 
-    /// Why clients cannot change it, besides its time.
+    /// Returns the reason, apart from its time, why clients cannot change the appointment.
     pub(crate) fn over(&self) -> Option<Over> {
         let nobodys = self.unavailable || self.patient.is_none();
         if self.cancelling { Some(Over::Cancelled) } else { nobodys.then_some(Over::NotOfAPatient) }
     }
 
-    /// The EHR has it exactly where we have it.
+    /// Returns `true` if the EHR has the appointment at exactly its local placement.
     pub fn settled(&self) -> bool {
         self.in_ehr() && !self.cancelling && self.vacating.is_empty()
     }
 }
 
-/// Whether the appointment's insert has reached the EHR.
+/// State of an appointment's insert into the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Insert {
-    /// It came from there.
+    /// The appointment was pulled from the EHR.
     Pulled,
-    /// It is queued, or on its way.
+    /// The insert is queued or in flight.
     Pending,
-    /// It is in the EHR, or there is no EHR.
+    /// The insert is in the EHR, or the location has no EHR.
     Done,
 }
 
 /// A slot that is kept for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// Where and when it takes place.
+    /// Operatory, provider and time span.
     pub placement: Placement,
-    /// When it ends.
+    /// Expiry time.
     pub until: Timestamp,
-    /// Whose it is, where that is known.
+    /// Digest of the holder's API key, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<u64>,
 }
 
-/// What an idempotency key answers with.
+/// The booking that an idempotency key replays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// Digest of the request data.
     pub fingerprint: String,
     /// The appointment.
     pub appointment: AppointmentId,
-    /// When it expires.
+    /// Expiry time.
     pub expires: Timestamp,
 }
 
 impl State {
-    /// Why nothing is asked of the EHR before the gate opens.
+    /// Returns the reason why the gate is shut, or `None` if it is open.
     pub fn shut(&self) -> Option<Shut> {
         self.gate.and_then(GateSince::shut)
     }
 
-    /// Nothing is read for now: the gate is shut, or an operator paused reading.
+    /// Returns `true` if reading is suspended by a shut gate or by an operator.
     pub fn reads_nothing(&self) -> bool {
         self.shut().is_some() || self.paused.reading.is_some()
     }
 
-    /// Nothing is written for now: the gate is shut, or an operator paused writing.
+    /// Returns `true` if writing is suspended by a shut gate or by an operator.
     pub fn writes_nothing(&self) -> bool {
         self.shut().is_some() || self.paused.writing.is_some()
     }
@@ -176,13 +176,13 @@ impl State {
         }
     }
 
-    /// Every place an appointment takes.
+    /// Returns every placement that an appointment occupies.
     fn places(id: AppointmentId, appointment: &Appointment) -> impl Iterator<Item = (Placement, Holder)> {
         let present = (!appointment.cancelling).then_some((appointment.placement, Holder::Appointment(id)));
         present.into_iter().chain(appointment.vacating.iter().map(move |place| (*place, Holder::Vacating(id))))
     }
 
-    /// Adds or replaces an appointment; the calendar follows.
+    /// Adds or replaces an appointment and updates the calendar.
     pub fn put_appointment(&mut self, id: AppointmentId, appointment: Appointment) {
         self.remove_appointment(id);
         for (place, holder) in Self::places(id, &appointment) {
@@ -199,7 +199,7 @@ impl State {
         self.keys.insert(name, key);
     }
 
-    /// Removes an appointment; the calendar follows.
+    /// Removes an appointment and updates the calendar.
     pub fn remove_appointment(&mut self, id: AppointmentId) -> Option<Appointment> {
         let appointment = self.appointments.remove(&id)?;
         for (place, holder) in Self::places(id, &appointment) {
@@ -208,7 +208,7 @@ impl State {
         Some(appointment)
     }
 
-    /// Changes an appointment, or takes in a change of its writes; the calendar follows.
+    /// Changes an appointment, recomputes its `vacating` placements and updates the calendar.
     pub fn change_appointment(&mut self, id: AppointmentId, change: impl FnOnce(&mut Appointment)) {
         if let Some(mut appointment) = self.remove_appointment(id) {
             change(&mut appointment);
@@ -217,11 +217,11 @@ impl State {
         }
     }
 
-    /// The places the EHR may have an appointment at, that are not where it stands here.
+    /// Returns the placements, other than the local one, at which the EHR may have an appointment.
     pub(crate) fn vacating(&self, id: AppointmentId, appointment: &Appointment) -> Vec<Placement> {
         let moves = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_));
         let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work));
-        // What is not sent yet will carry the place of then.
+        // An unsent write will be sent with the current placement.
         let goes_to = |write: &Write| if write.withdrawable() { Some(appointment.placement) } else { write.sent };
         let mut places: Vec<Placement> = appointment.confirmed.into_iter().collect();
         places.extend(on_the_way.filter_map(|(_, write)| goes_to(write)));
@@ -231,21 +231,21 @@ impl State {
         places
     }
 
-    /// Adds or replaces a hold; the calendar follows.
+    /// Adds or replaces a hold and updates the calendar.
     pub fn put_hold(&mut self, id: u64, hold: Hold) {
         self.remove_hold(id);
         self.occupy(&hold.placement, Holder::Hold(id));
         self.holds.insert(id, hold);
     }
 
-    /// Removes a hold; the calendar follows.
+    /// Removes a hold and updates the calendar.
     pub fn remove_hold(&mut self, id: u64) {
         if let Some(hold) = self.holds.remove(&id) {
             self.vacate(&hold.placement, Holder::Hold(id));
         }
     }
 
-    /// The calendar as appointments and holds say it must be.
+    /// Returns the calendar that follows from appointments and holds.
     pub fn rebuilt_calendar(&self) -> Calendar {
         let mut fresh = State::default();
         for (id, appointment) in &self.appointments {

@@ -26,7 +26,7 @@ pub struct Placement {
     pub operatory: Option<OperatoryId>,
     /// The provider.
     pub provider: Option<ProviderId>,
-    /// From when to when.
+    /// Start and end.
     pub span: Span,
 }
 
@@ -52,9 +52,9 @@ pub enum Holder {
 /// A busy span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry {
-    /// From when to when.
+    /// Start and end.
     pub span: Span,
-    /// Who keeps it busy.
+    /// The appointment or hold that occupies the span.
     pub holder: Holder,
 }
 

@@ -45,11 +45,11 @@ pub struct Page {
     pub skipped: Vec<Skipped>,
     /// Foreign ids of those that were left out before, and are read now, or gone.
     pub read_again: Vec<String>,
-    /// Where the next page starts.
+    /// Cursor of the next page.
     pub cursor: String,
-    /// Whether it is the last page of its pass.
+    /// `true` for the last page of its pass.
     pub last: bool,
-    /// Whether its pass shows every record, not only changes.
+    /// `true` if its pass lists every record, `false` if only changes.
     pub whole: bool,
     /// Records on the page; one that comes twice counts once.
     pub records: u32,
@@ -68,9 +68,9 @@ pub struct Page {
 pub struct SweepStep {
     /// Known records it looked at.
     pub known: u64,
-    /// Those of them that the pass did not show.
+    /// Counted records that the pass did not contain.
     pub absent: Vec<u64>,
-    /// Where the next step goes on; none at the end.
+    /// Start of the next step; `None` after the last one.
     pub next: Option<String>,
 }
 
@@ -81,9 +81,9 @@ pub struct PulledAppointment {
     pub id: AppointmentId,
     /// The patient.
     pub patient: Option<PatientId>,
-    /// The appointment type, where one is known.
+    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Where and when it takes place.
+    /// Operatory, provider and time span.
     pub placement: Placement,
     /// Whether it is a block of unavailable time.
     pub unavailable: bool,

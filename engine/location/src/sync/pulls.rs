@@ -143,11 +143,11 @@ impl Pass {
 pub struct Sweep {
     /// The resource.
     pub resource: Resource,
-    /// Where the next step goes on; none at the beginning.
+    /// Start of the next step; `None` for the first one.
     pub from: Option<String>,
     /// Known records counted so far.
     pub known: u64,
-    /// Those of them that the pass did not show.
+    /// Counted records that the pass did not contain.
     pub missing: u64,
     /// All are counted, and the guard lets them go.
     pub counted: bool,
@@ -215,9 +215,9 @@ pub struct PageShown {
     pub others: u32,
     /// Records in all, if the EHR announces them.
     pub estimate: Option<u64>,
-    /// Whether it is the last page of its pass.
+    /// `true` for the last page of its pass.
     pub last: bool,
-    /// Whether its pass shows every record, not only changes.
+    /// `true` if its pass lists every record, `false` if only changes.
     pub whole: bool,
     /// Whether its pass ends and contradicts itself.
     pub short: bool,
@@ -391,7 +391,7 @@ impl Pulls {
         }
     }
 
-    /// The clock was set back to `at`.
+    /// Moves pending times back by `by`, and past ones to `at` at the latest, after a backward step of the clock.
     pub fn set_back(&mut self, at: Timestamp, by: Millis) {
         self.next_cycle = self.next_cycle.minus(by);
         self.retry_at = self.retry_at.map(|retry| retry.minus(by));

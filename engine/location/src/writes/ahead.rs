@@ -1,18 +1,18 @@
-//! Looking ahead: what a decision makes ready to be sent starts in the commit of that decision, where nothing else is due before. A
-//! booking that is made, sent and confirmed is three commits then: made and started, done and started, done.
+//! Starts writes in the commit of the decision that makes them ready, if nothing else is due before. Booking, sending
+//! and confirming an appointment then takes three commits: booked and started, done and started, done.
 
 use crate::{Location, command::Cx, decision::Call, event::Event, state::State};
 
-/// With more unfinished writes the timer starts the next one: this looks at all of them.
+/// Largest queue for which this is done, because every write is examined. In a larger queue the timer starts writes.
 const LOOKED_AT: usize = 64;
 
 impl Location {
-    /// What starts at once after `events`, and the calls to make when all of it is durable.
+    /// Returns the writes that start right after `events`, and the calls to make once all of it is durable.
     pub fn ahead(&self, cx: Cx, events: &[Event]) -> (Vec<Event>, Vec<Call>) {
         let (mut started, mut calls) = (Vec::new(), Vec::new());
         let changes_queue =
             |it: &Event| matches!(it, Event::WriteQueued { .. } | Event::WriteRetried { .. } | Event::WriteDone { .. });
-        // What staff took goes first, and a wake sees it.
+        // Conflicts with staff are resolved first, on the next wake.
         let pulls = |it: &Event| matches!(it, Event::PageApplied { .. } | Event::ConflictFound { .. });
         if self.state.queue.len() > LOOKED_AT
             || !events.iter().any(changes_queue)
@@ -32,7 +32,8 @@ impl Location {
 }
 
 impl State {
-    /// What of it says which writes may start: of a location's appointments those that have a write, or are given one.
+    /// Returns the part of the state that decides which writes may start. It contains only appointments with a queued
+    /// or new write.
     fn of_writes(&self, events: &[Event]) -> State {
         let given = events.iter().filter_map(|event| match event {
             Event::WriteQueued { work, .. } | Event::WriteRetried { work, .. } => work.appointment(),

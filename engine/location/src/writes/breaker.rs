@@ -1,4 +1,4 @@
-//! The circuit breaker of a location's writes: closed, or open because writes failed, the gate closed or the EHR refused the credentials.
+//! The circuit breaker of a location's writes. It opens after failed writes, a closed gate or refused credentials.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::{
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitBreaker {
-    /// Different writes that failed since the last success. One poison write alone never opens the breaker.
+    /// Distinct writes that failed since the last success. A single failing write never opens the breaker.
     failing: BTreeSet<WriteId>,
     pub blocked: Option<Block>,
-    /// Blocks in a row, for the doubling pause.
+    /// Consecutive blocks, for exponential backoff.
     blocks: u32,
 }
 
@@ -26,7 +26,7 @@ pub struct Block {
     pub until: Timestamp,
 }
 
-/// Why nothing is sent to the EHR at present.
+/// The reason why no writes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocked {
@@ -39,7 +39,8 @@ pub enum Blocked {
 }
 
 impl CircuitBreaker {
-    /// Writes that may be in flight: none while blocked, one as a probe after a block, else all.
+    /// Returns the number of writes that may be in flight: none while blocked, one as a probe after a block, otherwise
+    /// all.
     pub fn concurrency(&self, rules: &WriteRules, now: Timestamp) -> usize {
         match self.blocked {
             Some(block) if now < block.until => 0,
@@ -48,7 +49,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Whether one more failure, of this write, opens the breaker. While probing any failure does.
+    /// Returns `true` if a failure of this write opens the breaker. Any failure of a probe does.
     pub fn opens(&self, rules: &WriteRules, write: WriteId) -> bool {
         let others = self.failing.iter().filter(|id| **id != write).count();
         self.blocked.is_some() || others + 1 >= usize::from(rules.breaker_threshold.max(1))
@@ -69,7 +70,7 @@ impl CircuitBreaker {
         self.blocks = self.blocks.saturating_add(1);
     }
 
-    /// The clock was set back to `at`.
+    /// Moves pending times back by `by`, and past ones to `at` at the latest, after a backward step of the clock.
     pub fn set_back(&mut self, at: Timestamp, by: Millis) {
         if let Some(block) = &mut self.blocked {
             block.since = block.since.min(at);
@@ -86,7 +87,7 @@ impl CircuitBreaker {
         self.failing.is_empty() && self.blocked.is_none()
     }
 
-    /// A finished write no longer counts as failing.
+    /// Removes a finished write from the failing ones.
     pub fn forget(&mut self, write: WriteId) {
         self.failing.remove(&write);
     }

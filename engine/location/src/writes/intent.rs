@@ -1,4 +1,4 @@
-//! What a write is to do in the EHR, and how a call to it may end.
+//! The intended change of a write, and the possible results of a call.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::{
     time::Millis,
 };
 
-/// What a write does. Its content is read from the documents when it is sent.
+/// The intended change of a write. Its content is read from the documents when it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteIntent {
@@ -20,26 +20,26 @@ pub enum WriteIntent {
     Reschedule(AppointmentId),
     /// Cancels an appointment.
     Cancel(AppointmentId),
-    /// Tells whether an appointment is confirmed.
+    /// Sends the confirmation state of an appointment.
     Confirm(AppointmentId),
-    /// Tells that a patient has arrived.
+    /// Sends the arrival of a patient.
     CheckIn(AppointmentId),
     /// Writes the note of an appointment.
     Note(AppointmentId),
-    /// A record no rule of the schedule needs; of patients only their updates.
+    /// Changes a record that the scheduling rules do not depend on. For patients, updates only.
     Record {
         /// The resource.
         resource: Resource,
         /// The id of the record.
         id: u64,
-        /// What is done to the record.
+        /// The operation on the record.
         #[serde(rename = "verb")]
         operation: Operation,
     },
 }
 
 impl WriteIntent {
-    /// Done twice, there are two of it.
+    /// Returns `true` if the write creates a record, so that sending it twice would create a duplicate.
     pub fn creates(self) -> bool {
         matches!(
             self,
@@ -49,7 +49,7 @@ impl WriteIntent {
         )
     }
 
-    /// The record it is about, if that is no appointment.
+    /// Returns the record of the write, unless it is an appointment.
     pub fn record(self) -> Option<(Resource, u64)> {
         match self {
             WriteIntent::CreatePatient(patient) => Some((Resource::Patients, patient.0.into())),
@@ -58,7 +58,7 @@ impl WriteIntent {
         }
     }
 
-    /// The working hours it is about, if it is about some.
+    /// Returns the working hours of the write, if any.
     pub(crate) fn hour(self) -> Option<WorkingHourId> {
         match self {
             WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
@@ -68,7 +68,7 @@ impl WriteIntent {
         }
     }
 
-    /// The appointment it is about, if it is about one.
+    /// Returns the appointment of the write, if any.
     pub fn appointment(self) -> Option<AppointmentId> {
         match self {
             WriteIntent::CreatePatient(_) | WriteIntent::Record { .. } => None,
@@ -82,17 +82,17 @@ impl WriteIntent {
     }
 }
 
-/// What a call does.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
-    /// It writes.
+    /// Writes to the EHR.
     Push,
-    /// It looks up whether an earlier call wrote.
+    /// Looks up whether an earlier call wrote.
     Find,
 }
 
-/// What of an appointment was changed besides its place.
+/// The changed details of an appointment, placement excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedDetails {
     /// The confirmation was changed.
@@ -115,10 +115,10 @@ impl ChangedDetails {
     }
 }
 
-/// How a call to the EHR ended.
+/// The result of a call to the EHR.
 pub type Outcome<T> = Result<T, Failure>;
 
-/// Why a call did not succeed, by what happens next (the contract's `fault`).
+/// The reason why a call failed, by the required reaction (`fault` in the contract).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// The EHR refused it for good.
@@ -130,7 +130,7 @@ pub enum Failure {
         /// The pause the EHR asked for, in milliseconds.
         after: Option<Millis>,
     },
-    /// It may have been written.
+    /// The outcome is unknown: the EHR may have written it.
     Unknown(String),
     /// The EHR does not accept the credentials.
     Unauthorized(String),
@@ -138,14 +138,15 @@ pub enum Failure {
     Unsupported(String),
     /// The workstation gate is closed.
     GateClosed,
-    /// It answered with the identifier of another record of ours: what became of this one is unknown.
+    /// The EHR returned the identifier of another record of ours, so the outcome is unknown.
     OfAnother(String),
-    /// Not even sent: something the write needs is not there yet. Says nothing about the EHR.
+    /// The call was not sent: a record that the write refers to is not in the EHR yet. Does not count against the EHR.
     NotReady(String),
-    /// The call was not even begun: others had all places, or the adapter is not loaded yet. Says nothing about the EHR, and it is tried
-    /// again soon.
+    /// The call was not started: all call slots were in use, or the adapter is not loaded yet. Retried soon, and does
+    /// not count against the EHR.
     NotBegun(String),
-    /// A lookup of what cannot have been sent: what the write refers to never was in the EHR.
+    /// The result of a look-up of a write that cannot have been sent, because a record that it refers to was never in
+    /// the EHR.
     NeverSent(String),
 }
 
@@ -154,6 +155,6 @@ pub enum Failure {
 pub struct Written {
     /// The identifier in the EHR.
     pub foreign_id: String,
-    /// The version in the EHR, where it has one.
+    /// The version in the EHR, if the EHR has versions.
     pub version: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Writes to the EHR: in order, once, tried again until their deadline.
+//! Writes to the EHR: in order, exactly once, retried until their deadline.
 //!
 //! ```text
 //! intent ──► queue (one ordering key at a time) ──► call ──► retry ──► done, failed, once more, or looked up first
@@ -6,7 +6,7 @@
 //!            order                                breaker ◄────┘
 //! ```
 //!
-//! What a decision makes ready to be sent starts in the commit of that decision (`ahead`); the timer starts the rest.
+//! The commit of a decision also starts the writes that it makes ready (`ahead`); the timer starts the rest.
 
 mod ahead;
 pub(crate) mod breaker;

@@ -1,16 +1,16 @@
-//! Which writes go to the EHR one after the other.
+//! The order of writes to the EHR.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ids::PatientId, resource::Resource};
 
-/// Writes of one ordering key go to the EHR one after the other, in the order in which they were asked for.
+/// The key that serializes writes: writes with the same key are sent one at a time, in the order of their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderingKey {
-    /// Writes of one patient.
+    /// A write of a patient.
     Patient(PatientId),
-    /// What belongs to no patient, an insurance plan for one.
+    /// A write of a record without patient, for example an insurance plan.
     Record {
         /// The resource.
         resource: Resource,

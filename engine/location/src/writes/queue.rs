@@ -1,4 +1,4 @@
-//! The write-back queue as a structure: unfinished writes, their order per patient, and what is due when.
+//! The write-back queue: unfinished writes, indexed by ordering key, appointment, record, due time and deadline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,61 +15,63 @@ use crate::{
     },
 };
 
-/// One unfinished write.
+/// An unfinished write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
-    /// What the write does in the EHR.
+    /// The intended change in the EHR.
     pub work: WriteIntent,
-    /// Writes of one ordering key go to the EHR one after the other, in this order: the patient, then the others by their ids.
+    /// Serializes writes to the EHR: those with the same key are sent one at a time, the patient first, then by id.
     #[serde(rename = "lane")]
     pub ordering_key: OrderingKey,
-    /// Sent with each attempt, so that the EHR or a look-up can tell a repeat.
+    /// Idempotency key sent with each attempt, so that the EHR or a look-up can detect a repeat.
     pub key: String,
-    /// When it was queued.
+    /// Time at which the write was queued.
     pub queued_at: Timestamp,
-    /// Since then the clock was set back, or another process with a clock of its own took over: nobody knows what came before it.
+    /// `true` if the clock was set back, or another process took over, since the write was queued. Earlier times are
+    /// then unreliable.
     #[serde(default)]
     pub clock_changed: bool,
-    /// The write fails unless it is in the EHR by then.
+    /// Time by which the write must be in the EHR; after it the write fails.
     pub deadline: Timestamp,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// Whether it waits or is being called.
+    /// Waiting, or in flight.
     pub state: WriteState,
-    /// It may be in the EHR already: look it up before any push.
+    /// The outcome is unknown: look the write up before sending it again.
     pub unknown: bool,
-    /// It waited when the backup was made that the store was restored from, and was not looked up since.
+    /// The write was restored from a backup while it waited, and has not been looked up since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
-    /// Times it was sent without an answer and then not found.
+    /// Number of times that the write was sent without an answer and then not found.
     #[serde(default)]
     pub not_found: u32,
-    /// Where the appointment stood when it was last sent.
+    /// Placement of the appointment when the write was last sent.
     pub sent: Option<Placement>,
     /// The working hours as they were last sent.
     #[serde(default)]
     pub sent_hour: Option<Box<WorkingHour>>,
-    /// While it was on its way, a page showed the appointment elsewhere, or the hours otherwise: nobody knows which of the two came last.
+    /// While the write was in flight, a page showed another placement or other hours, so the order of the two changes
+    /// is unknown.
     #[serde(rename = "overtaken")]
     pub superseded: bool,
-    /// Why it waits, in words for operators.
+    /// The reason why the write waits, in words for operators.
     pub reason: Option<String>,
-    /// The id of the request that caused it, for whoever reads logs.
+    /// The id of the request that caused the write, for logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }
 
-/// Whether a write waits or is being called.
+/// The state of an unfinished write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteState {
-    /// It waits.
+    /// The write waits for its next attempt.
     Waiting {
-        /// It is not tried before.
+        /// Earliest time of the next attempt.
         not_before: Timestamp,
     },
     /// A call is in flight.
     Calling {
-        /// Whether it writes or looks up.
+        /// The kind of call: write or look-up.
         kind: CallKind,
         /// The deadline of the call.
         until: Timestamp,
@@ -77,12 +79,13 @@ pub enum WriteState {
 }
 
 impl Write {
-    /// It may be in the EHR, and waits to be looked up.
+    /// Returns `true` if the write has an unknown outcome and waits for a look-up.
     pub fn waits_unknown(&self) -> bool {
         matches!(self.state, WriteState::Waiting { .. }) && self.unknown
     }
 
-    /// Certainly not in the EHR and not on its way: it can be withdrawn, changed or timed out without asking anyone.
+    /// Returns `true` if the write is neither in the EHR nor in flight, so that it can be withdrawn, changed or timed
+    /// out locally.
     pub fn withdrawable(&self) -> bool {
         matches!(self.state, WriteState::Waiting { .. }) && !self.unknown
     }
@@ -93,22 +96,22 @@ impl Write {
 #[serde(from = "Stored", into = "Stored")]
 pub struct Queue {
     writes: BTreeMap<WriteId, Write>,
-    /// Derived: the writes of each ordering key by id. Only the front of a key may be called.
+    /// Derived: the writes of each ordering key, by id. Only the front of a key may be in flight.
     ordered: BTreeMap<OrderingKey, Vec<WriteId>>,
     /// Derived: the writes of each appointment, in order.
     appointments: BTreeMap<AppointmentId, Vec<WriteId>>,
     /// Derived: the writes of each other record, in order.
     records: BTreeMap<(Resource, u64), Vec<WriteId>>,
-    /// Derived: fronts that wait, by the time they may be tried.
+    /// Derived: waiting fronts, by the time of their next attempt.
     ready: BTreeSet<(Timestamp, WriteId)>,
     /// Derived: all deadlines.
     deadlines: BTreeSet<(Timestamp, WriteId)>,
-    /// Derived: calls in flight.
+    /// Derived: calls in flight, by deadline.
     calling: BTreeSet<(Timestamp, WriteId)>,
     next: u64,
 }
 
-/// What of a queue is stored; the rest is derived from it.
+/// The stored part of a queue; the rest is derived.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     writes: Vec<(WriteId, Write)>,
@@ -132,93 +135,94 @@ impl From<Stored> for Queue {
 }
 
 impl Queue {
-    /// How many writes are unfinished.
+    /// Returns the number of unfinished writes.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Whether every write is finished.
+    /// Returns `true` if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// An unfinished write.
+    /// Returns an unfinished write.
     pub fn get(&self, id: WriteId) -> Option<&Write> {
         self.writes.get(&id)
     }
 
-    /// All unfinished writes by their ids.
+    /// Iterates over all unfinished writes by id.
     pub fn iter(&self) -> impl Iterator<Item = (WriteId, &Write)> {
         self.writes.iter().map(|(id, write)| (*id, write))
     }
 
-    /// The id the next write gets, and after `ahead` more in the same decision.
+    /// Returns the id of the next write, or of a later one if the same decision queues `ahead` writes before it.
     pub fn next_id(&self, ahead: u64) -> WriteId {
         WriteId(self.next + ahead)
     }
 
-    /// How many calls are in flight.
+    /// Returns the number of calls in flight.
     pub fn in_flight(&self) -> usize {
         self.calling.len()
     }
 
-    /// Fronts that may be tried at `now`, in order of their time.
+    /// Returns the fronts that may be sent at `now`, earliest first.
     pub fn ready(&self, now: Timestamp) -> impl Iterator<Item = (WriteId, &Write)> {
         self.ready.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
     }
 
-    /// When the next front may be tried.
+    /// Returns the time at which the next front may be sent.
     pub fn next_ready(&self) -> Option<Timestamp> {
         self.ready.first().map(|(at, _)| *at)
     }
 
-    /// Calls whose time ran out by `now`.
+    /// Returns the calls whose deadline passed by `now`.
     pub fn overdue(&self, now: Timestamp) -> impl Iterator<Item = (WriteId, &Write)> {
         self.calling.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
     }
 
-    /// When the first call in flight passes its deadline.
+    /// Returns the first deadline of the calls in flight.
     pub fn next_overdue(&self) -> Option<Timestamp> {
         self.calling.first().map(|(at, _)| *at)
     }
 
-    /// Writes whose deadline passed by `now`.
+    /// Returns the writes whose deadline passed by `now`.
     pub fn expired(&self, now: Timestamp) -> impl Iterator<Item = (WriteId, &Write)> {
         self.deadlines.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
     }
 
-    /// The first deadline of a write that would still time out: what may be in the EHR is looked up first.
+    /// Returns the first deadline of the withdrawable writes. A write of unknown outcome is looked up before it may
+    /// time out.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.deadlines.iter().find(|(_, id)| self.writes[id].withdrawable()).map(|(at, _)| *at)
     }
 
-    /// The first deadline of a write that waits to be looked up.
+    /// Returns the first deadline of the writes that wait for a look-up.
     pub fn next_unknown_deadline(&self) -> Option<Timestamp> {
         self.deadlines.iter().find(|(_, id)| self.writes[id].waits_unknown()).map(|(at, _)| *at)
     }
 
-    /// When the oldest unfinished write was queued: ids are given in the order of time.
+    /// Returns the time at which the oldest unfinished write was queued; ids are allotted in order of time.
     pub fn oldest(&self) -> Option<Timestamp> {
         self.writes.first_key_value().map(|(_, write)| write.queued_at)
     }
 
-    /// Unfinished writes of one patient, in order.
+    /// Returns the unfinished writes of a patient, in order.
     pub fn of_patient(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.ordered.get(&OrderingKey::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
-    /// Unfinished writes of one record, in order.
+    /// Returns the unfinished writes of a record, in order.
     pub fn of_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
         self.records.get(&(resource, id)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
-    /// Appointments whose insert is not done.
+    /// Returns the appointments with an unfinished insert.
     pub fn inserts(&self) -> impl Iterator<Item = AppointmentId> {
         let inserts = self.writes.values().filter(|write| matches!(write.work, WriteIntent::CreateAppointment(_)));
         inserts.filter_map(|write| write.work.appointment())
     }
 
-    /// Whether a write is to make a record of a resource.
+    /// Returns `true` if a write creates a record of the resource.
     pub fn creates(&self, resource: Resource) -> bool {
         self.writes.values().any(|write| match write.work {
             WriteIntent::CreateAppointment(_) => resource == Resource::Appointments,
@@ -228,7 +232,7 @@ impl Queue {
         })
     }
 
-    /// Records of a resource the EHR may have made by now, without an answer that says under which name.
+    /// Returns the records of a resource that the EHR may have created although their foreign ids are not known yet.
     pub fn inserts_on_their_way(&self, resource: Resource) -> impl Iterator<Item = u64> {
         let sent = self.writes.values().filter(|write| !write.withdrawable());
         sent.filter_map(move |write| match write.work {
@@ -242,7 +246,8 @@ impl Queue {
         })
     }
 
-    /// Unfinished writes of one appointment, in order. They share an ordering key, whatever patient the EHR says it has by now.
+    /// Returns the unfinished writes of an appointment, in order. All of them have one ordering key, even if the EHR
+    /// has changed the patient.
     pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
@@ -253,7 +258,7 @@ impl Queue {
         self.insert(id, write);
     }
 
-    /// The next write gets an id that is so much higher.
+    /// Skips `count` ids before the next write.
     pub fn skip_ids(&mut self, count: u64) {
         self.next = self.next.saturating_add(count);
     }
@@ -274,7 +279,7 @@ impl Queue {
         });
     }
 
-    /// Changes a write; the indices follow.
+    /// Changes a write and updates the indices.
     pub fn update(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
         let Some(ordering_key) = self.writes.get(&id).map(|write| write.ordering_key) else { return };
         self.change_ordered(ordering_key, |queue| {
@@ -284,7 +289,7 @@ impl Queue {
         });
     }
 
-    /// The clock was set back to `at`: what waits, or is waited for, is due as much earlier. Deadlines stay what was promised.
+    /// Moves due times back by `by` after a backward step of the clock to `at`. Deadlines of writes are unchanged.
     pub fn set_back(&mut self, at: Timestamp, by: Millis) {
         for id in self.writes.keys().copied().collect::<Vec<_>>() {
             self.update(id, |write| {
@@ -299,7 +304,7 @@ impl Queue {
         }
     }
 
-    /// Another process has queued and begun all there is. No call that is under way ends before.
+    /// Sets `clock_changed` on all writes, and keeps calls in flight pending until `at` at least.
     pub fn outlast(&mut self, at: Timestamp) {
         for id in self.writes.keys().copied().collect::<Vec<_>>() {
             self.update(id, |write| {
@@ -311,7 +316,7 @@ impl Queue {
         }
     }
 
-    /// Takes a write out.
+    /// Removes a write.
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {
         let ordering_key = self.writes.get(&id)?.ordering_key;
         self.change_ordered(ordering_key, |queue| {
@@ -328,7 +333,8 @@ impl Queue {
         })
     }
 
-    /// What is under way; then what makes the patient, whom all others of the key need; then the oldest.
+    /// Returns the write to send next: the one in flight, else the one that creates the patient of the key, else the
+    /// oldest.
     fn front(&self, ordering_key: OrderingKey) -> Option<WriteId> {
         let ids = self.ordered.get(&ordering_key)?;
         let first = |wanted: fn(&Write) -> bool| ids.iter().find(|id| self.writes.get(id).is_some_and(wanted));
@@ -337,7 +343,7 @@ impl Queue {
         calling.or_else(patient).or(ids.first()).copied()
     }
 
-    /// The front of an ordering key that may be called, and when.
+    /// Returns the front of an ordering key and its due time, unless the front is in flight.
     fn ready_front(&self, ordering_key: OrderingKey) -> Option<(Timestamp, WriteId)> {
         let front = self.front(ordering_key)?;
         match self.writes.get(&front)?.state {
@@ -371,7 +377,7 @@ impl Queue {
         }
     }
 
-    /// Panics where the derived parts do not follow from the writes.
+    /// Panics if the indices do not follow from the writes.
     pub fn check(&self) {
         let rebuilt = Queue::from(Stored::from(self.clone()));
         assert_eq!(*self, rebuilt, "the queue's indices follow from its writes");

@@ -1,5 +1,5 @@
-//! What follows from the outcome of a write: done, refused, once more, or to be looked up first. Nothing is written twice and nothing
-//! accepted is lost.
+//! The handling of write results: done, refused, sent again, or looked up first. No write is applied twice, and no
+//! accepted write is lost.
 
 use crate::{
     Location,
@@ -81,7 +81,7 @@ impl Location {
                 self.not_found(cx, id, write, events);
             }
             Err(Failure::NeverSent(reason)) => self.not_there(cx, id, write, (reason, false), events),
-            // Asked twice, it says the same.
+            // A second look-up would give the same result.
             Err(Failure::OfAnother(reason)) => {
                 self.breaker_probe_answered(events);
                 self.failed(id, write, InsertFailure::Failed, reason, events);
@@ -91,7 +91,7 @@ impl Location {
                 self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(failure) => {
-                // Where the way is blocked, that decides when it is tried again.
+                // A blocked breaker determines the next attempt.
                 let not_before = match failure {
                     Failure::Unauthorized(_) | Failure::GateClosed => cx.now,
                     Failure::NotBegun(_) => self.soon(cx, id),
@@ -108,8 +108,8 @@ impl Location {
         }
     }
 
-    /// It was sent, and the EHR says that it does not have it. That may be wrong, and would be so again: what makes a record is not sent
-    /// again for ever.
+    /// Handles a write that was sent and not found. The look-up may be wrong repeatedly, so writes that create a record
+    /// are resent a limited number of times.
     fn not_found(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
         if write.restored {
             return self.not_found_after_restore(cx, id, write, events);
@@ -125,8 +125,9 @@ impl Location {
         }
     }
 
-    /// What makes a record was not sent before the backup nor after it. A change may have been made, and another one since, which must not be
-    /// undone.
+    /// Handles a restored write that was not found. A creation is sent: the EHR has it from neither before nor after
+    /// the backup. A change is not sent: it may have been made and followed by another one, which must not be
+    /// overwritten.
     fn not_found_after_restore(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
         if write.work.creates() {
             let why = "looked up after the store was restored: not in the EHR";
@@ -138,7 +139,7 @@ impl Location {
         }
     }
 
-    /// Not in the EHR: once more while there is time.
+    /// Retries a write that is not in the EHR, until its deadline.
     fn not_there(&self, cx: Cx, id: WriteId, write: &Write, why: (&str, bool), events: &mut Vec<Event>) {
         let (reason, not_found) = why;
         if write.deadline <= cx.now {
@@ -148,14 +149,16 @@ impl Location {
         }
     }
 
-    /// How long after an unknown outcome the EHR is asked for it: longer each time it was not found, since what shows up late was there.
+    /// Returns the pause between an unknown outcome and its look-up. The pause doubles each time the write was not
+    /// found, because it may become visible late.
     fn settle(&self, write: &Write) -> Millis {
         let rules = &self.settings.write;
         let doubled = rules.settle.saturating_mul(1_i64 << write.not_found.min(20));
         doubled.min(rules.backoff_cap.max(rules.settle))
     }
 
-    /// A call whose deadline passed, after a crash also one nobody waits for any more: like any other lost answer.
+    /// Treats a call whose deadline passed as one with unknown outcome. After a crash this includes calls that no task
+    /// awaits.
     pub(crate) fn unanswered(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
         let lost = Failure::Unknown("no answer before the call's deadline".to_owned());
         match write.state {
@@ -165,7 +168,7 @@ impl Location {
         }
     }
 
-    /// The write a call's answer is for; none when the answer comes late and the write has moved on.
+    /// Returns the write that a call's result is for, or `None` if the result is outdated.
     fn awaited(&self, id: WriteId, attempt: u32, kind: CallKind) -> Option<&Write> {
         self.state.queue.get(id).filter(|write| {
             write.attempts == attempt
@@ -189,7 +192,7 @@ impl Location {
                 events.push(Event::InsertDone { appointment, written: written.clone() });
             }
             (WriteIntent::Cancel(appointment), _) => events.push(Event::CancelConfirmed { appointment }),
-            // Once more, so that the client's move is the last word.
+            // Sent again, because a page showed another placement meanwhile and the client's move must win.
             (WriteIntent::Reschedule(appointment), _)
                 if write.superseded && !self.later(appointment, id).any(|(_, later)| says_where(later.work)) =>
             {
@@ -202,15 +205,15 @@ impl Location {
         }
     }
 
-    /// A write ended without being written: undo what rested on it.
+    /// Ends a write that was not written, and reverts the state that depends on it.
     pub(crate) fn failed(&self, id: WriteId, write: &Write, how: InsertFailure, reason: &str, events: &mut Vec<Event>) {
         let reason = reason.to_owned();
         events.push(Event::WriteFailed { write: id, work: write.work, how, reason: reason.clone() });
         match write.work {
-            // The processor puts back what the EHR still has.
+            // The processor reverts the details to the values in the EHR.
             WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {}
             WriteIntent::Record { resource, id: record, operation } => {
-                // What was to follow a record that will never be there.
+                // Later writes to a record that will not exist.
                 let later = self.state.queue.of_record(resource, record).filter(|(other, _)| *other > id);
                 for (other, later) in later.filter(|_| operation == Operation::Create) {
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
@@ -220,8 +223,8 @@ impl Location {
                 }
             }
             WriteIntent::CreatePatient(patient) => {
-                // Nothing that waits for this patient can be written. What the EHR has of it already shows that it knows the patient, and
-                // what it may have is looked up.
+                // Fails the writes that need the patient. Appointments in the EHR are exempt, because the EHR then
+                // knows the patient; writes of unknown outcome are looked up.
                 let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
                 let waits = |other: &Write| other.withdrawable() && !other.work.appointment().is_some_and(in_ehr);
                 let waiting =
@@ -239,7 +242,8 @@ impl Location {
                 events.push(Event::InsertFailed { appointment, how, reason });
             }
             WriteIntent::Reschedule(appointment) => {
-                // One that waits will carry the place it has here; where one that is out puts it, it will be.
+                // A waiting reschedule will send the local placement; one in flight determines the placement in the
+                // EHR.
                 let others =
                     self.later(appointment, id).filter(|(_, other)| matches!(other.work, WriteIntent::Reschedule(_)));
                 let (waiting, out): (Vec<_>, Vec<_>) = others.partition(|(_, other)| other.withdrawable());
@@ -259,7 +263,8 @@ impl Location {
         }
     }
 
-    /// Where the EHR has an appointment, or will have it when the insert on its way arrives. None while it certainly has not.
+    /// Returns the placement of an appointment in the EHR: confirmed, or sent with an insert of unknown outcome.
+    /// Returns `None` if the EHR certainly does not have it.
     fn place_in_ehr(&self, id: AppointmentId) -> Option<Placement> {
         let confirmed = self.state.appointments.get(&id).and_then(|a| a.confirmed);
         let inserts =
@@ -267,7 +272,7 @@ impl Location {
         confirmed.or_else(|| inserts.filter(|(_, write)| !write.withdrawable()).find_map(|(_, write)| write.sent))
     }
 
-    /// Takes back the insert of a cancelled booking that the EHR certainly does not have, and what was to follow it.
+    /// Withdraws the insert of a cancelled booking that the EHR certainly does not have, with its later writes.
     pub(crate) fn withdraw(&self, insert: WriteId, appointment: AppointmentId, events: &mut Vec<Event>) {
         let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
         events.push(Event::WriteFailed {
@@ -280,7 +285,7 @@ impl Location {
         events.push(Event::InsertFailed { appointment, how, reason });
     }
 
-    /// Later writes of an appointment that will never be in the EHR, or is gone from it.
+    /// Withdraws the other writes of an appointment that is not in the EHR.
     fn drop_writes(&self, appointment: AppointmentId, except: WriteId, events: &mut Vec<Event>) {
         for (write, later) in self.later(appointment, except) {
             let (how, reason) = (InsertFailure::Withdrawn, "its appointment is not in the EHR".to_owned());
@@ -292,7 +297,7 @@ impl Location {
         self.state.queue.of(appointment).filter(move |(other, _)| *other != except)
     }
 
-    /// The EHR removed or cancelled an appointment: what we still wanted of it is void.
+    /// Handles an appointment that was removed or cancelled in the EHR: its pending writes are withdrawn.
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();
         for (write, pending) in self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write)) {
@@ -307,7 +312,7 @@ impl Location {
         self.once_more(id, write, not_before, (reason, false), events);
     }
 
-    /// Not written: once more, unless the booking was cancelled meanwhile.
+    /// Schedules another attempt, unless the booking was cancelled meanwhile.
     fn once_more(
         &self,
         id: WriteId,
@@ -343,7 +348,8 @@ impl Location {
         }
     }
 
-    /// It answers questions, which says nothing about whether it takes writes: those that failed still count.
+    /// Unblocks after an answered look-up, unless failed writes opened the breaker: reading does not prove that writes
+    /// work.
     fn breaker_probe_answered(&self, events: &mut Vec<Event>) {
         if self.state.breaker.blocked.is_some_and(|block| block.why != Blocked::Breaker) {
             events.push(Event::BreakerClosed);
@@ -357,7 +363,7 @@ impl Location {
         }
     }
 
-    /// Of calls that fail together the first one blocks: the pause doubles only when a probe fails.
+    /// Opens the breaker unless it is open already, so that calls that fail together double the pause only once.
     fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
         let pausing = self.state.breaker.blocked.is_some_and(|block| cx.now < block.until);
         if pausing || events.iter().any(|event| matches!(event, Event::BreakerOpened { .. })) {
@@ -367,20 +373,20 @@ impl Location {
         events.push(Event::BreakerOpened { why, until: cx.now.plus(pause) });
     }
 
-    /// For what was not begun: however often, the pause stays short.
+    /// Returns the short pause after a call that was not started, regardless of the number of attempts.
     fn soon(&self, cx: Cx, id: WriteId) -> Timestamp {
         let base = self.settings.write.backoff_base;
         cx.now.plus(jittered(base, base, 1, mix(cx.random, id.0)))
     }
 
-    /// Exponential with full jitter, so that many locations do not come back in step.
+    /// Returns the exponential backoff with full jitter, which keeps locations out of step.
     fn backoff(&self, cx: Cx, id: WriteId, write: &Write) -> Millis {
         let rules = &self.settings.write;
         jittered(rules.backoff_base, rules.backoff_cap, write.attempts, mix(cx.random, id.0))
     }
 }
 
-/// A wait the EHR asked for. More than a day is taken for a mistake.
+/// Returns the pause that the EHR asked for, capped at a day as a probable error.
 pub(crate) fn asked_for(after: Option<Millis>) -> Millis {
     after.unwrap_or(0).clamp(0, DAY)
 }

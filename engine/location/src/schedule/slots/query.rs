@@ -47,7 +47,7 @@ pub struct SlotQuery {
 /// A place and time for one appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slot {
-    /// From when to when.
+    /// Start and end.
     pub span: Span,
     /// The provider.
     pub provider: ProviderId,

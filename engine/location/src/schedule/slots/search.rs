@@ -97,9 +97,9 @@ pub fn next_available<'a>(
 pub struct Wanted {
     /// The slot.
     pub slot: Slot,
-    /// The appointment type, where one is known.
+    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Whether schedulable blocks join synced hours (v3.0.0 on).
+    /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,
     /// What does not count as busy: the hold that is being used, or both places of an appointment that moves.
     pub own: Vec<Holder>,
