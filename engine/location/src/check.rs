@@ -1,4 +1,4 @@
-//! The invariants of a location, numbered as in `engine/README.md`. `check` panics with the number of the one that does not hold.
+//! The invariants of a location, numbered as in `engine/README.md`.
 
 use crate::{
     Location, resource::Resource, schedule::calendar::Holder, state::Insert, time::Timestamp,
@@ -17,7 +17,7 @@ impl Location {
         self.hours_agree();
     }
 
-    /// 1. Two entries share an operatory and a time only where the EHR put, or may still have, one of them there.
+    /// 1. Two entries share an operatory and a time only if the EHR placed, or may still have, one of them there.
     fn no_double_booking(&self) {
         let by_ehr = |holder: Holder| match holder {
             Holder::Appointment(id) => self.state.appointments.get(&id).is_some_and(|a| a.in_ehr()),
@@ -29,7 +29,7 @@ impl Location {
         }
     }
 
-    /// 2. A booking not yet in the EHR has exactly one insert in the queue; one that is there has none.
+    /// 2. A booking that is not in the EHR has exactly one insert in the queue; one that is in the EHR has none.
     fn one_insert_per_pending_booking(&self) {
         for (id, appointment) in &self.state.appointments {
             let inserts = self.state.queue.of(*id).filter(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
@@ -43,7 +43,7 @@ impl Location {
         }
     }
 
-    /// 3. The calendar is exactly what appointments and holds say.
+    /// 3. The calendar equals the one derived from appointments and holds.
     fn calendar_follows(&self) {
         for (id, appointment) in &self.state.appointments {
             let vacating = self.state.vacating(*id, appointment);
@@ -53,7 +53,7 @@ impl Location {
         self.state.calendar.check();
     }
 
-    /// 5. Everything has a limit.
+    /// 5. All collections are bounded.
     fn bounded(&self) {
         let (state, settings) = (&self.state, &self.settings);
         assert!(state.queue.len() <= settings.write.max_changes() as usize, "invariant 5: the queue is bounded");
@@ -62,7 +62,7 @@ impl Location {
         assert!(state.queue.in_flight() <= flight, "invariant 5: writes in flight are bounded");
     }
 
-    /// 6. Whatever waits has a timer, and a timer that is due leads to something.
+    /// 6. Waiting work has a timer, and a due timer yields events.
     fn timer_is_set(&self, now: Timestamp) {
         if !self.state.queue.is_empty() {
             assert!(self.wake_at().is_some(), "invariant 6: a queue has a timer");
@@ -73,7 +73,7 @@ impl Location {
         }
     }
 
-    /// 9. Unless a change of them is on its way, hours set here stand as the EHR has them.
+    /// 9. Local hours match those confirmed by the EHR, unless a change is pending.
     fn hours_agree(&self) {
         for (id, told) in &self.state.confirmed_hours {
             let changing = self.state.queue.of_record(Resource::WorkingHours, id.0.into()).next().is_some();

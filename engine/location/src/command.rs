@@ -217,7 +217,7 @@ pub struct Book {
 pub struct Closed {
     /// The operatories.
     pub operatories: BTreeSet<OperatoryId>,
-    /// The appointment type that is asked for.
+    /// `true` if the requested appointment type is closed.
     pub appointment_type: bool,
 }
 

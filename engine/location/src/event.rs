@@ -536,7 +536,7 @@ impl Event {
         }
     }
 
-    /// The write this event ends.
+    /// Returns the write that the event ends.
     pub fn write_ended(&self) -> Option<WriteId> {
         match self {
             Event::WriteDone { write, .. } | Event::WriteFailed { write, .. } => Some(*write),
@@ -544,7 +544,7 @@ impl Event {
         }
     }
 
-    /// The write this event says is in the EHR.
+    /// Returns the write that the event reports as written.
     pub fn write_done(&self) -> Option<WriteId> {
         match self {
             Event::WriteDone { write, .. } => Some(*write),

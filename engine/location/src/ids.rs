@@ -1,4 +1,4 @@
-//! Identifiers. All are allotted by the store's own counters; those the API declares int32 stay below `i32::MAX`.
+//! Identifiers, allotted by counters of the store. Ids that the API declares as int32 stay below `i32::MAX`.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ ids! {
     AppointmentTypeId(u32),
     /// An appointment or a block of unavailable time.
     AppointmentId(u64),
-    /// A record that says when a provider sees patients.
+    /// A record of working hours.
     WorkingHourId(u32),
     /// One write to the EHR, counted per location.
     WriteId(u64),

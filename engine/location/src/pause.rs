@@ -1,4 +1,4 @@
-//! What an operator has paused at a location: reading its EHR, writing to it, or both.
+//! The directions that an operator has paused: reading the EHR, writing to it, or both.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,31 +9,31 @@ use crate::time::Timestamp;
 pub struct Directions {
     /// Reading from the EHR.
     pub reading: bool,
-    /// Writing to it.
+    /// Writing to the EHR.
     pub writing: bool,
 }
 
-/// Since when each of them is paused.
+/// Start of the pause of each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     /// Reading from the EHR.
     pub reading: Option<Timestamp>,
-    /// Writing to it.
+    /// Writing to the EHR.
     pub writing: Option<Timestamp>,
 }
 
 impl Paused {
-    /// Whether nothing is paused.
+    /// Returns `true` if nothing is paused.
     pub fn is_nothing(&self) -> bool {
         *self == Paused::default()
     }
 
-    /// What is paused.
+    /// Returns the paused directions.
     pub fn now(&self) -> Directions {
         Directions { reading: self.reading.is_some(), writing: self.writing.is_some() }
     }
 
-    /// From now on these are paused, and no others.
+    /// Pauses exactly the given directions.
     pub(crate) fn turn(&mut self, to: Directions, at: Timestamp) {
         let since = |known: Option<Timestamp>, paused: bool| paused.then(|| known.unwrap_or(at));
         *self = Paused { reading: since(self.reading, to.reading), writing: since(self.writing, to.writing) };

@@ -1,9 +1,8 @@
-//! What an EHR keeps, by kind of record, and what can be done to a record.
+//! The resources of an EHR, and the operations on a record.
 
 use serde::{Deserialize, Serialize};
 
-/// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first, and the schedule before the
-/// files of the practice.
+/// A resource of the EHR, in pull order: referenced resources first, and the schedule before the files of the practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -82,18 +81,19 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Belongs to one location; all others are shared by the locations of a data source, and pulled by one of them.
+    /// Returns `true` if each record belongs to one location. Other resources are shared by the locations of a data
+    /// source, and pulled by one of them.
     pub fn of_one_location(self) -> bool {
         matches!(self, Resource::Operatories | Resource::WorkingHours | Resource::Appointments)
     }
 
-    /// Shared by the locations of a data source.
+    /// Returns `true` if the records are shared by the locations of a data source.
     pub fn shared(self) -> bool {
         !self.of_one_location()
     }
 }
 
-/// What a write does to a record.
+/// The operation of a write on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {

@@ -1,4 +1,4 @@
-//! A location whose store was restored from a backup: it is back on an earlier day, and the EHR has gone on without it.
+//! Recovery of a location after a restore from a backup. The EHR has changed since the backup was made.
 
 use crate::{
     Location,
@@ -10,12 +10,13 @@ use crate::{
     writes::queue::WriteState,
 };
 
-/// More writes than a location makes between a backup and the day it is restored.
+/// Number of write ids skipped after a restore: more than a location allots between backup and restore.
 const SKIPPED_WRITES: u64 = 1_000_000;
 
 impl Location {
-    /// What waits may have been written after the backup was made, so it is looked up first; numbers of writes that may have been given since
-    /// do not come again; and no slot is offered before the EHR was read, which has bookings that this location does not know of.
+    /// Handles a restore. Waiting writes may have been sent since the backup, so they are looked up first. Write ids
+    /// that may have been used are skipped. No slot is offered before the EHR is read, because it may contain unknown
+    /// bookings.
     pub(crate) fn restored(&self) -> Decision {
         let mut events = vec![Event::Restored { skipped_writes: SKIPPED_WRITES }];
         events.extend(self.state.queue.iter().map(|(write, _)| Event::WriteRestored {
@@ -27,7 +28,7 @@ impl Location {
 }
 
 impl State {
-    /// It may be in the EHR as it stands here now, whatever it was when it was queued.
+    /// Marks a write as possibly sent, with the current local content.
     pub(crate) fn write_restored(&mut self, at: Timestamp, id: WriteId, reason: &str) {
         let Some(work) = self.queue.get(id).map(|write| write.work) else { return };
         let booked = work.appointment().and_then(|id| self.appointments.get(&id)).map(|a| a.placement);

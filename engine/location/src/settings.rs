@@ -1,4 +1,4 @@
-//! Every knob of a location's machine, with its default and its reason. Values come from the operator's configuration.
+//! The settings of a location's state machine, with defaults. Values come from the operator's configuration.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use crate::{
     time::{DAY, HOUR, MINUTE, Millis, SECOND},
 };
 
-/// What the machine must know about its location.
+/// The settings of a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The location.
     pub location: LocationId,
     /// The time zone of the location.
     pub zone: Zone,
-    /// Bookings must name an operatory (specification 1.8).
+    /// `true` if bookings must name an operatory (specification 1.8).
     pub map_by_operatory: bool,
-    /// What its EHR can do.
+    /// The capabilities of the location's EHR.
     pub capabilities: Capabilities,
     /// The rules for bookings.
     pub booking: BookingRules,
@@ -28,35 +28,36 @@ pub struct Settings {
     pub write: WriteRules,
     /// The rules for reading the EHR.
     pub pull: PullRules,
-    /// How many requests the EHR may be sent.
+    /// The request quota of the EHR.
     pub quota: Quota,
-    /// How long a call may wait for its turn before it begins, apart from its own deadline.
+    /// Maximum time that a call waits for a call slot, in addition to its own deadline.
     #[serde(default)]
     pub place_wait: Millis,
 }
 
-/// What the location's EHR can do, from its adapter's `describe`.
+/// The capabilities of the location's EHR, from its adapter's `describe`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// False: there is no EHR, so nothing is written back and bookings stay `pending` (specification 1.4).
+    /// `false` if there is no EHR: nothing is written back, and bookings stay `pending` (specification 1.4).
     pub integrated: bool,
-    /// It creates patients.
+    /// Support for creating patients.
     pub new_patients: bool,
-    /// It creates appointments.
+    /// Support for creating appointments.
     pub creates_appointments: bool,
-    /// It moves appointments.
+    /// Support for moving appointments.
     pub reschedules: bool,
-    /// It cancels appointments.
+    /// Support for cancelling appointments.
     pub cancels: bool,
-    /// It confirms appointments.
+    /// Support for confirming appointments.
     pub confirms: bool,
-    /// It checks patients in.
+    /// Support for checking patients in.
     pub checks_in: bool,
-    /// It keeps notes of appointments.
+    /// Support for notes of appointments.
     pub notes: bool,
-    /// Records it takes, and what can be done to them.
+    /// The accepted operations on each other resource.
     pub writes: BTreeSet<(Resource, Operation)>,
-    /// What this location pulls, in order. Resources shared by a data source are pulled by one of its locations only.
+    /// The resources that this location pulls, in order. Shared resources of a data source are pulled by one of its
+    /// locations.
     pub pulls: Vec<PullPlan>,
 }
 
@@ -65,68 +66,68 @@ pub struct Capabilities {
 pub struct PullPlan {
     /// The resource.
     pub resource: Resource,
-    /// A whole pass shows every record: what it does not show was deleted.
+    /// `true` if a whole pass lists every record, so that missing records were deleted.
     pub deletions_by_absence: bool,
 }
 
-/// What happens to a booking not yet in the EHR when staff take its slot there.
+/// The handling of a pending booking whose slot staff take in the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictRule {
     /// The insert fails with that reason.
     Fail,
-    /// It moves to another operatory of the same provider at the same time; without one it fails.
+    /// The booking moves to another operatory of the same provider at the same time, or fails if none is free.
     MoveOperatory,
 }
 
 /// The rules for bookings and holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingRules {
-    /// How long a hold keeps a slot.
+    /// Lifetime of a hold.
     pub hold: Millis,
-    /// Holds at one time: a hold costs its holder nothing, so one client must not be able to hold a whole calendar.
+    /// Maximum number of concurrent holds. A hold is free, so one client could otherwise hold a whole calendar.
     pub max_holds: u32,
-    /// Of these the holds of one API key: one client's must leave room for the others'.
+    /// Maximum number of concurrent holds of one API key, which leaves room for other clients.
     pub max_holds_per_key: u32,
-    /// How long an idempotency key answers with its first booking.
+    /// Time for which an idempotency key replays its first booking.
     pub key_lifetime: Millis,
-    /// What happens to a booking whose slot staff take.
+    /// The handling of a booking whose slot staff take.
     pub on_conflict: ConflictRule,
-    /// Alternatives named when a slot is taken.
+    /// Number of alternatives offered when a slot is taken.
     pub alternatives: u8,
 }
 
 /// The rules for writes to the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteRules {
-    /// Writes in flight at one time.
+    /// Maximum number of writes in flight.
     pub concurrency: u8,
-    /// How long one call may take before its outcome counts as unknown.
+    /// Deadline of one call, after which its outcome is unknown.
     pub call_deadline: Millis,
-    /// Exponential backoff with full jitter between these.
+    /// First pause between two attempts. It doubles up to the cap, with full jitter.
     pub backoff_base: Millis,
     /// The longest pause between two attempts, in milliseconds.
     pub backoff_cap: Millis,
-    /// Writes other than appointment inserts give up after this; inserts at the appointment's start.
+    /// Time after which a write fails. An appointment insert fails at the start of the appointment instead.
     pub deadline: Millis,
-    /// How long after an unknown outcome the EHR is asked: a request nobody waits for any more may still land. Open Dental's remote API
-    /// gives one up after a minute.
+    /// Pause between an unknown outcome and its look-up, because an abandoned request may still be applied. Open
+    /// Dental's remote API abandons a request after a minute.
     pub settle: Millis,
-    /// How often what makes a record is sent again after a look-up did not find it. A look-up may be wrong, and each further one makes the
-    /// record once more: then an operator decides.
+    /// Maximum resends of a creation that a look-up did not find. A wrong look-up leads to a duplicate, so an operator
+    /// decides afterwards.
     pub max_resends: u32,
-    /// Different writes that fail in a row before the circuit breaker opens.
+    /// Number of distinct failing writes in a row that opens the circuit breaker.
     pub breaker_threshold: u8,
-    /// First pause of an open breaker; it doubles up to the cap.
+    /// First pause of an open breaker; doubles up to the cap.
     pub breaker_pause: Millis,
     /// The longest pause of the open breaker, in milliseconds.
     pub breaker_pause_cap: Millis,
-    /// Unfinished writes a location keeps; more are refused with 503.
+    /// Maximum number of unfinished writes; further ones are refused with 503.
     pub max_queue: u32,
 }
 
 impl WriteRules {
-    /// Moves and cancellations of what is accepted already find room in a queue too full for bookings.
+    /// Returns the queue limit for changes of accepted records, which still fit when the queue is full for bookings.
     pub fn max_changes(&self) -> u32 {
         self.max_queue.saturating_mul(3)
     }
@@ -135,42 +136,43 @@ impl WriteRules {
 /// The rules for reading the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullRules {
-    /// Time between the starts of two read cycles.
+    /// Time from the end of one read cycle to the start of the next.
     pub every: Millis,
-    /// Spread of that time, so that locations do not pull in step.
+    /// Maximum random extension of that time, so that locations do not pull in step.
     pub jitter_percent: u8,
-    /// Records asked for per page.
+    /// Records requested per page.
     pub page: u32,
-    /// Pages of one resource in one cycle: an EHR that never says `last` must not hold the location.
+    /// Maximum pages of a resource per cycle, so that an EHR that never returns a last page cannot block the location.
     pub max_pages: u32,
-    /// How long one call may take, in milliseconds.
+    /// Deadline of one call, in milliseconds.
     pub call_deadline: Millis,
     /// The first pause after a failure, in milliseconds.
     pub retry_base: Millis,
     /// The longest pause after failures, in milliseconds.
     pub retry_cap: Millis,
-    /// A pass that would delete more than this share of a resource, and at least `guard_at_least`, stops with an alarm.
+    /// Share of a resource, in percent, that a pass may delete. A larger share, with at least `guard_at_least`
+    /// deletions, stops the pass with an alarm.
     pub guard_percent: u8,
-    /// Fewer deletions than this do not stop a pass.
+    /// Minimum number of deletions that stops a pass.
     pub guard_at_least: u32,
     /// Time after which a resource is read in full again to confirm that missing records are deleted.
     pub confirm_after: Millis,
-    /// How long ended appointments stay in the calendar's memory.
+    /// Time for which ended appointments stay in the calendar.
     pub keep_past: Millis,
 }
 
-/// The EHR's quota: a bucket of `burst` requests refilled at `per_minute`. A call is counted as one when it starts, and what it sent beyond
-/// that when it ends.
+/// The request quota of an EHR: a bucket of `burst` requests, refilled at `per_minute`. A call counts as one request at
+/// its start; its further requests are counted at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
-    /// Requests a minute.
+    /// Requests per minute.
     pub per_minute: u32,
-    /// Requests at once.
+    /// Capacity of the bucket.
     pub burst: u32,
 }
 
 impl PullRules {
-    /// The longest time from the end of one cycle to the start of the next.
+    /// Returns the longest time from the end of one cycle to the start of the next.
     pub fn longest_pause(&self) -> Millis {
         self.every.saturating_add(self.every.saturating_mul(i64::from(self.jitter_percent)) / 100)
     }
@@ -232,7 +234,7 @@ impl Default for Quota {
 }
 
 impl Settings {
-    /// Defaults for a location in a zone, without EHR.
+    /// Creates the default settings of a location without EHR.
     pub fn new(location: LocationId, zone: Zone) -> Settings {
         Settings {
             location,

@@ -1,4 +1,4 @@
-//! Instants and intervals. The machine knows UTC only; `zone` translates at its edge.
+//! Instants and intervals in UTC. Module `zone` converts from and to local time.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,17 +25,17 @@ impl Timestamp {
     /// The latest instant.
     pub const MAX: Timestamp = Timestamp(i64::MAX);
 
-    /// The instant so much later.
+    /// Returns the instant `length` later.
     pub fn plus(self, length: Millis) -> Timestamp {
         Timestamp(self.0.saturating_add(length))
     }
 
-    /// The instant so much earlier.
+    /// Returns the instant `length` earlier.
     pub fn minus(self, length: Millis) -> Timestamp {
         Timestamp(self.0.saturating_sub(length))
     }
 
-    /// Time from `earlier` to `self`, negative when `self` is the earlier one.
+    /// Returns the time from `earlier` to `self`, negative if `self` is earlier.
     pub fn since(self, earlier: Timestamp) -> Millis {
         self.0.saturating_sub(earlier.0)
     }
@@ -51,22 +51,22 @@ pub struct Span {
 }
 
 impl Span {
-    /// None unless `start` lies before `end`.
+    /// Returns `None` unless `start` is before `end`.
     pub fn new(start: Timestamp, end: Timestamp) -> Option<Span> {
         (start < end).then_some(Span { start, end })
     }
 
-    /// Whether some instant belongs to both.
+    /// Returns `true` if the spans have an instant in common.
     pub fn overlaps(self, other: Span) -> bool {
         self.start < other.end && other.start < self.end
     }
 
-    /// Whether all of `other` belongs to it.
+    /// Returns `true` if all of `other` is within the span.
     pub fn contains(self, other: Span) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Its length in milliseconds.
+    /// Returns the length in milliseconds.
     pub fn length(self) -> Millis {
         self.end.since(self.start)
     }

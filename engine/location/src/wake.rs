@@ -1,4 +1,4 @@
-//! The one timer: what is due, and when the next thing will be.
+//! The timer of a location: its next due time, and the work that is due.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,13 @@ use crate::{
     },
 };
 
-/// Writes that one decision ends: each tells every subscriber, and a commit has room for so many messages only. The rest is due at once.
+/// Maximum writes that one decision ends. Each causes a message per subscriber, and a commit holds a limited number of
+/// messages. The rest is due at once.
 const ENDED_AT_ONCE: usize = 32;
 
 impl Location {
-    /// Everything due at `now`. What runs out comes first, alone, then what staff took: calls start from the state that leaves.
+    /// Handles everything due at `now`. Expiries come first and alone, then conflicts, so that calls start from the
+    /// resulting state.
     pub(crate) fn wake(&self, cx: Cx) -> Decision {
         let mut events = Vec::new();
         self.end_what_is_over(cx, &mut events);
@@ -47,7 +49,7 @@ impl Location {
         }
     }
 
-    /// Whether something ends before anything is started.
+    /// Returns `true` if an expiry or a conflict must be handled before calls start.
     pub(crate) fn ends_something(&self, cx: Cx) -> bool {
         let mut events = Vec::new();
         self.end_what_is_over(cx, &mut events);
@@ -77,8 +79,8 @@ impl Location {
         }
     }
 
-    /// Writes whose deadline passed. The end of one may be that of others: of each ordering key the first goes alone, and a call that ran out
-    /// before it.
+    /// Times out writes. A failure may end other writes of its ordering key, so only the first write of each key is
+    /// handled, and none after an overdue call.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
         let mut ordered: BTreeSet<OrderingKey> =
             self.state.queue.overdue(now).map(|(_, write)| write.ordering_key).collect();
@@ -92,7 +94,8 @@ impl Location {
         }
     }
 
-    /// Of writes that may be in the EHR nobody learns more while nothing is asked. For how long that may go on, as for look-ups that fail.
+    /// Returns the time at which the first write of unknown outcome fails while writing is suspended. Failing look-ups
+    /// have the same limit.
     fn lost_at(&self) -> Option<Timestamp> {
         let first = self.state.queue.next_unknown_deadline().filter(|_| self.state.writes_nothing())?;
         Some(first.plus(self.settings.write.deadline))
@@ -103,7 +106,7 @@ impl Location {
             return;
         }
         let lost = |write: &Write| write.waits_unknown() && write.deadline.plus(self.settings.write.deadline) <= now;
-        // One at a time: the end of one may be that of others.
+        // One at a time, because a failure may end other writes.
         if let Some((id, write)) = self.state.queue.expired(now).find(|(_, write)| lost(write)) {
             let reason = match self.state.shut() {
                 Some(_) => "the outcome stayed unknown: the workstation gate did not open again",
@@ -113,7 +116,7 @@ impl Location {
         }
     }
 
-    /// Memory is trimmed once an hour, and only while there is something that time can trim.
+    /// Returns the time of the next pruning: at most once an hour, and only if something can be pruned.
     fn prune_at(&self) -> Timestamp {
         let (state, keep) = (&self.state, self.settings.pull.keep_past);
         let due = state
@@ -124,10 +127,10 @@ impl Location {
         due.max(last.plus(HOUR))
     }
 
-    /// Staff took the slot of a booking that is not in the EHR yet: the location's rule says what becomes of it. One whose write is
-    /// on its way waits for its answer.
+    /// Applies the conflict rule to a pending booking whose slot staff took. A booking with a write in flight waits for
+    /// its answer.
     fn resolve_conflicts(&self, events: &mut Vec<Event>) {
-        // One at a time: the next is placed knowing where this one went.
+        // One at a time, so that the next placement takes this one into account.
         let Some((id, write, pending)) = self.resolvable().next() else { return };
         let moved = match self.settings.booking.on_conflict {
             ConflictRule::MoveOperatory => self.other_operatory(id),
@@ -147,7 +150,7 @@ impl Location {
         })
     }
 
-    /// Whether others still stand where this booking does. Staff may have gone again before its insert was decided.
+    /// Returns `true` if another holder still occupies the booking's slot; staff may have vacated it meanwhile.
     fn slot_lost(&self, id: AppointmentId) -> bool {
         let Some(Placement { operatory, provider: Some(provider), span }) =
             self.state.appointments.get(&id).map(|a| a.placement)
@@ -158,7 +161,7 @@ impl Location {
         self.state.calendar.busy(operatory, provider, span).any(|entry| !own.contains(&entry.holder))
     }
 
-    /// Another operatory in which the same provider is free at the same time.
+    /// Returns a placement in another operatory in which the same provider is free at the same time.
     fn other_operatory(&self, id: AppointmentId) -> Option<Placement> {
         let appointment = self.state.appointments.get(&id)?;
         let (place, provider) = (appointment.placement, appointment.placement.provider?);
@@ -191,12 +194,13 @@ impl Location {
         }
     }
 
-    /// When something will be due. None: nothing ever, unless a command comes. A sweep goes on at once, with a step of the processor's.
+    /// Returns the next due time, or `None` if nothing is due without a command. A sweep is due at once; the processor
+    /// supplies its steps.
     pub fn wake_at(&self) -> Option<Timestamp> {
         self.state.pulls.sweep.as_ref().map(|_| Timestamp::MIN).into_iter().chain(self.due_at()).min()
     }
 
-    /// The same of all but a sweep.
+    /// Returns the next due time, sweeps excluded.
     pub fn due_at(&self) -> Option<Timestamp> {
         let state = &self.state;
         let holds = state.holds.values().map(|hold| hold.until).min();
@@ -214,7 +218,7 @@ impl Location {
         times.into_iter().flatten().min()
     }
 
-    /// When the next write may start.
+    /// Returns the time at which the next write may start.
     fn write_at(&self) -> Option<Timestamp> {
         let (queue, rules) = (&self.state.queue, &self.settings.write);
         if self.state.writes_nothing() {
@@ -222,7 +226,7 @@ impl Location {
         }
         let ready = queue.next_ready()?;
         let at = match self.state.breaker.blocked {
-            // While probing, the answer to the probe starts what follows.
+            // During a probe, its result starts the next write.
             Some(_) if queue.in_flight() > 0 => return None,
             Some(block) => ready.max(block.until),
             None if queue.in_flight() >= usize::from(rules.concurrency.max(1)) => return None,
@@ -231,7 +235,7 @@ impl Location {
         Some(at.max(self.state.quota.next_at(self.settings.quota, at)))
     }
 
-    /// A share of a length, by chance: up to `percent` more.
+    /// Adds a random share of up to `percent` to a length.
     pub(crate) fn spread(&self, cx: Cx, length: i64, percent: u8) -> i64 {
         let most = length.saturating_mul(i64::from(percent)) / 100;
         let extra = mix(cx.random, 0x5bd1) % (most.max(0).unsigned_abs() + 1);

@@ -18,18 +18,18 @@ use crate::{
     writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
 };
 
-/// What an appointment is wanted for, and where.
+/// A requested placement of an appointment.
 #[derive(Clone, Copy)]
 pub(crate) struct Wish<'a> {
     pub placement: &'a Placement,
     pub appointment_type: Option<AppointmentTypeId>,
     pub join_blocks: bool,
-    /// Operatories that are not for whoever asks.
+    /// Operatories that the caller may not book.
     pub closed: Option<&'a BTreeSet<OperatoryId>>,
 }
 
 impl Location {
-    /// Refusals in this order: the key's, the offer's, the slot's, the patient's.
+    /// Books an appointment. Checks, in this order: idempotency key, offer, slot, patient.
     pub(crate) fn book(&self, cx: Cx, book: &Book) -> Decision {
         if let Some(answer) = book.key.as_ref().and_then(|key| self.answer_of_key(cx.now, key)) {
             return answer;
@@ -106,7 +106,8 @@ impl Location {
         Decision::of(Reply::Booked { appointment: book.appointment, replay: false }, events)
     }
 
-    /// What a known key answers: its first booking again, or a conflict. A key is unique per institution.
+    /// Returns the answer of a known idempotency key: its first booking, or a conflict. Keys are unique per
+    /// institution.
     fn answer_of_key(&self, now: Timestamp, key: &KeyUse) -> Option<Decision> {
         if key.claimed_by.is_some_and(|location| location != self.settings.location) {
             return Some(Decision::refuse(Refusal::IdempotencyConflict));
@@ -119,7 +120,7 @@ impl Location {
         })
     }
 
-    /// Whether the patient is expected somewhere else at that time, as far as this location knows.
+    /// Returns `true` if the patient has another appointment at this location during `span`.
     pub fn is_double_booked(&self, patient: PatientId, span: Span, besides: AppointmentId) -> bool {
         let other = |(id, it): (&AppointmentId, &Appointment)| {
             *id != besides && it.patient == Some(patient) && !it.cancelling && it.placement.span.overlaps(span)
@@ -127,7 +128,7 @@ impl Location {
         self.state.appointments.iter().any(other)
     }
 
-    /// Why an appointment cannot be here, besides the holders in `own`.
+    /// Returns the reason why an appointment cannot be placed, ignoring the holders in `own`.
     pub(crate) fn cannot_place(&self, now: Timestamp, wish: Wish<'_>, own: Vec<Holder>) -> Option<Refusal> {
         let Wish { placement, appointment_type, join_blocks, closed } = wish;
         if self.settings.map_by_operatory && placement.operatory.is_none() {
@@ -151,8 +152,8 @@ impl Location {
         }
     }
 
-    /// The operatory for an appointment that names none: the first of the provider's that is free then; where none is, the one that
-    /// would come nearest to it.
+    /// Returns the operatory for an appointment that names none: the provider's first free one, or the closest match if
+    /// none is free.
     pub fn operatory_for(
         &self,
         provider: ProviderId,
@@ -241,7 +242,7 @@ impl Location {
             return Decision::refuse(refusal);
         }
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
-        // An insert or reschedule that was not sent yet will carry the new place by itself.
+        // An unsent insert or reschedule will send the new placement.
         let carried = self.state.queue.of(id).any(|(_, write)| {
             write.withdrawable() && matches!(write.work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_))
         });
@@ -275,7 +276,7 @@ impl Location {
             events.push(Event::CancelConfirmed { appointment: id });
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
-        // What the EHR certainly does not have is taken back.
+        // An insert that the EHR certainly does not have is withdrawn.
         let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
         if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
             self.withdraw(write, id, &mut events);
@@ -297,14 +298,14 @@ impl Location {
         (self.state.queue.len() + more > limit as usize).then_some(Refusal::QueueFull { limit })
     }
 
-    /// An appointment that can still be changed.
+    /// Returns the appointment if it can still be changed.
     fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&Appointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotFound)?;
         let past = (appointment.placement.span.start <= now).then_some(Over::Past);
         appointment.over().or(past).map_or(Ok(appointment), |over| Err(Refusal::AppointmentNotOpen(over)))
     }
 
-    /// Queues a write behind those of the same decision. Without a deadline of its own it gets the configured one.
+    /// Queues a write after those of the same decision. `deadline` defaults to the configured one.
     pub(crate) fn queue_write(
         &self,
         cx: Cx,
@@ -315,10 +316,10 @@ impl Location {
     ) {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
         let write = self.state.queue.next_id(ahead);
-        // Writes of one appointment keep one ordering key, even if the EHR gave it to another patient meanwhile.
+        // Writes of one appointment keep one ordering key, even if the EHR has changed its patient.
         let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
         let ordering_key = earlier.map_or(ordering_key, |(_, earlier)| earlier.ordering_key);
-        // The random part keeps keys apart should a store ever be restored to an older state and count again.
+        // The random part keeps keys unique if a restored store allots the same ids again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));
         let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));
         events.push(Event::WriteQueued { write, work, ordering_key, key, deadline, origin: None });

@@ -1,4 +1,4 @@
-//! The workstation gate opened or shut.
+//! Changes of the workstation gate.
 
 use crate::{
     Location,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Location {
-    /// The processor says whether the gate is open. An open gate is an occasion to try what waits.
+    /// Applies a reported state of the gate. An open gate retries waiting writes.
     pub(crate) fn gate_stands(&self, cx: Cx, gate: Gate) -> Decision {
         let state = &self.state;
         let news = state.gate.is_none_or(|known| known.gate != gate);

@@ -1,4 +1,4 @@
-//! What clients and operators ask of a location: each file decides some commands, and changes nothing.
+//! Commands of clients and operators. Each file decides some of them, without changing the state.
 //!
 //! ```text
 //! command ──► booking │ saving │ own_hours │ operator │ gate ──► decision (reply, events, calls)

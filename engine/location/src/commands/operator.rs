@@ -1,4 +1,4 @@
-//! What an operator may do: have a write that failed tried again, give one up, believe deletions that were stopped.
+//! Commands of operators: retry or drop a failed write, accept stopped deletions.
 
 use crate::{
     Location,
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Location {
-    /// What made a record and failed is tried again, under its own key and from its place in the queue of now. What changed one was put
-    /// back: that is asked for anew.
+    /// Queues a failed creation again, under the same key and a new id. Failed changes were reverted and must be
+    /// requested again.
     pub(crate) fn retry_write(&self, cx: Cx, retry: &Retry) -> Decision {
         let capabilities = &self.settings.capabilities;
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
@@ -60,7 +60,7 @@ impl Location {
         }
         let write = self.state.queue.next_id(0);
         let Retry { write: of, work, ref key, ordering_key, sent, .. } = *retry;
-        // What had failed when a backup was made may have been retried and written since, and the store was restored.
+        // After a restore, the failed write may have been retried and written since the backup.
         let restored = self.state.restored.is_some_and(|first| of < first);
         events.push(Event::WriteRetried {
             write,
@@ -75,7 +75,7 @@ impl Location {
         Decision::of(Reply::Retried { write }, events)
     }
 
-    /// By the rules of a booking: its place may be another's by now.
+    /// Books the slot of a failed insert again by the rules of a booking, because it may be taken.
     fn take_slot_again(&self, now: Timestamp, retry: &Retry) -> Result<Event, Refusal> {
         let (WriteIntent::CreateAppointment(id), Retried::Appointment(it)) = (retry.work, &retry.what) else {
             return Err(Refusal::WriteWasPutBack);
@@ -101,7 +101,7 @@ impl Location {
         })
     }
 
-    /// Only of those that were stopped: nobody can believe in advance what the EHR will say.
+    /// Accepts deletions that the guard stopped; deletions cannot be accepted in advance.
     pub(crate) fn accept_deletions(&self, resource: Resource) -> Decision {
         if !self.state.pulls.guarded.contains(&resource) {
             return Decision::refuse(Refusal::NoDeletionsStopped);
@@ -109,19 +109,19 @@ impl Location {
         Decision::of(Reply::Done, vec![Event::DeletionsAccepted { resource }])
     }
 
-    /// `failed`: it ended without being written, and nobody retried or dropped it since.
+    /// Drops a write. `failed`: the write has failed, and was neither retried nor dropped since.
     pub(crate) fn drop_write(&self, id: WriteId, failed: bool) -> Decision {
         let mut events = Vec::new();
         match self.state.queue.get(id) {
             Some(write) if write.withdrawable() => {
                 self.failed(id, write, InsertFailure::Failed, "dropped by an operator", &mut events);
             }
-            // It is there, or may be: only the EHR can say.
+            // The write is, or may be, in the EHR.
             Some(_) => return Decision::refuse(Refusal::WriteOnItsWay),
             None if failed => {}
             None => return Decision::refuse(Refusal::WriteNotFailed),
         }
-        // What rested on it is dropped with it.
+        // Writes that depend on the dropped one are dropped too.
         let rested = events.iter().filter_map(|event| match event {
             Event::WriteFailed { write, how: InsertFailure::Failed, .. } if *write != id => Some(*write),
             _ => None,

@@ -1,4 +1,4 @@
-//! Working hours set here: they offer slots at once, and an EHR that takes hours is told of them by the queue.
+//! Local working hours: they offer slots immediately, and the queue sends them to an EHR that supports it.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
     writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
 };
 
-/// Working hours a location keeps: each is looked at whenever slots are.
+/// Maximum number of working hours of a location; each slot search examines all of them.
 const MAX_HOURS: usize = 5_000;
 
 impl Location {
@@ -41,7 +41,7 @@ impl Location {
             self.withdraw_unsent(hour.id, "changed so that it concerns this place only", &mut events);
             false
         } else if unsent {
-            // The write that was not sent yet will carry the new content by itself.
+            // The unsent write will send the new content.
             true
         } else if self.takes_hours(Operation::Create) {
             if let Some(refusal) = self.queue_full(1, self.settings.write.max_queue) {
@@ -74,7 +74,7 @@ impl Location {
         Decision::of(Reply::Saved { queued: false }, events)
     }
 
-    /// Hours the EHR has are changed here only if they can be changed there.
+    /// Changes hours that the EHR has. Refuses the change if the EHR does not support it.
     fn change_there(
         &self,
         cx: Cx,
@@ -105,7 +105,7 @@ impl Location {
         capabilities.integrated && capabilities.writes.contains(&(Resource::WorkingHours, operation))
     }
 
-    /// It was told, or is being told.
+    /// Returns `true` if the hours are, or may be, in the EHR.
     fn ehr_may_have(&self, id: WorkingHourId) -> bool {
         let creating = |(_, write): (_, &Write)| write.work == work(id, Operation::Create) && !write.withdrawable();
         self.state.confirmed_hours.contains_key(&id) || self.writes_of(id).any(creating)
@@ -119,7 +119,7 @@ impl Location {
         self.writes_of(id).filter(|(_, write)| write.withdrawable())
     }
 
-    /// Set here and removed again.
+    /// Returns `true` if the hours no longer exist locally.
     pub(crate) fn hour_removed(&self, id: u64) -> bool {
         hour_id(id).is_none_or(|id| !self.state.hours.contains_key(&id))
     }
@@ -131,7 +131,7 @@ impl Location {
         }
     }
 
-    /// The EHR took a change of hours that it showed otherwise meanwhile: once more, so that the client's word is the last.
+    /// Sends written hours again if the EHR showed other values meanwhile, so that the client's change wins.
     pub(crate) fn hour_written(&self, cx: Cx, write: WriteId, done: &Write, id: u64, events: &mut Vec<Event>) {
         let later = self.state.queue.of_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
         if done.superseded && !later && self.takes_hours(Operation::Update) {
@@ -140,7 +140,7 @@ impl Location {
         }
     }
 
-    /// The EHR would not take hours: what it has counts again.
+    /// Reverts a failed write of hours to the values in the EHR.
     pub(crate) fn hour_not_written(
         &self,
         write: WriteId,
@@ -154,11 +154,11 @@ impl Location {
             events.extend(self.state.hours.contains_key(&hour).then_some(Event::HourRemoved { hour }));
             return;
         }
-        // The last change of several is the client's word.
+        // A later change of the client takes precedence.
         if self.writes_of(hour).any(|(other, _)| other > write) {
             return;
         }
-        // Given up while an earlier write has no answer yet: the hours stand as that one was sent.
+        // Dropped while an earlier write has no answer: the hours revert to what that write sent.
         let earlier = self.writes_of(hour).filter(|(other, _)| *other < write).last();
         let on_its_way = earlier.and_then(|(_, earlier)| earlier.sent_hour.as_deref());
         if let Some(to) = on_its_way.or(self.state.confirmed_hours.get(&hour)) {
@@ -175,7 +175,7 @@ impl Location {
         events.push(if changing { Event::HourShown(hour.clone()) } else { Event::HourPulled(hour.clone()) });
     }
 
-    /// Whether the EHR says of hours what we do not know.
+    /// Returns `true` if pulled hours differ from the known state.
     pub(crate) fn hour_is_news(&self, hour: &WorkingHour) -> bool {
         let known = match hour.source {
             HourSource::Manual => self.state.confirmed_hours.get(&hour.id),
@@ -184,7 +184,7 @@ impl Location {
         known != Some(hour)
     }
 
-    /// The EHR has these hours no more: what we still wanted of them is void.
+    /// Handles hours that were removed in the EHR: their pending writes are withdrawn.
     pub(crate) fn hour_gone(&self, id: u64, events: &mut Vec<Event>) {
         let Some(hour) = hour_id(id) else { return };
         let ended: BTreeSet<WriteId> = events.iter().filter_map(Event::write_ended).collect();
@@ -196,8 +196,8 @@ impl Location {
         events.push(Event::RecordGone { resource: Resource::WorkingHours, id });
     }
 
-    /// The EHR showed hours of ours before it answered their write: what was made of that is one record too many. None in `shown`:
-    /// they are gone there already.
+    /// Merges a duplicate. The EHR showed our hours before it answered the write, so a second record was created.
+    /// `shown` is `None` if the hours are gone in the EHR.
     pub(crate) fn hour_twin_found(
         &self,
         twin: WorkingHourId,

@@ -1,4 +1,4 @@
-//! Reading or writing is paused, or goes on.
+//! Pausing and resuming of reads and writes.
 
 use crate::{
     Location,
@@ -8,7 +8,8 @@ use crate::{
 };
 
 impl Location {
-    /// An operator pauses what `which` names, or resumes it. What is under way ends; deadlines of writes stay what was promised.
+    /// Pauses or resumes the directions in `which`. Calls in flight end normally, and deadlines of writes are
+    /// unchanged.
     pub(crate) fn pause(&self, which: Directions, paused: bool) -> Decision {
         let now = self.state.paused.now();
         let turned = |named: bool, known: bool| if named { paused } else { known };

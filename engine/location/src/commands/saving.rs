@@ -1,4 +1,4 @@
-//! What is saved here besides bookings: records no rule of the schedule needs, and what of an appointment is no matter of its place.
+//! Changes of records that the scheduling rules do not depend on, and of appointment details.
 
 use crate::{
     Location,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Location {
-    /// One that is not in use stays known: hours in it offer nothing.
+    /// Creates or changes an operatory. An inactive one stays known, and its hours offer no slots.
     pub(crate) fn set_operatory(&self, operatory: PulledOperatory, operation: Operation) -> Decision {
         let PulledOperatory { id, active } = operatory;
         let mut events = vec![Event::RecordSaved { resource: Resource::Operatories, id: id.0, operation }];
@@ -49,7 +49,7 @@ impl Location {
         };
         let unsent = || self.state.queue.of_record(resource, id).filter(|(_, write)| write.withdrawable());
         match operation {
-            // What the EHR certainly does not have is taken back.
+            // A record that the EHR certainly does not have is withdrawn.
             Operation::Delete if unsent().any(|(_, write)| creates(write)) => {
                 for (write, unsent) in unsent() {
                     let (how, reason) = (InsertFailure::Withdrawn, "removed before it was sent".to_owned());
@@ -57,7 +57,7 @@ impl Location {
                 }
                 return Decision::of(Reply::Saved { queued: false }, events);
             }
-            // A write that was not sent yet will carry the new content by itself.
+            // An unsent write will send the new content.
             Operation::Update if unsent().any(|(_, write)| write.work == work || creates(write)) => {
                 return Decision::of(Reply::Saved { queued: true }, events);
             }
@@ -81,7 +81,8 @@ impl Location {
         Decision::of(Reply::Saved { queued: true }, events)
     }
 
-    /// An appointment the EHR has, or any where there is none; past ones too: patients are checked in when it has begun.
+    /// Returns an appointment that is in the EHR, or any one if there is no EHR. Past ones are included, because
+    /// patients check in after the start.
     fn synced_appointment(&self, id: AppointmentId) -> Result<&Appointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen(Over::Forgotten))?;
         if let Some(over) = appointment.over() {

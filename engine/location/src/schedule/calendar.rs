@@ -1,4 +1,4 @@
-//! What is busy: a column per operatory, and one per provider for what stands in no operatory.
+//! The calendar of busy spans: a column per operatory, and one per provider for entries without an operatory.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -19,7 +19,7 @@ pub enum Column {
     Provider(ProviderId),
 }
 
-/// Where an appointment takes place.
+/// Operatory, provider and time of an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {
     /// The operatory.
@@ -31,19 +31,19 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The column of the calendar it takes. None where the EHR names neither operatory nor provider.
+    /// Returns the calendar column of the placement, or `None` if the EHR names neither operatory nor provider.
     pub fn column(&self) -> Option<Column> {
         self.operatory.map(Column::Operatory).or(self.provider.map(Column::Provider))
     }
 }
 
-/// Who keeps a span busy.
+/// The appointment or hold that occupies a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {
     /// An appointment.
     Appointment(AppointmentId),
-    /// The old place of an appointment whose move the EHR has not confirmed yet.
+    /// The old slot of an appointment whose move the EHR has not confirmed yet.
     Vacating(AppointmentId),
     /// A slot kept for a client that has not booked yet.
     Hold(u64),
@@ -58,24 +58,24 @@ pub struct Entry {
     pub holder: Holder,
 }
 
-/// The busy spans of a location. Entries of one column may overlap: the EHR does not ask us.
+/// The busy spans of a location. Entries of one column may overlap, because the EHR books independently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calendar {
     columns: BTreeMap<Column, ColumnEntries>,
 }
 
 impl Calendar {
-    /// An empty calendar.
+    /// Creates an empty calendar.
     pub fn new() -> Calendar {
         Calendar::default()
     }
 
-    /// False, and nothing done, when that very entry is there already or its span is empty.
+    /// Adds an entry. Returns `false` without adding it if the span is empty or the entry exists already.
     pub fn insert(&mut self, column: Column, span: Span, holder: Holder) -> bool {
         span.start < span.end && self.columns.entry(column).or_default().insert(Entry { span, holder })
     }
 
-    /// False when there is no such entry.
+    /// Removes an entry. Returns `false` if it does not exist.
     pub fn remove(&mut self, column: Column, span: Span, holder: Holder) -> bool {
         let Some(column_entries) = self.columns.get_mut(&column) else { return false };
         let removed = column_entries.remove(Entry { span, holder });
@@ -85,8 +85,8 @@ impl Calendar {
         removed
     }
 
-    /// What keeps `provider` from working in `operatory` during `span`: first what is in the operatory's column, then what
-    /// is in the provider's own, each in order of start. The first one is found in logarithmic time.
+    /// Returns the entries that prevent `provider` from working in `operatory` during `span`: the operatory's column
+    /// first, then the provider's, each in order of start. The first entry is found in logarithmic time.
     pub fn busy(
         &self,
         operatory: Option<OperatoryId>,
@@ -97,29 +97,29 @@ impl Calendar {
         there.chain([Column::Provider(provider)]).flat_map(move |column| self.overlapping(column, span))
     }
 
-    /// The entries of one column that overlap `span`, in order of start.
+    /// Returns the entries of one column that overlap `span`, in order of start.
     pub fn overlapping(&self, column: Column, span: Span) -> impl Iterator<Item = &Entry> {
         self.columns.get(&column).into_iter().flat_map(move |column_entries| column_entries.overlapping(span))
     }
 
-    /// All entries, column by column, in order of start.
+    /// Iterates over all entries, column by column, in order of start.
     pub fn entries(&self) -> impl Iterator<Item = (Column, &Entry)> {
         self.columns
             .iter()
             .flat_map(|(column, column_entries)| column_entries.entries.iter().map(|entry| (*column, entry)))
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.columns.values().map(|column_entries| column_entries.entries.len()).sum()
     }
 
-    /// Whether it has no entry.
+    /// Returns `true` if the calendar has no entries.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Drops what has ended by `before` and tells how much that was.
+    /// Removes the entries that ended by `before` and returns their number.
     pub fn prune(&mut self, before: Timestamp) -> usize {
         let count = self.len();
         self.columns.retain(|_, column_entries| {
@@ -129,14 +129,14 @@ impl Calendar {
         count - self.len()
     }
 
-    /// Pairs of one column that overlap each other.
+    /// Returns the pairs of entries of one column that overlap.
     pub fn overlaps_within(&self) -> impl Iterator<Item = (Column, &Entry, &Entry)> {
         self.columns.iter().flat_map(|(column, column_entries)| {
             column_entries.overlaps().map(|(first, second)| (*column, first, second))
         })
     }
 
-    /// Asserts what must hold of the structure itself; says nothing about overlaps.
+    /// Panics if the data structure is inconsistent. Overlaps are allowed.
     pub fn check(&self) {
         for (column, column_entries) in &self.columns {
             assert!(!column_entries.entries.is_empty(), "{column:?} is kept without entries");
@@ -157,8 +157,8 @@ impl Calendar {
     }
 }
 
-/// One column: its entries in order, and for each how far it and those before it reach. As `reach` never falls, a binary
-/// search in it finds the first entry that can overlap a span, however long and however nested the entries are.
+/// One column: its entries in order of start, and for each the maximum end of the entries up to it. As `reach` is
+/// sorted, a binary search finds the first entry that can overlap a span, however the entries are nested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ColumnEntries {
     entries: Vec<Entry>,
@@ -203,7 +203,7 @@ impl ColumnEntries {
         })
     }
 
-    /// Sets `reach` right from `index` on after a change there; where it agrees again, the rest does too.
+    /// Recomputes `reach` from `index` on after a change there, until the computed value equals the stored one.
     fn mend(&mut self, index: usize) {
         let mut reach = index.checked_sub(1).map_or(Timestamp::MIN, |previous| self.reach[previous]);
         for (entry, known) in self.entries[index..].iter().zip(&mut self.reach[index..]) {

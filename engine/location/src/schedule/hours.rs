@@ -1,4 +1,4 @@
-//! Working hours: when a provider sees patients, and where.
+//! Working hours: recurring times at which a provider sees patients in a place.
 
 use std::fmt;
 
@@ -17,11 +17,11 @@ use crate::{
 pub enum HourKind {
     /// Ordinary working hours.
     WorkingHour,
-    /// A block of the schedule set aside for certain appointment types. Joins synced hours from v3.0.0 on.
+    /// A block of the schedule reserved for certain appointment types. Joins synced hours in v3.0.0 and later.
     SchedulableBlock,
 }
 
-/// Where the hours come from.
+/// The origin of working hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HourSource {
@@ -39,11 +39,11 @@ pub enum RecurrenceUnit {
     Day,
     /// Weeks.
     Week,
-    /// Months; one without the day of the reference is skipped.
+    /// Months. A month that lacks the reference's day is skipped.
     Month,
 }
 
-/// On which local dates the hours apply.
+/// The local dates on which working hours apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recurrence {
@@ -51,9 +51,9 @@ pub enum Recurrence {
     Weekly(Vec<Weekday>),
     /// On one date.
     On(Date),
-    /// Every `number` units counted from `reference`, which is itself a day on which they apply; never before it.
+    /// Every `number` units from `reference` on, which is itself a day on which the hours apply.
     Every {
-        /// How many units lie between two dates.
+        /// Number of units between two dates.
         number: u32,
         /// The unit.
         unit: RecurrenceUnit,
@@ -69,47 +69,47 @@ pub struct WorkingHour {
     pub id: WorkingHourId,
     /// The provider.
     pub provider: ProviderId,
-    /// None where the EHR schedules by provider only.
+    /// `None` if the EHR schedules by provider only.
     pub operatory: Option<OperatoryId>,
     /// Minutes after local midnight, 0 to 1439.
     pub begin: u16,
-    /// Minutes after local midnight, 0 to 1440; an end not after `begin` lies on the next day.
+    /// Minutes after local midnight, 0 to 1440. An end not after `begin` is on the next day.
     pub end: u16,
-    /// The local dates on which they apply.
+    /// Local dates on which the hours apply.
     pub recurrence: Recurrence,
     /// Working hours, or a schedulable block.
     pub kind: HourKind,
-    /// Where they come from.
+    /// Origin of the hours.
     pub source: HourSource,
-    /// Appointment types it accepts; empty means all.
+    /// Accepted appointment types. Empty for all.
     pub appointment_types: Vec<AppointmentTypeId>,
-    /// Whether they are in use.
+    /// `true` if the hours are in use.
     pub active: bool,
 }
 
-/// What is wrong with a record of working hours.
+/// The reason why working hours are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HourError {
     /// Not within 0 to 1439 minutes.
     Begin(u16),
     /// Not within 0 to 1440 minutes.
     End(u16),
-    /// Weekly on no weekday.
+    /// A weekly recurrence without weekdays.
     NoWeekdays,
-    /// A weekday is named more than once.
+    /// A repeated weekday.
     RepeatedWeekday(Weekday),
-    /// Every 0 units, or more than `WorkingHour::MAX_INTERVAL`.
+    /// An interval of 0 units, or of more than `WorkingHour::MAX_INTERVAL`.
     Interval(u32),
-    /// Outside the years 1 to 9999, as is `Reference`.
+    /// A date outside the years 1 to 9999.
     SpecificDate(Date),
-    /// The reference lies outside the years 1 to 9999.
+    /// A reference date outside the years 1 to 9999.
     Reference(Date),
-    /// More than `WorkingHour::MAX_APPOINTMENT_TYPES`.
+    /// More appointment types than `WorkingHour::MAX_APPOINTMENT_TYPES`.
     TooManyAppointmentTypes(usize),
 }
 
 impl HourError {
-    /// The field at fault, by its name in the API.
+    /// Returns the API name of the invalid field.
     pub fn field(&self) -> &'static str {
         match self {
             HourError::Begin(_) => "begin_time",
@@ -147,7 +147,7 @@ impl fmt::Display for HourError {
 impl std::error::Error for HourError {}
 
 impl Recurrence {
-    /// Whether the local date is one of them.
+    /// Returns `true` if the hours apply on the local date.
     pub fn applies_on(&self, date: Date) -> bool {
         match self {
             Recurrence::Weekly(days) => days.contains(&date.weekday()),
@@ -159,7 +159,7 @@ impl Recurrence {
                 match unit {
                     RecurrenceUnit::Day => due(date.days_since(*reference), number),
                     RecurrenceUnit::Week => due(date.days_since(*reference), number * 7),
-                    // A month without the reference's day is skipped.
+                    // A month that lacks the reference's day is skipped.
                     RecurrenceUnit::Month => {
                         date.ymd().2 == reference.ymd().2 && due(date.months_since(*reference), number)
                     }
@@ -197,23 +197,24 @@ impl Recurrence {
 }
 
 impl WorkingHour {
-    /// Of `Recurrence::Every`; more than ten thousand days is no rhythm of a practice.
+    /// Maximum number of units in `Recurrence::Every`.
     pub const MAX_INTERVAL: u32 = 10_000;
-    /// Appointment types that one record may name.
+    /// Maximum number of appointment types of one record.
     pub const MAX_APPOINTMENT_TYPES: usize = 1_000;
 
-    /// Whether the recurrence names this local date; says nothing about `active`.
+    /// Returns `true` if the recurrence contains the local date, regardless of `active`.
     pub fn applies_on(&self, date: Date) -> bool {
         self.recurrence.applies_on(date)
     }
 
-    /// Whether an appointment of this type may be booked in these hours. One without a type goes into any.
+    /// Returns `true` if an appointment of this type may be booked in these hours. An appointment without a type may be
+    /// booked in all of them.
     pub fn accepts(&self, appointment_type: Option<AppointmentTypeId>) -> bool {
         self.appointment_types.is_empty()
             || appointment_type.is_none_or(|wanted| self.appointment_types.contains(&wanted))
     }
 
-    /// All that is wrong with it, not the first only.
+    /// Returns all validation errors.
     pub fn validate(&self) -> Result<(), Vec<HourError>> {
         let mut problems = Vec::new();
         if self.begin > 1439 {
@@ -229,13 +230,14 @@ impl WorkingHour {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// The window these hours would open on `date`, whether they apply on it or not. A begin or end in a gap moves to the
-    /// gap's end; of a begin shown twice the first counts, of an end the second. None when nothing is left of it.
+    /// Returns the window that these hours would have on `date`, regardless of the recurrence. A begin or end in a gap
+    /// moves to the end of the gap; of ambiguous times the begin takes the first and the end the second. Returns `None`
+    /// if the window is empty.
     pub fn span_on(&self, zone: &Zone, date: Date) -> Option<Span> {
         Span::new(zone.resolve(date, self.begin).first(), zone.resolve(date, self.closing()).last())
     }
 
-    /// The end in minutes after the midnight before `begin`.
+    /// Returns the end in minutes after the midnight before `begin`.
     pub(crate) fn closing(&self) -> u16 {
         if self.end > self.begin { self.end } else { self.end.saturating_add(1440) }
     }

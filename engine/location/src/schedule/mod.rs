@@ -1,10 +1,10 @@
-//! When an appointment can take place: working hours, what the calendar has busy, and the slots that are left.
+//! Appointment scheduling: working hours, the calendar of busy spans, and free slots.
 //!
 //! ```text
 //! zone ◄── hours ◄── slots ──► calendar
 //! ```
 //!
-//! Nothing here knows of writes or of the EHR.
+//! The module does not depend on writes or on the EHR.
 
 pub mod calendar;
 pub mod hours;

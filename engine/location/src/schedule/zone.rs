@@ -1,4 +1,4 @@
-//! The location's zone as plain data, so that the machine needs no zone database: dates, and local time to UTC and back.
+//! Dates and the time zone of a location: conversion between local time and UTC without a zone database.
 
 use std::{fmt, str::FromStr};
 
@@ -26,7 +26,7 @@ pub enum Weekday {
 }
 
 impl Weekday {
-    /// All weekdays, from Monday on.
+    /// All weekdays, Monday first.
     pub const ALL: [Weekday; 7] = [
         Weekday::Monday,
         Weekday::Tuesday,
@@ -43,7 +43,7 @@ impl Weekday {
 #[serde(transparent)]
 pub struct Date(pub i32);
 
-/// A text that is no date from 0001-01-01 to 9999-12-31 written as `YYYY-MM-DD`.
+/// The error of parsing a date: the text is not in the form `YYYY-MM-DD`, from 0001-01-01 to 9999-12-31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotADate;
 
@@ -53,23 +53,23 @@ impl Date {
     /// 9999-12-31
     pub const MAX: Date = Date(2_932_896);
 
-    /// None when there is no such day, or its year lies outside 1 to 9999.
+    /// Returns `None` if the day does not exist or its year is not in 1 to 9999.
     pub fn from_ymd(year: i32, month: u32, day: u32) -> Option<Date> {
         let valid = (1..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
         if !valid {
             return None;
         }
-        // Years are counted from March, so that the leap day is the last of its year.
+        // Years start in March, so that the leap day is the last day of its year.
         let (month, day) = (month as i32, day as i32);
         let year_from_march = if month > 2 { year } else { year - 1 };
         let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
         let leap_days = year_from_march / 4 - year_from_march / 100 + year_from_march / 400;
         let date = Date(year_from_march * 365 + leap_days + day_of_year - 719_468);
-        // The 31st of a shorter month came out as a day of the next one.
+        // The 31st of a shorter month has become a day of the next month.
         (date.ymd() == (year, month as u32, day as u32)).then_some(date)
     }
 
-    /// Year, month and day of the proleptic Gregorian calendar.
+    /// Returns year, month and day in the proleptic Gregorian calendar.
     pub fn ymd(self) -> (i32, u32, u32) {
         const DAYS_OF_400_YEARS: i64 = 146_097;
         let days = i64::from(self.0) + 719_468; // since 0000-03-01
@@ -84,23 +84,23 @@ impl Date {
         (year as i32, month as u32, day as u32)
     }
 
-    /// The weekday of the date.
+    /// Returns the weekday of the date.
     pub fn weekday(self) -> Weekday {
         // 1970-01-01 was a Thursday.
         Weekday::ALL[(i64::from(self.0) + 3).rem_euclid(7) as usize]
     }
 
-    /// The date so many days later, or earlier where `days` is negative.
+    /// Returns the date `days` later, or earlier if `days` is negative.
     pub fn add_days(self, days: i32) -> Date {
         Date(self.0.saturating_add(days))
     }
 
-    /// Days from `earlier` to `self`, negative when `self` is the earlier one.
+    /// Returns the days from `earlier` to `self`, negative if `self` is earlier.
     pub fn days_since(self, earlier: Date) -> i64 {
         i64::from(self.0) - i64::from(earlier.0)
     }
 
-    /// Months from the month of `earlier` to that of `self`, whatever the days.
+    /// Returns the months from the month of `earlier` to that of `self`, ignoring the days.
     pub fn months_since(self, earlier: Date) -> i64 {
         let months = |date: Date| {
             let (year, month, _) = date.ymd();
@@ -109,7 +109,7 @@ impl Date {
         months(self) - months(earlier)
     }
 
-    /// Local midnight as if it were UTC.
+    /// Returns local midnight as if it were UTC.
     fn label(self) -> Millis {
         i64::from(self.0) * DAY
     }
@@ -146,7 +146,7 @@ impl fmt::Display for NotADate {
 
 impl std::error::Error for NotADate {}
 
-/// From `at` on local time is UTC plus `offset_seconds`.
+/// A change of the offset from UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneChange {
     /// The first instant of the offset.
@@ -163,7 +163,7 @@ impl ZoneChange {
     }
 }
 
-/// A time zone: its changes of offset in order, the first of them since the beginning of time.
+/// A time zone: its offset changes in order. The first one is at `Timestamp::MIN`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Parts")]
 pub struct Zone {
@@ -171,7 +171,7 @@ pub struct Zone {
     changes: Vec<ZoneChange>,
 }
 
-/// A `Zone` as it is written down, not yet checked.
+/// The serialized form of `Zone`, before validation.
 #[derive(Deserialize)]
 struct Parts {
     name: String,
@@ -186,14 +186,14 @@ impl TryFrom<Parts> for Zone {
     }
 }
 
-/// What is wrong with a zone.
+/// The reason why a zone is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZoneError {
-    /// The first change is missing or does not stand at `Timestamp::MIN`.
+    /// The first change is missing or is not at `Timestamp::MIN`.
     NoBeginning,
-    /// More changes of the offset than a zone may have.
+    /// More changes than `Zone::MAX_CHANGES`.
     TooManyChanges(usize),
-    /// This change does not come after the one before it.
+    /// The change is not later than the previous one.
     OutOfOrder(Timestamp),
     /// An offset of a day or more.
     OffsetTooLarge(i32),
@@ -214,29 +214,29 @@ impl fmt::Display for ZoneError {
 
 impl std::error::Error for ZoneError {}
 
-/// The instants at which clocks show a certain local time.
+/// The instants that correspond to a local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolved {
-    /// Clocks skip it; `next` is the first instant after the gap.
+    /// Clocks skip the local time.
     Gap {
         /// The first instant after the gap.
         next: Timestamp,
     },
     /// The local time exists once.
     One(Timestamp),
-    /// Clocks show it twice. Should a zone ever show it more often, these are the first and the last time.
+    /// Clocks show the local time twice. If a zone shows it more often, these are the first and the last instant.
     Two(Timestamp, Timestamp),
 }
 
 impl Resolved {
-    /// The earliest instant that is not before this local time.
+    /// Returns the earliest instant that is not before the local time.
     pub fn first(self) -> Timestamp {
         match self {
             Resolved::Gap { next: at } | Resolved::One(at) | Resolved::Two(at, _) => at,
         }
     }
 
-    /// Like `first`, but the last of two.
+    /// Returns the last instant of an ambiguous local time, otherwise the same as `first`.
     pub fn last(self) -> Timestamp {
         match self {
             Resolved::Gap { next: at } | Resolved::One(at) | Resolved::Two(_, at) => at,
@@ -245,10 +245,10 @@ impl Resolved {
 }
 
 impl Zone {
-    /// The busiest zone on record has fewer than 300.
+    /// Maximum number of changes. The IANA zone with the most has fewer than 300.
     pub const MAX_CHANGES: usize = 4_096;
 
-    /// A zone from the changes of its offset, in order.
+    /// Creates a zone from its offset changes, in order.
     pub fn new(name: impl Into<String>, changes: Vec<ZoneChange>) -> Result<Zone, ZoneError> {
         if changes.first().is_none_or(|first| first.at != Timestamp::MIN) {
             return Err(ZoneError::NoBeginning);
@@ -265,63 +265,63 @@ impl Zone {
         Ok(Zone { name: name.into(), changes })
     }
 
-    /// The zone without offset.
+    /// Returns UTC.
     pub fn utc() -> Zone {
         let always = ZoneChange { at: Timestamp::MIN, offset_seconds: 0, abbreviation: "UTC".into() };
         Zone { name: "UTC".into(), changes: vec![always] }
     }
 
-    /// The name in the IANA database.
+    /// Returns the name in the IANA database.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The changes of its offset.
+    /// Returns the offset changes.
     pub fn changes(&self) -> &[ZoneChange] {
         &self.changes
     }
 
-    /// The offset and abbreviation in force at `t`.
+    /// Returns the offset and abbreviation in force at `t`.
     pub fn offset_at(&self, t: Timestamp) -> &ZoneChange {
         &self.changes[self.period_at(t)]
     }
 
-    /// The local date at an instant.
+    /// Returns the local date at `t`.
     pub fn local_date(&self, t: Timestamp) -> Date {
         self.local(t).0
     }
 
-    /// What clocks show at `t`: the date and the full seconds after midnight.
+    /// Returns the local date and the full seconds after midnight at `t`.
     pub fn local(&self, t: Timestamp) -> (Date, u32) {
         let label = t.plus(self.offset_at(t).offset()).0;
         let days = label.div_euclid(DAY).clamp(i32::MIN.into(), i32::MAX.into());
         (Date(days as i32), (label.rem_euclid(DAY) / SECOND) as u32)
     }
 
-    /// When clocks show `date` and `minutes` after midnight. 1440 and more lead into the next day.
+    /// Returns the instants of `date` and `minutes` after midnight. Values from 1440 on are in the next day.
     pub fn resolve(&self, date: Date, minutes: u16) -> Resolved {
         self.resolve_label(date.label() + i64::from(minutes) * MINUTE)
     }
 
-    /// Like `resolve`, in seconds.
+    /// Returns the instants of `date` and `seconds` after midnight, like `resolve`.
     pub fn resolve_seconds(&self, date: Date, seconds: u32) -> Resolved {
         self.resolve_label(date.label() + i64::from(seconds) * SECOND)
     }
 
-    /// From the first instant of `date` to the first of the next: 23 or 25 hours where clocks change, and empty
-    /// (`start == end`) for a day that the zone skipped.
+    /// Returns the span from the first instant of `date` to that of the next date: 23 or 25 hours if clocks change, and
+    /// empty (`start == end`) for a skipped day.
     pub fn day(&self, date: Date) -> Span {
         Span { start: self.resolve(date, 0).first(), end: self.resolve(date.add_days(1), 0).first() }
     }
 
-    /// The midnight that begins `date`, provided that clocks run on evenly from it for 48 hours: then every local time
-    /// of this date and the next is that midnight plus its minutes. None near a gap or an overlap.
+    /// Returns the midnight that begins `date` if clocks do not change for 48 hours from it. Every local time of this
+    /// date and the next is then midnight plus its minutes.
     pub(crate) fn even_midnight(&self, date: Date) -> Option<Timestamp> {
         let (from, to) = (date.label(), date.label() + 2 * DAY);
         let nearby = &self.changes[self.period_at(Timestamp(from - DAY))..];
         for pair in nearby.windows(2).take_while(|pair| pair[1].at.0 <= to + DAY) {
             let (before, after) = (pair[1].at.plus(pair[0].offset()).0, pair[1].at.plus(pair[1].offset()).0);
-            // Clocks jump from `before` to `after`: what lies between them is skipped or shown twice.
+            // Local times between `before` and `after` are skipped or occur twice.
             if before != after && before.min(after) <= to && from <= before.max(after) {
                 return None;
             }
@@ -329,15 +329,15 @@ impl Zone {
         Some(self.resolve_label(from).first())
     }
 
-    /// Index of the period of constant offset that holds `t`.
+    /// Returns the index of the period of constant offset that contains `t`.
     fn period_at(&self, t: Timestamp) -> usize {
-        // `new` saw to it that the first one begins at `Timestamp::MIN`, so at least one is counted.
+        // `new` guarantees that the first change is at `Timestamp::MIN`, so the count is at least 1.
         self.changes.partition_point(|change| change.at <= t) - 1
     }
 
     fn resolve_label(&self, label: Millis) -> Resolved {
         let (mut first, mut last, mut gap) = (None, None, None);
-        // Offsets are shorter than a day, so only periods within a day of the label can show it or skip it.
+        // Offsets are shorter than a day, so only periods within a day of the label can contain or skip it.
         let start = self.period_at(Timestamp(label - DAY));
         for (index, change) in self.changes.iter().enumerate().skip(start) {
             if change.at.0 > label + DAY {

@@ -1,6 +1,6 @@
-//! Records that a whole pass did not show. One pass proves nothing: a record that changes, appears or disappears
-//! between two pages can push another one from a page that is still to come onto one that was already read. So a record
-//! is deleted only if two complete passes in a row did not show it. The second pass follows after
+//! Detection of deleted records by absence from a whole pass. A single pass is not enough: changes between two pages
+//! can move a record from an unread page to one that was read already. A record is deleted only if two consecutive
+//! complete passes lack it. The second pass follows after
 //! [`PullRules::confirm_after`](crate::settings::PullRules::confirm_after).
 
 use std::collections::BTreeSet;
@@ -11,19 +11,19 @@ use crate::{
     sync::{page::Page, pulls::Pass},
 };
 
-/// Missing records of a resource that are remembered for the second pass. More of them need another pair of passes.
+/// Maximum number of missing records of a resource that wait for the second pass. Further ones need another pair of
+/// passes.
 pub(crate) const MISSING_AT_ONCE: usize = 10_000;
 
 impl Location {
-    /// Divides absent records into those that the complete pass before this one did not show either, and the others.
+    /// Splits absent records into those that the previous complete pass lacked too, and the others.
     pub(super) fn confirmed(&self, resource: Resource, absent: &[u64]) -> (BTreeSet<u64>, BTreeSet<u64>) {
         let before = self.state.pulls.missing.get(&resource);
         absent.iter().partition(|id| before.is_some_and(|before| before.contains(id)))
     }
 
-    /// Returns `true` if the last page of a whole pass contradicts it: the EHR announced more records than the pass has
-    /// shown, or the total that it announces has changed while a pass was read whose absences would count. The absences
-    /// of such a pass count for nothing.
+    /// Returns `true` if the last page of a whole pass contradicts the pass: it contained fewer records than announced,
+    /// or the announced total changed although absences count. The absences of such a pass are ignored.
     pub fn is_short(&self, resource: Resource, page: &Page) -> bool {
         let pulls = &self.state.pulls;
         let pass = pulls.passes.get(&resource);
@@ -38,7 +38,7 @@ impl Location {
         page.whole && page.last && (fewer || by_absence && pass.is_some_and(changed))
     }
 
-    /// Returns `true` if a full pass can be read soon that confirms missing records.
+    /// Returns `true` if a full pass can be read soon to confirm missing records.
     pub(super) fn must_confirm(&self) -> bool {
         let pulls = &self.state.pulls;
         self.plan().iter().map(|plan| plan.resource).any(|resource| {
@@ -48,7 +48,7 @@ impl Location {
         })
     }
 
-    /// Missing records that a page shows again.
+    /// Returns the missing records that a page contains.
     pub(super) fn shown_again(&self, resource: Resource, page: &Page) -> Vec<u64> {
         let Some(missing) = self.state.pulls.missing.get(&resource) else { return Vec::new() };
         page.seen.iter().copied().filter(|id| missing.contains(id)).collect()

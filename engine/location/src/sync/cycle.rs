@@ -1,5 +1,5 @@
-//! Pulling from the EHR: one resource after the other, pages applied once with their cursor. The EHR wins over what it confirmed;
-//! what we still have to write there stays ours until it answers.
+//! Reading the EHR: one resource after another, each page applied once, together with its cursor. The EHR takes
+//! precedence over confirmed values; pending local changes take precedence until the EHR answers them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,21 +24,22 @@ use crate::{
     },
 };
 
-/// Times a page is put off because an insert whose answer is out may be on it: some minutes with the usual pauses.
+/// Maximum postponements of a page that may contain an unanswered insert: some minutes at the usual pauses.
 const WAITS_FOR_INSERT: u32 = 6;
 
-/// Failures in a row after which a cycle goes on with the next resource: one that cannot be read must not keep the others from being read.
+/// Consecutive failures after which a cycle skips a resource, so that one unreadable resource does not block the
+/// others.
 const TRIES: u32 = 5;
 
-/// Pages in a row that bring nothing new after which a resource is left for the cycle: its cursor leads nowhere. An EHR that walks empty
-/// weeks, or shows all of a practice's unchanged records again, stays below it, or goes on in the next cycle.
+/// Consecutive pages without news after which a cycle skips a resource, because its cursor leads nowhere. An EHR that
+/// pages through empty weeks or unchanged records stays below the limit, or continues in the next cycle.
 const BARREN_PAGES: u32 = 500;
 
-/// An EHR that gives another reason each time it does not say what it can do must not fill the journal.
+/// Minimum time between two recorded reasons of a failing `describe`, so that changing reasons cannot fill the journal.
 const REASON_AGAIN: Millis = 10 * MINUTE;
 
 impl Location {
-    /// The EHR was asked what it can do. Asked again and again while it does not say, it is noted once.
+    /// Records the result of `describe`. A repeated failure is recorded once.
     pub(crate) fn described(&self, cx: Cx, outcome: &Outcome<()>) -> Decision {
         let silent = self.state.pulls.silent.as_ref();
         let noted = |reason: &String| {
@@ -59,7 +60,7 @@ impl Location {
         self.settings.pull.max_pages.max(1)
     }
 
-    /// When the next page may be asked for, or the next cycle starts.
+    /// Returns the time at which the call in flight expires, or at which the next page request or cycle is due.
     pub(crate) fn pull_at(&self) -> Option<Timestamp> {
         let pulls = &self.state.pulls;
         if let Some(call) = &pulls.calling {
@@ -70,14 +71,14 @@ impl Location {
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
-        // At the end of a plan, or of a resource's pages, no call starts, so no quota is needed.
+        // The end of a plan or of a resource starts no call and needs no quota.
         let ends =
             |cycle: &Cycle| cycle.next(self.plan()).is_none_or(|plan| self.enough(cycle, plan.resource).is_some());
         let no_call = pulls.cycle.as_ref().is_some_and(ends);
         Some(if no_call { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
     }
 
-    /// Why no more pages of a resource are read in a cycle.
+    /// Returns the reason to read no more pages of a resource in a cycle, if any.
     fn enough(&self, cycle: &Cycle, resource: Resource) -> Option<String> {
         let (pages, barren) = cycle.pages_of(resource);
         if pages >= self.max_pages() {
@@ -119,7 +120,7 @@ impl Location {
         self.start_pass(cx, plan.resource, events, calls);
     }
 
-    /// From where the last one ended, or from the beginning.
+    /// Starts a pass at the cursor of the previous one, or at the beginning if a full pass is needed.
     fn start_pass(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
@@ -151,7 +152,7 @@ impl Location {
         events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
     }
 
-    /// The EHR did not give the page. `finally`: nor will it when it is asked again.
+    /// Handles a page that the EHR did not return. `finally`: a repeated request would fail too.
     pub(crate) fn page_refused(
         &self,
         cx: Cx,
@@ -166,7 +167,7 @@ impl Location {
         }
     }
 
-    /// The page was not even asked for: no failure of the EHR, and no reason to wait long.
+    /// Postpones a page whose call was not started. The pause is short, because the EHR did not fail.
     fn pull_put_off(&self, cx: Cx, resource: Resource, reason: &str) -> Decision {
         let base = self.settings.pull.retry_base;
         let retry_at = cx.now.plus(jittered(base, base, 1, mix(cx.random, 0x9012)));
@@ -174,8 +175,7 @@ impl Location {
         Decision::of(Reply::PageIgnored, vec![put_off])
     }
 
-    /// No answer will come to the page in flight, because the process that asked for it has ended. Reads are safe to
-    /// repeat, so the page is requested again at once.
+    /// Repeats the page request in flight, whose process has ended. Reads are safe to repeat, so no pause is needed.
     pub(crate) fn read_interrupted(&self, cx: Cx) -> Decision {
         let put_off = self.state.pulls.calling.as_ref().map(|call| Event::PullPutOff {
             resource: call.resource,
@@ -224,7 +224,7 @@ impl Location {
         }
         let short = self.is_short(resource, page);
         let (deleted, unconfirmed, known) = self.deletions(cx.now, resource, page, short);
-        // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
+        // Earlier deletions are left out if the known records of a shared resource were not counted.
         let counted = !resource.shared() || page.known > 0;
         let before = self.deleted_before(resource).filter(|_| counted).unwrap_or_default();
         let lost = (deleted.len() + unconfirmed.len()) as u64;
@@ -240,7 +240,7 @@ impl Location {
         }
         let barren = deleted.is_empty() && page.past_deleted.is_empty() && !page.news;
         let mut keep = Vec::new();
-        // Of a record that comes twice the later one counts.
+        // The later of two copies of a record counts.
         let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
         for record in latest.values() {
             self.pulled_appointment(cx, record, &mut keep, &mut events);
@@ -261,7 +261,7 @@ impl Location {
         }
         events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
         if page.part {
-            // Those that were taken in are known by then.
+            // Records of the applied part are known when the page is read again.
             self.read_again(cx, resource, "more to tell than one commit holds", &mut events, &mut calls);
             return Decision { reply: Reply::PageApplied { keep }, events, calls };
         }
@@ -283,7 +283,7 @@ impl Location {
             distinct: Some(page.distinct),
             others: page.others,
             short,
-            // A sweep comes to the records that this page reports deleted, and deletes them.
+            // The sweep reaches and deletes the records that this page reports as deleted.
             missing: if sweeping { page.deleted.iter().copied().collect() } else { unconfirmed },
             shown_again: self.shown_again(resource, page),
         });
@@ -297,7 +297,8 @@ impl Location {
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
 
-    /// The page after this one, or the first of the next resource, in the same commit: a cycle in which little changed is mostly commits.
+    /// Requests the next page, or the first page of the next resource, in the same commit. Most commits of a cycle with
+    /// few changes are saved this way.
     pub(super) fn ask_at_once(
         &self,
         cx: Cx,
@@ -326,7 +327,7 @@ impl Location {
         !self.state.reads_nothing() && self.state.quota.available(self.settings.quota, now) > 0
     }
 
-    /// A page that may be older than what happened meanwhile is read once more, from the same cursor.
+    /// Requests a page again from the same cursor, because it may be older than changes made meanwhile.
     pub(super) fn read_again(
         &self,
         cx: Cx,
@@ -339,13 +340,13 @@ impl Location {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
             self.ask_for_page(cx, resource, cursor, events, calls);
         } else {
-            // It waits for the quota only.
+            // The request waits for the quota, or until reading resumes.
             events.push(Event::PullPutOff { resource, reason: why.to_owned(), retry_at: cx.now, insert: false });
         }
     }
 }
 
-/// Why nothing could be read, in words an operator can act on.
+/// Returns the reason of a failed read, in words for operators.
 fn why(failure: &Failure) -> String {
     match failure {
         Failure::Unauthorized(reason) if reason.is_empty() => "the EHR did not accept the credentials".to_owned(),

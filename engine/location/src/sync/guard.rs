@@ -1,4 +1,4 @@
-//! Deletions that a page brings: which records they are, and the guard that stops a pass that would delete most of a resource.
+//! The deletions of a page, and the guard that stops a pass that would delete most of a resource.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use crate::{
     time::Timestamp,
 };
 
-/// Deletions of one commit: each costs some ten keys, and a commit holds 100,000.
+/// Maximum deletions per commit. Each takes some ten keys, and a commit holds 100,000.
 pub(super) const DELETIONS_AT_ONCE: usize = 1_000;
 
 impl Location {
-    /// More deletions than one commit holds: some of them are applied, and nothing else of the page, which is then asked for again. What
-    /// was applied is known by then; so a crash in between costs nothing.
+    /// Applies a part of a page's deletions if one commit cannot hold all of them. The page is requested again for the
+    /// rest. Applied deletions are known by then, so a crash in between is harmless.
     pub(super) fn delete_some(
         &self,
         cx: Cx,
@@ -41,8 +41,7 @@ impl Location {
         Decision { reply: Reply::PageIgnored, events, calls }
     }
 
-    /// Returns `true` if a whole pass ends without having shown a record, other than because the EHR reports each of
-    /// them deleted.
+    /// Returns `true` if a whole pass ends without any record, unless the EHR reports all of them as deleted.
     pub(super) fn shows_nothing(&self, resource: Resource, page: &Page) -> bool {
         let missed = page.absent.iter().any(|id| !page.deleted.contains(id));
         page.whole && page.last && page.seen.is_empty() && !self.pass_shows(resource) && missed
@@ -52,12 +51,13 @@ impl Location {
         self.state.pulls.passes.get(&resource).is_some_and(|pass| pass.shown > 0)
     }
 
-    /// Deletions since the last pass that ended well.
+    /// Returns the number of deletions since the last complete pass.
     pub(super) fn deleted_before(&self, resource: Resource) -> Option<u64> {
         self.state.pulls.deleted.get(&resource).copied()
     }
 
-    /// How many records must be known for so many deletions, with those before them, to pass the guard: nobody need count further.
+    /// Returns the number of known records at which the guard lets `deletions`, plus earlier ones, pass. Counting may
+    /// stop there.
     pub fn known_enough(&self, resource: Resource, deletions: u64) -> u64 {
         let percent = u64::from(self.settings.pull.guard_percent);
         let before = self.deleted_before(resource).unwrap_or_default();
@@ -65,8 +65,8 @@ impl Location {
         all.saturating_sub(before)
     }
 
-    /// A step of the sweep. The first steps count. Once all are counted and the guard allows it, the steps begin again
-    /// and delete those that the pass before did not show either.
+    /// Applies a step of the sweep. Counting steps come first. Once all records are counted and the guard agrees, the
+    /// steps repeat and delete the records that the previous pass lacked too.
     pub(crate) fn sweep(&self, cx: Cx, step: &SweepStep) -> Decision {
         let Some(sweep) = &self.state.pulls.sweep else { return Decision::nothing() };
         let (resource, mut events, mut calls) = (sweep.resource, Vec::new(), Vec::new());
@@ -106,8 +106,8 @@ impl Location {
         Decision { reply: Reply::Done, events, calls }
     }
 
-    /// Known records that a page deletes, those that its pass is the first not to show, and the number of known
-    /// records. A sweep does this at its end, and a `short` pass deletes what the EHR reports only.
+    /// Returns the known records that a page deletes, those missing for the first time, and the number of known
+    /// records. A sweep determines them at its end. A `short` pass deletes only records reported as deleted.
     pub(super) fn deletions(
         &self,
         now: Timestamp,
@@ -126,7 +126,7 @@ impl Location {
             return (deleted, unconfirmed, page.known);
         }
         let known = self.known(now, resource);
-        // What the EHR reports deleted need not be in the future: the rest of a block is free again.
+        // Reported deletions may concern past appointments: the rest of a block is free again.
         deleted.retain(|id| known.contains(id) || self.holds(resource, *id));
         unconfirmed.retain(|id| known.contains(id));
         let known = known.union(&deleted).count();
@@ -138,7 +138,8 @@ impl Location {
             && self.state.appointments.get(&AppointmentId(id)).is_some_and(Appointment::in_ehr)
     }
 
-    /// Records of this location the EHR should still show. Of appointments only those to come: an EHR need not list the past.
+    /// Returns the records of this location that a whole pass must contain. Past appointments are left out, because an
+    /// EHR need not list them.
     pub fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
         match resource {
             Resource::Appointments => {
@@ -154,7 +155,8 @@ impl Location {
         }
     }
 
-    /// A pass that would delete most of a resource, or of a small one all, is a fault until an operator says otherwise.
+    /// Returns `true` if the guard stops the deletions: too large a share of the resource, or all of a small one,
+    /// unless an operator accepted them.
     pub(super) fn guarded(&self, resource: Resource, deletions: u64, known: u64, emptied: bool) -> bool {
         let rules = &self.settings.pull;
         let many =

@@ -1,4 +1,4 @@
-//! Appointments that the EHR shows, matched with ours: what is news, what a write of ours made, and what stands in a booking's slot.
+//! Matching of pulled appointments with local ones: changes, results of inserts, and conflicts with bookings.
 
 use crate::{
     Location,
@@ -14,7 +14,8 @@ use crate::{
 };
 
 impl Location {
-    /// The EHR showed an insert of ours before it answered it, without our key: what was made of that is one appointment too many.
+    /// Merges a duplicate. The EHR showed an insert, without our key, before it answered the call, so a second
+    /// appointment was created.
     pub(crate) fn twin_found(&self, cx: Cx, twin: AppointmentId, record: &PulledAppointment) -> Decision {
         let mut events = Vec::new();
         if self.holds(Resource::Appointments, twin.0) {
@@ -24,8 +25,8 @@ impl Location {
         Decision::of(Reply::Done, events)
     }
 
-    /// Whether something nobody knew may be what an insert without answer made. What the page says of it can be told apart once the
-    /// answer is there.
+    /// Returns `true` if an unmatched record of the page may be the result of an unanswered insert. With the answer the
+    /// two can be matched.
     pub(super) fn may_show_an_insert(&self, resource: Resource, page: &Page) -> bool {
         let shown = |id| page.appointments.iter().any(|record| record.id.0 == id);
         page.unmatched > 0 && self.state.queue.inserts_on_their_way(resource).any(|id| !shown(id))
@@ -40,7 +41,7 @@ impl Location {
     ) {
         let known = self.state.appointments.get(&record.id);
         if known.is_some_and(|ours| ours.insert == Insert::Pending) {
-            // A pending insert that turns out to be there: our write was the one that made it.
+            // A pulled record of a pending insert proves that our write created it.
             let insert =
                 self.state.queue.of(record.id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(record.id));
             match insert {
@@ -67,13 +68,13 @@ impl Location {
         self.report_conflicts(record, events);
     }
 
-    /// Whether a change of ours to an appointment in the EHR is on its way.
+    /// Returns `true` if a move or cancellation of the appointment is queued or in flight.
     pub(super) fn changing(&self, id: AppointmentId) -> bool {
         let mut writes = self.state.queue.of(id);
         writes.any(|(_, write)| matches!(write.work, WriteIntent::Reschedule(_) | WriteIntent::Cancel(_)))
     }
 
-    /// Whether the EHR says of an appointment what we do not know.
+    /// Returns `true` if a pulled appointment differs from the known state.
     pub(super) fn is_news(&self, record: &PulledAppointment) -> bool {
         let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
         let in_place = ours.settled() && ours.placement == record.placement;
@@ -86,8 +87,7 @@ impl Location {
         record.cancelled || !known
     }
 
-    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands: in their operatory, or without one where it
-    /// keeps their provider from all of them.
+    /// Reports the pending bookings whose slot the appointment takes: same operatory or, if it has none, same provider.
     pub(super) fn report_conflicts(&self, record: &PulledAppointment, events: &mut Vec<Event>) {
         let theirs = record.placement;
         let taken = |ours: Placement| {

@@ -14,7 +14,7 @@ mod matching;
 pub(crate) mod page;
 pub mod pulls;
 
-/// For fields that are left out of journals and snapshots.
+/// Returns `true` for zero. Such fields are left out of journals and snapshots.
 pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }

@@ -1,4 +1,4 @@
-//! What a page of a pull says, its foreign ids already turned into ours.
+//! Pages of a pull, with foreign ids translated to ours.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     writes::intent::Written,
 };
 
-/// One page of a pull, foreign ids already turned into ours.
+/// One page of a pull, with foreign ids translated to ours.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The appointments on the page.
@@ -18,32 +18,33 @@ pub struct Page {
     pub hours: Vec<WorkingHour>,
     /// The operatories on the page.
     pub operatories: Vec<PulledOperatory>,
-    /// Ids of all records on the page, whatever the resource.
+    /// Ids of all records on the page, of any resource.
     pub seen: Vec<u64>,
-    /// Known records the EHR reports deleted.
+    /// Known records that the EHR reports as deleted.
     pub deleted: Vec<u64>,
-    /// Known records that neither this page nor an earlier one of the pass showed, as far as the first step of the sweep has found.
-    /// Filled on the last page of a whole pass only.
+    /// Known records that the whole pass did not contain, as far as the first step of the sweep found them. Only on the
+    /// last page of a whole pass.
     pub absent: Vec<u64>,
-    /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
-    /// state counts, and those of this page come to what the guard heeds. Else 0. Of a sweep those of its first step.
+    /// Number of known records of a shared resource, for the deletion guard; for a sweep, those of its first step. 0 if
+    /// the deletions since the last complete pass are too few for the guard.
     pub known: u64,
-    /// Where the sweep goes on, if one step does not look at all that is known. Nothing is deleted before all of it was counted.
+    /// Start of the next step of the sweep, if the first one did not cover all known records. Nothing is deleted before
+    /// all are counted.
     pub sweep_on: Option<String>,
-    /// Deletions that one commit has room for, where that is less than usual.
+    /// Maximum deletions of this commit, if below the usual limit.
     pub deletions_at_once: Option<usize>,
-    /// Appointments or hours on the page, and deletions of such, that nobody had heard of: a write whose answer is still out may have
-    /// made one of them.
+    /// Number of appointments or hours, and of deletions of such, without a known record. An unanswered write may have
+    /// created one of them.
     pub unmatched: u32,
-    /// Appointments so long past that the machine forgot them, that the EHR reports deleted.
+    /// Appointments reported as deleted that were pruned from the state.
     pub past_deleted: Vec<u64>,
-    /// It may be older than what another location of the data source learned since it was asked for.
+    /// `true` if another location of the data source may have read newer data since the request.
     pub outdated: bool,
-    /// It says something that was not known, or, in a whole pass, shows something that the pass has not shown before.
+    /// `true` if the page contains changes or, in a whole pass, records new to the pass.
     pub news: bool,
-    /// Records the EHR shows that could not be read.
+    /// Unreadable records on the page.
     pub skipped: Vec<Skipped>,
-    /// Foreign ids of those that were left out before, and are read now, or gone.
+    /// Foreign ids of previously skipped records that are now readable, or gone.
     pub read_again: Vec<String>,
     /// Cursor of the next page.
     pub cursor: String,
@@ -51,24 +52,24 @@ pub struct Page {
     pub last: bool,
     /// `true` if its pass lists every record, `false` if only changes.
     pub whole: bool,
-    /// Records on the page; one that comes twice counts once.
+    /// Number of records on the page, without duplicates.
     pub records: u32,
-    /// Those of them that its whole pass had not shown before.
+    /// Number of records that are new to the whole pass.
     pub distinct: u32,
-    /// Other entries of the page: records that are reported deleted, and unreadable ones that are not known.
+    /// Number of other entries: records reported as deleted, and unreadable unknown ones.
     pub others: u32,
-    /// Records in all, where the EHR tells.
+    /// Total number of records, if the EHR reports it.
     pub estimate: Option<u64>,
-    /// Only some records of it: one commit does not hold what there is to tell of all of them.
+    /// `true` if only a part of the page is included, because one commit cannot hold the messages about all records.
     pub part: bool,
 }
 
-/// One step of looking for the records that a whole pass has missed.
+/// One step of the sweep for records missing from a whole pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SweepStep {
-    /// Known records it looked at.
+    /// Number of known records in the step.
     pub known: u64,
-    /// Counted records that the pass did not contain.
+    /// Records of the step that the pass did not contain.
     pub absent: Vec<u64>,
     /// Start of the next step; `None` after the last one.
     pub next: Option<String>,
@@ -85,11 +86,11 @@ pub struct PulledAppointment {
     pub appointment_type: Option<AppointmentTypeId>,
     /// Operatory, provider and time span.
     pub placement: Placement,
-    /// Whether it is a block of unavailable time.
+    /// `true` for a block of unavailable time.
     pub unavailable: bool,
-    /// Whether it is cancelled in the EHR.
+    /// `true` if the appointment is cancelled in the EHR.
     pub cancelled: bool,
-    /// Identifier and version in the EHR, for a pending insert that this record turns out to be.
+    /// Identifier and version in the EHR, in case the record is the result of a pending insert.
     pub written: Written,
 }
 
@@ -98,6 +99,6 @@ pub struct PulledAppointment {
 pub struct PulledOperatory {
     /// The id of the record.
     pub id: OperatoryId,
-    /// Whether it is in use.
+    /// `true` if the operatory is in use.
     pub active: bool,
 }

@@ -1,4 +1,4 @@
-//! The read cycle as a structure: what is pulled, how far each resource came, and how it goes.
+//! The state of reading the EHR: cycle, passes, cursors and failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,134 +11,134 @@ use crate::{
     time::{Millis, Timestamp},
 };
 
-/// What is pulled, and how far it came.
+/// The state of reading the EHR.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulls {
-    /// When the next cycle starts.
+    /// Start of the next cycle.
     pub next_cycle: Timestamp,
-    /// Asked for while a cycle runs: another one follows it at once.
+    /// `true` if a cycle was requested during the running one: another one follows immediately.
     #[serde(default)]
     pub again: bool,
     /// The running cycle.
     pub cycle: Option<Cycle>,
     /// The call in flight.
     pub calling: Option<PullCall>,
-    /// Not before this, after a failure.
+    /// Earliest time of the next request after a failure.
     pub retry_at: Option<Timestamp>,
-    /// Failures in a row of the resource that is read.
+    /// Consecutive failures of the current resource.
     pub failures: u32,
-    /// Times in a row its page was put off until a write of ours is answered.
+    /// Consecutive postponements of the current page until an insert is answered.
     #[serde(default)]
     pub waits: u32,
-    /// Where the next page, or the next pass, of a resource starts.
+    /// Cursor of the next page or pass of each resource.
     pub cursors: BTreeMap<Resource, String>,
-    /// The whole passes that are running. What they have shown the processor keeps in the store.
+    /// Running whole passes. The processor stores the ids of the records that they contained.
     #[serde(default)]
     pub passes: BTreeMap<Resource, Pass>,
-    /// The search for records that a whole pass has missed. The cycle goes on when it has ended.
+    /// The sweep for records missing from a whole pass. The cycle continues after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
     /// The number of the next call.
     pub next_call: u64,
-    /// When a cycle last read everything.
+    /// End of the last cycle that read everything.
     pub last_success: Option<Timestamp>,
-    /// Since when cycles fail, and why.
+    /// Start and reason of the current failure.
     pub failing: Option<(Timestamp, String)>,
-    /// Why the next page was not asked for yet, though nothing failed.
+    /// The reason why the next page is postponed without a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub put_off: Option<String>,
-    /// Since when reading is tried: of a source that was never reached all that is known.
+    /// Time of the first attempt to read.
     #[serde(default)]
     pub begun: Option<Timestamp>,
-    /// The EHR does not say what it can do.
+    /// The failure of the adapter's `describe`, if it fails.
     #[serde(default)]
     pub silent: Option<Silent>,
-    /// Deletions since the last pass that ended well: the guard counts them together, however many pages they are spread over.
+    /// Deletions of each resource since its last complete pass. The guard adds them up across pages.
     pub deleted: BTreeMap<Resource, u64>,
-    /// Records that the last complete pass did not show, at most
-    /// [`MISSING_AT_ONCE`](crate::sync::absence::MISSING_AT_ONCE) of a resource. Those that the next complete pass does
-    /// not show either are deleted.
+    /// Records that the last complete pass did not contain, at most
+    /// [`MISSING_AT_ONCE`](crate::sync::absence::MISSING_AT_ONCE) per resource. Records that the next complete pass
+    /// lacks too are deleted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<Resource, BTreeSet<u64>>,
-    /// Resources whose running full pass confirms the missing records of the one before.
+    /// Resources whose running full pass confirms the missing records of the previous one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub confirming: BTreeSet<Resource>,
-    /// Confirming passes in a row that were short, by resource.
+    /// Consecutive confirming passes that were short, by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub short_confirmations: BTreeMap<Resource, u32>,
     /// Resources whose deletions the guard stopped.
     pub guarded: BTreeSet<Resource>,
     /// Resources whose next deletions an operator accepted.
     pub accepted: BTreeSet<Resource>,
-    /// Resources one whole pass of which has ended: before, what the EHR holds of them is not known.
+    /// Resources with a complete pass. Before that, the EHR's records of a resource are unknown.
     pub known: BTreeSet<Resource>,
-    /// Resources to be read anew once the inserts on their way are answered: nobody is told twice what became of them meanwhile.
+    /// Resources to read in full once their inserts in flight are answered: a result may have been shown unmatched, or
+    /// missing records need confirmation.
     #[serde(default, rename = "unsure", skip_serializing_if = "BTreeSet::is_empty")]
     pub needs_full_pass: BTreeSet<Resource>,
-    /// How far each resource came.
+    /// Progress of each resource.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
-    /// Records that could not be read when they were last shown, by their identifier in the EHR; at most [`SKIPS`] of a resource.
+    /// Records that were unreadable when last shown, by their identifier in the EHR; at most [`SKIPS`] per resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<Resource, BTreeMap<String, Skip>>,
 }
 
-/// A record that the EHR shows and that cannot be read: left out, and nothing else of its page.
+/// An unreadable record of the EHR. The rest of its page is applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Its identifier in the EHR.
+    /// Identifier in the EHR.
     pub id: String,
-    /// Why, in words for operators.
+    /// The reason, in words for operators.
     pub reason: String,
 }
 
-/// Why a record was left out, and when last.
+/// The reason why a record was skipped, and the last call that skipped it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
-    /// In words for operators.
+    /// The reason, in words for operators.
     pub reason: String,
-    /// The number of the call whose page left it out.
+    /// Number of the last call whose page contained the record.
     pub call: u64,
 }
 
-/// Records of a resource that are remembered as left out: what many have in common shows in a hundred.
+/// Maximum number of skipped records that are kept per resource; a hundred show a common cause.
 pub const SKIPS: usize = 100;
 
-/// Confirming passes of a resource that follow each other soon because the one before was short.
+/// Maximum number of confirming passes in a row that are repeated soon because they were short.
 pub const CONFIRMED_AGAIN: u32 = 3;
 
-/// A whole pass.
+/// A running whole pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
-    /// Never that of another pass of the location: the number of the call that read its first page.
+    /// Number of the call that read the first page; unique per location.
     pub number: u64,
-    /// Records it has shown, and those that a write of ours reached meanwhile.
+    /// Records that the pass contained, plus those that our writes reached meanwhile.
     pub shown: u64,
-    /// Different records and other entries of its pages: those that are reported deleted, and unreadable ones that are
-    /// not known.
+    /// Distinct records, and other entries of its pages: records reported as deleted, and unreadable unknown ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub entries: u64,
-    /// Records that a write of ours reached while it ran. They count as shown.
+    /// Records that our writes reached during the pass; they count as shown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub written: BTreeSet<u64>,
-    /// Records in all, as the EHR announced them first.
+    /// The total number of records that the EHR announced first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<u64>,
-    /// A later page announced another total: records were added or removed while the pass was read.
+    /// `true` if a later page announced another total: records were added or removed during the pass.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub total_changed: bool,
 }
 
 impl Pass {
-    /// Returns `true` if a total contradicts the one announced first. `written`: number of records that writes of ours
-    /// reached meanwhile, each of which may have added one.
+    /// Returns `true` if `total` contradicts the one announced first. Each of the `written` records that our writes
+    /// reached meanwhile may have added one.
     pub fn contradicts(&self, total: Option<u64>, written: usize) -> bool {
         let Some((before, now)) = self.announced.zip(total) else { return false };
         now < before || now - before > written as u64
     }
 }
 
-/// A search, in steps, for records that a whole pass has missed: all of them are counted before the first one is deleted.
+/// A stepwise sweep for records missing from a whole pass. All are counted before the first one is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
     /// The resource.
@@ -149,48 +149,48 @@ pub struct Sweep {
     pub known: u64,
     /// Counted records that the pass did not contain.
     pub missing: u64,
-    /// All are counted, and the guard lets them go.
+    /// `true` once all known records are counted and the guard allows the deletions.
     pub counted: bool,
-    /// Those that the complete pass before this one showed.
+    /// Missing records that the previous complete pass contained.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unconfirmed: BTreeSet<u64>,
 }
 
-/// Asked what it can do, the EHR gives no answer.
+/// A failing `describe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silent {
-    /// Since when.
+    /// Start of the failure.
     pub since: Timestamp,
-    /// When the reason was noted.
+    /// Time at which the reason was recorded.
     pub noted: Timestamp,
     /// The reason, in words for operators and clients.
     pub reason: String,
 }
 
-/// How far the running pass over a resource came, or the last one if none runs.
+/// Progress of the running pass over a resource, or of the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Whether the pass is still running.
+    /// `true` while the pass is running.
     pub running: bool,
-    /// It shows every record there is, not only changes.
+    /// `true` if the pass lists every record, `false` if only changes.
     pub whole: bool,
-    /// Records it has shown.
+    /// Number of records shown so far.
     pub records: u64,
-    /// Records in all, where the EHR tells.
+    /// Total number of records, if the EHR reports it.
     pub estimate: Option<u64>,
-    /// When the last complete pass ended.
+    /// End of the last complete pass.
     pub ended_at: Option<Timestamp>,
-    /// The last full pass contradicted itself, see [`is_short`](crate::Location::is_short): nothing follows from what
-    /// it did not show.
+    /// `true` if the last full pass contradicted itself, see [`is_short`](crate::Location::is_short): its absences are
+    /// ignored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
 }
 
 impl Progress {
-    /// A page was applied.
+    /// Counts an applied page.
     pub fn page(&mut self, at: Timestamp, shown: PageShown) {
         if !self.running {
-            // A pass over changes does not make up for a full pass that was short.
+            // A pass over changes does not replace a full pass that was short.
             let short = self.short && !shown.whole;
             *self =
                 Progress { running: true, whole: shown.whole, ended_at: self.ended_at, short, ..Progress::default() };
@@ -204,37 +204,38 @@ impl Progress {
     }
 }
 
-/// The contents of a page that matter for the pass it is part of.
+/// The properties of a page that matter to its pass.
 #[derive(Clone, Copy, Debug)]
 pub struct PageShown {
-    /// Records on the page.
+    /// Number of records on the page.
     pub records: u32,
-    /// Those of them that its whole pass had not shown before.
+    /// Number of records that are new to the whole pass.
     pub distinct: u32,
-    /// Its other entries: records that are reported deleted, and unreadable ones that are not known.
+    /// Number of other entries: records reported as deleted, and unreadable unknown ones.
     pub others: u32,
-    /// Records in all, if the EHR announces them.
+    /// Total number of records, if the EHR reports it.
     pub estimate: Option<u64>,
     /// `true` for the last page of its pass.
     pub last: bool,
     /// `true` if its pass lists every record, `false` if only changes.
     pub whole: bool,
-    /// Whether its pass ends and contradicts itself.
+    /// `true` if the whole pass ends in contradiction with itself.
     pub short: bool,
-    /// Whether a sweep looks for the records that its pass missed.
+    /// `true` if a sweep starts for the records missing from the pass.
     pub sweeping: bool,
-    /// Whether it brought nothing that its pass had not brought before.
+    /// `true` if the page contained nothing new to its pass.
     pub barren: bool,
 }
 
 impl Pulls {
-    /// The number of the whole pass over a resource: of the one that runs, or of the one that the page on its way begins.
+    /// Returns the number of the running whole pass over a resource, or of the one that the call in flight starts.
     pub fn pass_number(&self, resource: Resource) -> u64 {
         let calling = || self.calling.as_ref().map_or(self.next_call, |calling| calling.call);
         self.passes.get(&resource).map_or_else(calling, |pass| pass.number)
     }
 
-    /// A page of the call showed these, and could not read some. Once a whole pass has `ended`, what it did not leave out is no longer.
+    /// Updates the skipped records of a resource after a page. Once a whole pass has `ended`, records that it did not
+    /// skip are removed.
     pub fn note_skipped(&mut self, resource: Resource, call: u64, told: (&[Skipped], &[String]), ended: Option<u64>) {
         let (skipped, read) = told;
         let known = self.skipped.entry(resource).or_default();
@@ -254,8 +255,8 @@ impl Pulls {
         }
     }
 
-    /// Applies the page of the call in flight. Returns the numbers of its whole pass and of the call. `missing`:
-    /// records that its pass, which ends, is the first not to show, or that it reports deleted before a sweep.
+    /// Applies the page of the call in flight. Returns the numbers of the whole pass and of the call. `missing`:
+    /// records missing for the first time from the pass that ends or, before a sweep, records reported as deleted.
     pub fn page_applied(
         &mut self,
         at: Timestamp,
@@ -298,22 +299,22 @@ impl Pulls {
         (number, asked)
     }
 
-    /// Continues the search for missing records after a step.
+    /// Stores the result of a step of the sweep.
     pub fn swept(&mut self, step: Sweep) {
         let mut unconfirmed = self.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
         unconfirmed.extend(&step.unconfirmed);
         self.sweep = Some(Sweep { unconfirmed, ..step });
     }
 
-    /// Ends the search for missing records, and with it the pass.
+    /// Ends the sweep and its pass.
     pub fn sweep_ended(&mut self, resource: Resource) {
         let missing = self.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
         self.pass_ended(resource, Some(missing));
         self.done_with(resource, false);
     }
 
-    /// Ends a pass over a resource. `missing`: of a complete pass, the records it is the first not to show, which
-    /// another pass must confirm; `None` of a pass over changes.
+    /// Ends a pass over a resource. `missing`: records missing for the first time from a complete pass, to be confirmed
+    /// by another one. `None` for a pass over changes.
     pub fn pass_ended(&mut self, resource: Resource, missing: Option<BTreeSet<u64>>) {
         let mut accepted_are_done = !self.missing.contains_key(&resource);
         if let Some(missing) = missing {
@@ -322,7 +323,7 @@ impl Pulls {
             self.short_confirmations.remove(&resource);
             if !missing.is_empty() {
                 self.missing.insert(resource, missing);
-                // Where records disappear all the time, each confirming pass would demand another one.
+                // If records disappear all the time, each confirming pass would require another one.
                 if !was_confirming {
                     self.needs_full_pass.insert(resource);
                 }
@@ -336,8 +337,8 @@ impl Pulls {
         self.deleted.remove(&resource);
     }
 
-    /// Ends a full pass that contradicts itself. One that was to confirm missing records is read again soon, up to
-    /// [`CONFIRMED_AGAIN`] times in a row: the total of a busy EHR may change in every pass.
+    /// Ends a full pass that contradicts itself. A confirming pass is repeated soon, up to [`CONFIRMED_AGAIN`] times in
+    /// a row, because the total of a busy EHR may change during every pass.
     fn pass_was_short(&mut self, resource: Resource) {
         self.passes.remove(&resource);
         if self.confirming.remove(&resource) && self.missing.contains_key(&resource) {
@@ -349,7 +350,7 @@ impl Pulls {
         }
     }
 
-    /// Removes records from the missing ones.
+    /// Removes records that were shown again from the missing ones.
     pub fn shown_again(&mut self, resource: Resource, ids: &[u64]) {
         if let Some(sweep) = self.sweep.as_mut().filter(|sweep| sweep.resource == resource) {
             sweep.unconfirmed.retain(|id| !ids.contains(id));
@@ -362,13 +363,13 @@ impl Pulls {
         }
     }
 
-    /// What a running cycle has read already is read once more after it.
+    /// Schedules a cycle now, or right after the running one.
     pub fn ask_for_cycle(&mut self, at: Timestamp) {
         self.next_cycle = at;
         self.again = self.cycle.is_some();
     }
 
-    /// The EHR has gone on without this location, which was restored to an earlier day: nothing that was read counts.
+    /// Discards the progress of reading after a restore, because the EHR has changed since the backup.
     pub fn forget(&mut self, at: Timestamp) {
         (self.cycle, self.calling, self.sweep, self.retry_at, self.last_success) = (None, None, None, None, None);
         self.cursors.clear();
@@ -383,7 +384,7 @@ impl Pulls {
         (self.next_cycle, self.again) = (at, false);
     }
 
-    /// On with the next resource: what went wrong with this one says nothing about it.
+    /// Ends the current resource of the cycle and resets its failures.
     pub fn done_with(&mut self, resource: Resource, incomplete: bool) {
         (self.failures, self.waits) = (0, 0);
         if let Some(cycle) = &mut self.cycle {
@@ -408,49 +409,49 @@ impl Pulls {
         }
     }
 
-    /// A cycle ended; the next one starts at `next`, or at once where one was asked for meanwhile.
+    /// Schedules the next cycle at `next`, or immediately if one was requested meanwhile.
     pub fn cycle_ended(&mut self, at: Timestamp, next: Timestamp) {
         self.next_cycle = if std::mem::take(&mut self.again) { at } else { next };
     }
 }
 
-/// By the names of resources, not by their places in the plan: the EHR may say anew what can be read while a cycle runs.
+/// A read cycle. Resources are identified by name, because the EHR may change its list of resources during a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
-    /// Resources it has read to their end, or left.
+    /// Resources that were read to their end, or skipped.
     #[serde(default)]
     pub done: BTreeSet<Resource>,
-    /// The resource it reads, once a page of it was applied.
+    /// The current resource, once one of its pages was applied.
     #[serde(default)]
     pub reading: Option<Resource>,
-    /// Pages of that resource so far.
+    /// Applied pages of the current resource.
     pub pages: u32,
-    /// The last of them, in a row, that brought nothing new.
+    /// Consecutive last pages without news.
     #[serde(default)]
     pub barren: u32,
-    /// A resource was not pulled to its end.
+    /// `true` if a resource was not read to its end.
     pub incomplete: bool,
 }
 
 impl Cycle {
-    /// What it reads, or reads next.
+    /// Returns the plan of the current or next resource, or `None` at the end of the cycle.
     pub fn next<'p>(&self, plan: &'p [PullPlan]) -> Option<&'p PullPlan> {
         plan.iter().find(|plan| !self.done.contains(&plan.resource))
     }
 
-    /// Pages of a resource so far, and how many of the last ones brought nothing new.
+    /// Returns the number of applied pages of a resource, and of the last ones in a row without news.
     pub fn pages_of(&self, resource: Resource) -> (u32, u32) {
         if self.reading == Some(resource) { (self.pages, self.barren) } else { (0, 0) }
     }
 
-    /// A page that is not the last one was applied.
+    /// Counts an applied page that is not the last one.
     pub fn page(&mut self, resource: Resource, barren: bool) {
         let (pages, before) = self.pages_of(resource);
         (self.reading, self.pages) = (Some(resource), pages + 1);
         self.barren = if barren { before + 1 } else { 0 };
     }
 
-    /// On with the next resource.
+    /// Ends the current resource.
     pub fn done_with(&mut self, resource: Resource, incomplete: bool) {
         self.done.insert(resource);
         (self.reading, self.pages, self.barren) = (None, 0, 0);
@@ -458,19 +459,19 @@ impl Cycle {
     }
 }
 
-/// A page that was asked for.
+/// A page request in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullCall {
     /// The resource.
     pub resource: Resource,
     /// The number of the call.
     pub call: u64,
-    /// When it was asked for: what another location learned since may be newer than the answer.
+    /// Time of the request. Another location may have read newer data since.
     #[serde(default)]
     pub asked_at: Timestamp,
     /// The deadline of the call.
     pub until: Timestamp,
-    /// Records of the resource that a write of ours reached meanwhile: what the page says of them may be older than that.
+    /// Records that our writes reached meanwhile; the page may show their earlier state.
     #[serde(rename = "landed")]
     pub written_during_pull: BTreeSet<u64>,
 }

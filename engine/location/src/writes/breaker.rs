@@ -78,7 +78,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// A call got through.
+    /// Closes the breaker after a successful call.
     pub fn clear(&mut self) {
         *self = CircuitBreaker::default();
     }

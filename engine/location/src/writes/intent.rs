@@ -104,7 +104,7 @@ pub struct ChangedDetails {
 }
 
 impl ChangedDetails {
-    /// The writes that tell the EHR.
+    /// Returns the writes that send the changed details to the EHR.
     pub fn works(self, appointment: AppointmentId) -> impl Iterator<Item = WriteIntent> {
         let works = [
             self.confirmation.then_some(WriteIntent::Confirm(appointment)),
@@ -127,7 +127,7 @@ pub enum Failure {
     RetryLater {
         /// The reason, in words for operators and clients.
         reason: String,
-        /// The pause the EHR asked for, in milliseconds.
+        /// The pause requested by the EHR, in milliseconds.
         after: Option<Millis>,
     },
     /// The outcome is unknown: the EHR may have written it.

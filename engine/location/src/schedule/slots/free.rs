@@ -1,4 +1,4 @@
-//! Walks the windows of all places at once, in order of time, and stops at each start where there is room.
+//! Merges the free slots of all runs in order of time, with a heap of the next start of each run.
 
 use std::{
     cmp::Reverse,
@@ -15,15 +15,15 @@ use crate::{
     time::{Millis, Span, Timestamp},
 };
 
-/// Where a column is free long enough for a slot. Worked out once per column, as many providers share it.
+/// Gaps of at least one slot in each column. Computed once per column, because several providers may share it.
 pub(super) struct Gaps {
-    /// In order, each with the index of its first gap.
+    /// Columns in order, each with the index of its first gap.
     columns: Vec<(Column, usize)>,
     gaps: Vec<Span>,
 }
 
 impl Gaps {
-    /// Of all columns that `windows` need, for slots that start within `starts`.
+    /// Computes the gaps of all columns that `windows` need, for slots that start within `starts`.
     pub(super) fn of(windows: &Windows, calendar: &Calendar, starts: Span, length: Millis) -> Gaps {
         let needed = windows
             .runs
@@ -62,24 +62,24 @@ fn column_of(provider: ProviderId, operatory: Option<OperatoryId>) -> Column {
     operatory.map_or(Column::Provider(provider), Column::Operatory)
 }
 
-/// What the slots of all walks have in common.
+/// Parameters common to the slots of all walks.
 struct Grid {
     length: Millis,
     interval: Millis,
-    /// No slot starts here or later.
+    /// Exclusive upper bound of slot starts.
     until: Timestamp,
 }
 
-/// The free slots of all runs, in order of start, provider and operatory. Where two layers of a place offer the same slot, it
-/// comes twice in a row.
+/// Iterator over the free slots of all runs, in order of start, provider and operatory. If two layers of a place offer
+/// the same slot, it occurs twice in a row.
 pub(super) struct Free<'a> {
     grid: Grid,
     walks: Vec<Walk<'a>>,
-    /// The next start of each walk that has one.
+    /// The next start of each walk, if any.
     next: BinaryHeap<Reverse<Next>>,
 }
 
-/// Ordered as slots are offered.
+/// Ordered like the offered slots.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Next {
     start: Timestamp,
@@ -122,10 +122,10 @@ impl Iterator for Free<'_> {
     }
 }
 
-/// The way through one run: what lies behind is dropped from the front of the lists.
+/// Cursor over one run. Passed windows and gaps are dropped from the front of the slices.
 struct Walk<'a> {
     windows: &'a [Span],
-    /// Of the place's own column and of the provider's.
+    /// Gaps of the place's column and of the provider's.
     gaps: [&'a [Span]; 2],
     from: Timestamp,
 }
@@ -159,7 +159,7 @@ impl Walk<'_> {
     }
 }
 
-/// The first point of the grid not before `from`.
+/// Returns the first point of the grid at or after `from`.
 fn on_grid(anchor: Timestamp, from: Timestamp, interval: Millis) -> Timestamp {
     let behind = from.since(anchor);
     if behind <= 0 {
@@ -168,7 +168,7 @@ fn on_grid(anchor: Timestamp, from: Timestamp, interval: Millis) -> Timestamp {
     anchor.plus((behind + interval - 1) / interval * interval)
 }
 
-/// Drops the gaps that end before `end`; tells where the one that remains begins.
+/// Drops the gaps that end before `end`, and returns the start of the first remaining gap.
 fn gap_beyond(gaps: &mut &[Span], end: Timestamp) -> Option<Timestamp> {
     let passed = gaps.iter().take_while(|gap| gap.end < end).count();
     *gaps = &gaps[passed..];

@@ -1,4 +1,4 @@
-//! Free slots: where a provider is on duty, the place is not taken, and an appointment fits.
+//! Free slots: times at which a provider works, the place is free, and the appointment fits.
 //!
 //! ```text
 //! working hours ──► windows ──┐

@@ -1,4 +1,4 @@
-//! What slots are asked for, and what a slot is.
+//! The slot query and the slot.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,36 +11,36 @@ use crate::{
     time::{DAY, MINUTE, Millis, Span, Timestamp},
 };
 
-/// Slots begin on the local dates from `from` on, for `days` of them.
+/// A query for slots that start on one of `days` local dates from `from` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotQuery {
     /// The first local date.
     pub from: Date,
-    /// How many local dates.
+    /// Number of local dates.
     pub days: u16,
     /// The length of a slot in milliseconds.
     pub length: Millis,
-    /// From the start of one slot to the next in a window that is free; None means `length`.
+    /// Distance between slot starts in a free window. Defaults to `length`.
     pub interval: Option<Millis>,
-    /// None accepts hours of any type.
+    /// Restricts the query to hours that accept this type.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Empty means all.
+    /// Restricts the query to these providers, if not empty.
     pub providers: Vec<ProviderId>,
-    /// Empty means all, and hours without an operatory too.
+    /// Restricts the query to these operatories, if not empty. Hours without an operatory are then excluded.
     pub operatories: Vec<OperatoryId>,
-    /// None accepts hours of any source.
+    /// Restricts the query to hours of this source.
     pub source: Option<HourSource>,
-    /// None accepts all hours.
+    /// Restricts the query to these hours.
     pub hours: Option<Vec<WorkingHourId>>,
-    /// Whether schedulable blocks join synced hours, or a slot must be within either alone.
+    /// `true` if schedulable blocks join synced hours; otherwise a slot must be within one or the other.
     pub join_blocks: bool,
-    /// Whether to offer a provider's slots of the same start in each operatory, or in the first only.
+    /// `true` to offer slots of the same provider and start in each operatory, `false` for the first operatory only.
     pub overlapping_operatory_slots: bool,
-    /// A provider's start is offered when at least so many operatories have it.
+    /// Minimum number of operatories that must have a provider's start for it to be offered.
     pub appointments_per_timeslot: u8,
-    /// Slots that begin before are not offered.
+    /// Earliest start of a slot.
     pub not_before: Timestamp,
-    /// Slots at most.
+    /// Maximum number of slots.
     pub limit: usize,
 }
 
@@ -56,14 +56,14 @@ pub struct Slot {
 }
 
 impl SlotQuery {
-    /// Days that one query may cover.
+    /// Maximum number of days of a query.
     pub const MAX_DAYS: u16 = 366;
-    /// Of a slot and of an interval.
+    /// Allowed lengths of a slot and of an interval.
     pub const LENGTHS: std::ops::RangeInclusive<Millis> = MINUTE..=DAY;
     /// The highest `appointments_per_timeslot`.
     pub const MAX_APPOINTMENTS_PER_TIMESLOT: u8 = 5;
 
-    /// The fields, by their names here, that lie outside what can be asked for. `free_slots` answers such a query with none.
+    /// Returns the names of the fields with invalid values. `free_slots` returns no slots for such a query.
     pub fn problems(&self) -> Vec<&'static str> {
         let checks = [
             ("from", (Date::MIN..=Date::MAX).contains(&self.from)),
@@ -78,7 +78,7 @@ impl SlotQuery {
         checks.into_iter().filter(|(_, fine)| !fine).map(|(field, _)| field).collect()
     }
 
-    /// Whether the query concerns these hours at all.
+    /// Returns `true` if the hours match the filters of the query.
     pub fn asks_for(&self, hour: &WorkingHour) -> bool {
         let operatory_asked_for = |operatory| self.operatories.contains(operatory);
         hour.active
@@ -89,7 +89,7 @@ impl SlotQuery {
             && hour.accepts(self.appointment_type)
     }
 
-    /// Where slots may start.
+    /// Returns the interval of allowed slot starts, or `None` if it is empty.
     pub(super) fn starts(&self, zone: &Zone) -> Option<Span> {
         let from = zone.day(self.from).start.max(self.not_before);
         Span::new(from, zone.day(self.from.add_days(i32::from(self.days))).start)

@@ -1,4 +1,4 @@
-//! The search: free slots of some days, the next day that has one, and whether one slot can be booked.
+//! Slot search: free slots of a range of days, the next day that has one, and the check of a single slot.
 
 use super::{
     free::{Free, Gaps},
@@ -15,10 +15,10 @@ use crate::{
     time::{Span, Timestamp},
 };
 
-/// All slots the query asks for, in order of start, provider and operatory.
+/// Returns the slots that match the query, in order of start, provider and operatory.
 ///
-/// Slots stand on a grid from the start of each merged window, windows of the evening before `from` included. Their length
-/// is time that really passes, so gaps of the zone are never offered and both passes of an overlap are.
+/// Slots form a grid from the start of each merged window, including windows that began the evening before `from`. Slot
+/// lengths are elapsed time, so gaps of the zone are never offered, and both passes of an overlap are.
 pub fn free_slots<'a>(
     hours: impl IntoIterator<Item = &'a WorkingHour>,
     calendar: &Calendar,
@@ -29,14 +29,14 @@ pub fn free_slots<'a>(
     if !query.problems().is_empty() { Vec::new() } else { slots_within(&hours, calendar, zone, query) }
 }
 
-/// `free_slots` for a valid query and the hours it asks for.
+/// Implements `free_slots` for a valid query and the hours that match it.
 fn slots_within(hours: &[&WorkingHour], calendar: &Calendar, zone: &Zone, query: &SlotQuery) -> Vec<Slot> {
     let Some(starts) = query.starts(zone) else { return Vec::new() };
     let last = zone.local_date(starts.end.plus(query.length));
     let windows = Windows::open(hours, zone, query.from.add_days(-1), last, query.join_blocks);
     let gaps = Gaps::of(&windows, calendar, starts, query.length);
     let mut slots = Vec::new();
-    let mut timeslot = 0; // where the slots of the last provider and start begin
+    let mut timeslot = 0; // index of the first slot of the current provider and start
     for slot in Free::within(&windows, &gaps, starts, query) {
         let same_timeslot = |other: &Slot| (other.span, other.provider) == (slot.span, slot.provider);
         if slots.get(timeslot).is_some_and(|first| !same_timeslot(first)) {
@@ -45,7 +45,7 @@ fn slots_within(hours: &[&WorkingHour], calendar: &Calendar, zone: &Zone, query:
                 break;
             }
         }
-        // Hours and blocks that do not join may both offer it.
+        // Hours and unjoined blocks may both offer the slot.
         if slots.last() != Some(&slot) {
             slots.push(slot);
         }
@@ -55,7 +55,7 @@ fn slots_within(hours: &[&WorkingHour], calendar: &Calendar, zone: &Zone, query:
     slots
 }
 
-/// Keeps of one provider's slots of the same start those to be offered; tells where the next ones begin.
+/// Applies the options of the query to the slots of one provider and start. Returns the index of the next group.
 fn close_timeslot(slots: &mut Vec<Slot>, first: usize, query: &SlotQuery) -> usize {
     if slots.len() - first < usize::from(query.appointments_per_timeslot) {
         slots.truncate(first);
@@ -65,7 +65,7 @@ fn close_timeslot(slots: &mut Vec<Slot>, first: usize, query: &SlotQuery) -> usi
     slots.len()
 }
 
-/// The first local date after the query's days, at most `horizon_days` after them, that has a free slot.
+/// Returns the first local date with a free slot, among the `horizon_days` dates after those of the query.
 pub fn next_available<'a>(
     hours: impl IntoIterator<Item = &'a WorkingHour>,
     calendar: &Calendar,
@@ -73,7 +73,7 @@ pub fn next_available<'a>(
     query: &SlotQuery,
     horizon_days: u16,
 ) -> Option<Date> {
-    /// Most searches end in the first weeks; those that do not should not pay for the whole horizon at once.
+    /// Days per step. Most searches end in the first weeks, without computing the whole horizon.
     const STEP: u16 = 28;
     let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
     let mut next = SlotQuery { from: query.from.add_days(i32::from(query.days)), limit: 1, ..query.clone() };
@@ -92,7 +92,7 @@ pub fn next_available<'a>(
     None
 }
 
-/// A slot someone wants to book.
+/// A slot to book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The slot.
@@ -101,24 +101,24 @@ pub struct Wanted {
     pub appointment_type: Option<AppointmentTypeId>,
     /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,
-    /// What does not count as busy: the hold that is being used, or both places of an appointment that moves.
+    /// Holders that do not count as busy: the hold in use, or both placements of an appointment that moves.
     pub own: Vec<Holder>,
 }
 
-/// Whether a slot can be booked, and if not, why.
+/// The result of checking a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It can be booked.
+    /// The slot can be booked.
     Free,
-    /// It lies outside of working hours.
+    /// The slot is not within working hours.
     OutsideHours,
-    /// Within hours, but not within those that accept the type.
+    /// The slot is within hours, but not within those that accept the type.
     TypeNotAccepted,
-    /// Somebody has it.
+    /// The slot is taken.
     Busy(Holder),
 }
 
-/// Whether a slot can be booked. It need not stand on any grid.
+/// Checks if a slot can be booked. The slot need not be on a grid.
 pub fn fits<'a>(
     hours: impl IntoIterator<Item = &'a WorkingHour>,
     calendar: &Calendar,
@@ -137,7 +137,7 @@ pub fn fits<'a>(
     }
     let others = |holder: &Holder| !wanted.own.contains(holder);
     let busy = calendar.busy(operatory, provider, span).map(|entry| entry.holder).filter(others);
-    // Of several the one that stays.
+    // Prefers a permanent holder to one that is being vacated.
     let busy = busy.min_by_key(|holder| matches!(holder, Holder::Vacating(_)));
     busy.map_or(Fit::Free, Fit::Busy)
 }
@@ -151,8 +151,8 @@ fn covers(hours: &[&WorkingHour], zone: &Zone, span: Span, join_blocks: bool) ->
     windows.runs.iter().flat_map(|run| windows.of(run)).any(|window| window.contains(span))
 }
 
-/// Up to `count` free slots in place of a taken one, of the same length: first those of the same provider, then the others',
-/// each nearest in time first. One per provider and start.
+/// Returns up to `count` free slots of the same length, one per provider and start. Slots of the same provider come
+/// first, then the others, each in order of distance.
 pub fn nearest<'a>(
     hours: impl IntoIterator<Item = &'a WorkingHour>,
     calendar: &Calendar,
@@ -161,7 +161,7 @@ pub fn nearest<'a>(
     not_before: Timestamp,
     count: usize,
 ) -> Vec<Slot> {
-    /// Days to either side. Further away is searched only when the nearer days have too few.
+    /// Days before and after. Each larger radius is searched only if the smaller one has too few slots.
     const RADII: [u16; 3] = [3, 14, 60];
     let hours: Vec<&WorkingHour> = hours.into_iter().collect();
     let Slot { span, provider, .. } = wanted.slot;
@@ -189,7 +189,7 @@ pub fn nearest<'a>(
             break;
         }
     }
-    // Stable, so that equally good ones stay in order of start, provider and operatory.
+    // Stable sort: slots of equal rank stay in order of start, provider and operatory.
     found.sort_by_key(|slot| (slot.provider != provider, slot.span.start.since(span.start).abs()));
     found.truncate(count);
     found

@@ -1,4 +1,4 @@
-//! When a provider sees patients in a place: working hours made into instants and merged.
+//! Working hours of a provider and place, resolved to instants and merged into windows.
 
 use std::ops::Range;
 
@@ -11,14 +11,15 @@ use crate::{
     time::{MINUTE, Span, Timestamp},
 };
 
-/// Merged windows of one provider in one place, in order and apart from each other.
+/// Merged, disjoint windows of one provider in one place, in order.
 pub(super) struct Run {
     pub provider: ProviderId,
     pub operatory: Option<OperatoryId>,
     windows: Range<usize>,
 }
 
-/// All runs, in order of provider and operatory. A provider may have two in a place: hours, and blocks that do not join them.
+/// All runs, in order of provider and operatory. A provider may have two runs in a place: hours, and blocks that do not
+/// join them.
 #[derive(Default)]
 pub(super) struct Windows {
     pub runs: Vec<Run>,
@@ -26,7 +27,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// The windows that `hours` open on the dates from `first` to `last`.
+    /// Resolves the windows of `hours` on the dates from `first` to `last`.
     pub(super) fn open(hours: &[&WorkingHour], zone: &Zone, first: Date, last: Date, join_blocks: bool) -> Windows {
         let mut hours = hours.to_vec();
         hours.sort_by_key(|hour| (hour.provider, hour.operatory));
@@ -59,15 +60,15 @@ impl Windows {
 #[derive(Clone, Copy)]
 struct Window {
     span: Span,
-    /// Whether a schedulable block is part of it.
+    /// `true` if a schedulable block is part of the window.
     block: bool,
 }
 
-/// The windows of one place. A slot lies within one layer alone.
+/// The windows of one place. A slot must fit into a single layer.
 #[derive(Default)]
 struct Layers {
     hours: Vec<Window>,
-    /// Schedulable blocks, and the synced hours where these join them.
+    /// Schedulable blocks, and the synced hours if these join them.
     blocks: Vec<Window>,
 }
 
@@ -100,7 +101,7 @@ impl Layers {
         merge(&mut self.hours);
         merge(&mut self.blocks);
         if join_blocks {
-            // Synced hours went into both layers: they count as hours where no block joins them, else with the block.
+            // Synced hours are in both layers: they count with the blocks if one joins them, otherwise as hours.
             self.blocks.retain(|window| window.block);
             let blocks = &self.blocks;
             self.hours.retain(|window| {
@@ -111,7 +112,7 @@ impl Layers {
     }
 }
 
-/// Makes one window of those that touch or overlap.
+/// Merges windows that touch or overlap.
 fn merge(windows: &mut Vec<Window>) {
     windows.sort_by_key(|window| window.span.start);
     windows.dedup_by(|next, kept| {
@@ -128,7 +129,7 @@ fn merge(windows: &mut Vec<Window>) {
 struct Day {
     date: Date,
     weekday: u8,
-    /// None where clocks change on this date or the next.
+    /// Local midnight; `None` if clocks change on this date or the next.
     even_midnight: Option<Timestamp>,
 }
 
