@@ -1,4 +1,4 @@
-//! The calendar: what is busy, by story and against a plain list.
+//! The calendar: examples, and a comparison with a plain list.
 
 use crate::support;
 use location::{
@@ -36,7 +36,7 @@ fn a_provider_is_blocked_by_the_chair_and_by_what_has_no_chair() {
     assert_eq!(busy(Some(2), 1, span(0, 50)), [appointment(2)]);
     assert_eq!(busy(Some(2), 2, span(0, 50)), []);
     assert_eq!(busy(None, 1, span(0, 50)), [appointment(2)]);
-    // Half-open: what touches does not overlap.
+    // Spans are half-open: adjacent ones do not overlap.
     assert_eq!(busy(Some(1), 1, span(20, 30)), []);
     assert_eq!(busy(Some(1), 1, span(19, 20)), [appointment(1)]);
 }
@@ -47,7 +47,7 @@ fn entries_are_a_set() {
     assert!(!calendar.insert(CHAIR, span(10, 10), appointment(1)), "an empty span blocks nothing");
     assert!(calendar.insert(CHAIR, span(10, 20), appointment(1)));
     assert!(!calendar.insert(CHAIR, span(10, 20), appointment(1)));
-    // A move within its own old place, not confirmed yet.
+    // An unconfirmed move within the old placement.
     assert!(calendar.insert(CHAIR, span(10, 20), Holder::Vacating(AppointmentId(1))));
     assert!(!calendar.remove(CHAIR, span(10, 21), appointment(1)));
     assert!(!calendar.remove(DOCTOR, span(10, 20), appointment(1)));
@@ -85,7 +85,7 @@ enum Step {
 }
 
 fn spans() -> impl Strategy<Value = Span> {
-    // Mostly short ones, some that cover everything.
+    // Mostly short spans, and some that cover everything.
     (0i64..200, prop_oneof![4 => 1i64..12, 1 => 1i64..250]).prop_map(|(start, length)| span(start, start + length))
 }
 

@@ -1,4 +1,4 @@
-//! Working hours: on which dates they apply, which instants they cover, and what is refused.
+//! Working hours: their dates, their windows, and invalid records.
 
 use crate::support;
 use crate::support::{daily, date, hour, new_york, utc, zone};
@@ -14,7 +14,7 @@ fn every(number: u32, unit: RecurrenceUnit, reference: &str) -> Recurrence {
     Recurrence::Every { number, unit, reference: date(reference) }
 }
 
-/// The dates from `from` for `days` days on which it applies.
+/// Returns the dates on which the recurrence applies, of the `days` dates from `from` on.
 fn dates(recurrence: Recurrence, from: &str, days: i32) -> Vec<String> {
     let hour = hour(recurrence, "09:00", "17:00");
     let dates = (0..days).map(|n| date(from).add_days(n)).filter(|date| hour.applies_on(*date));
@@ -38,7 +38,7 @@ fn each_recurrence() {
         ["2025-11-30", "2026-05-30", "2026-08-30", "2026-11-30"]
     );
     assert_eq!(dates(every(12, Month, "2024-02-29"), "2024-01-01", 366 * 5), ["2024-02-29", "2028-02-29"]);
-    // Not valid, but no reason to divide by zero.
+    // Invalid, but must not divide by zero.
     assert_eq!(dates(every(0, Day, "2026-01-01"), "2026-01-01", 3), Vec::<String>::new());
     assert_eq!(dates(every(u32::MAX, Week, "2026-01-01"), "2026-01-01", 30), ["2026-01-01"]);
 }
@@ -52,7 +52,7 @@ fn windows_across_changes_of_the_clock() {
     type Case<'a> = (&'a Zone, &'a str, &'a str, &'a str, Option<(&'a str, &'a str)>);
     let cases: &[Case<'_>] = &[
         (&new_york, "2026-01-05", "09:00", "17:00", Some(("2026-01-05T14:00:00Z", "2026-01-05T22:00:00Z"))),
-        // A gap: begins and ends in it, lies in it, spans it.
+        // A gap: hours that begin in it, end in it, are within it, or span it.
         (&new_york, "2026-03-08", "02:30", "05:00", Some(("2026-03-08T07:00:00Z", "2026-03-08T09:00:00Z"))),
         (&new_york, "2026-03-08", "00:00", "02:30", Some(("2026-03-08T05:00:00Z", "2026-03-08T07:00:00Z"))),
         (&new_york, "2026-03-08", "02:00", "03:00", None),
@@ -62,7 +62,7 @@ fn windows_across_changes_of_the_clock() {
         (&new_york, "2026-11-01", "01:30", "01:45", Some(("2026-11-01T05:30:00Z", "2026-11-01T06:45:00Z"))),
         (&new_york, "2026-11-01", "00:00", "01:30", Some(("2026-11-01T04:00:00Z", "2026-11-01T06:30:00Z"))),
         (&new_york, "2026-11-01", "00:00", "24:00", Some(("2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"))),
-        // Across midnight, also into a day with a change; an end equal to the begin is a whole day.
+        // Across midnight, also into a date with a clock change. An end equal to the begin is a whole day.
         (&new_york, "2026-01-05", "22:00", "02:00", Some(("2026-01-06T03:00:00Z", "2026-01-06T07:00:00Z"))),
         (&new_york, "2026-10-31", "22:00", "01:30", Some(("2026-11-01T02:00:00Z", "2026-11-01T06:30:00Z"))),
         (&new_york, "2026-03-07", "22:00", "02:30", Some(("2026-03-08T03:00:00Z", "2026-03-08T07:00:00Z"))),
@@ -74,7 +74,7 @@ fn windows_across_changes_of_the_clock() {
         (&sao_paulo, "2018-11-04", "00:00", "02:00", Some(("2018-11-04T03:00:00Z", "2018-11-04T04:00:00Z"))),
         (&sao_paulo, "2018-11-03", "22:00", "24:00", Some(("2018-11-04T01:00:00Z", "2018-11-04T03:00:00Z"))),
         (&sao_paulo, "2018-02-17", "22:00", "24:00", Some(("2018-02-18T00:00:00Z", "2018-02-18T03:00:00Z"))),
-        // On the day that was skipped there is nothing but what reaches beyond it.
+        // On a skipped date only hours that reach beyond it remain.
         (&kiritimati, "1994-12-31", "09:00", "17:00", None),
         (&kiritimati, "1994-12-31", "22:00", "02:00", Some(("1994-12-31T10:00:00Z", "1994-12-31T12:00:00Z"))),
         (&kiritimati, "1994-12-30", "22:00", "02:00", Some(("1994-12-31T08:00:00Z", "1994-12-31T10:00:00Z"))),
@@ -128,7 +128,7 @@ fn what_is_wrong_is_named() {
     }
 }
 
-/// The rule in its own words, by reading the clock minute by minute.
+/// Computes the expected window by reading the clock minute by minute.
 fn read_from_the_clock(zone: &Zone, day: Date, begin: u16, end: u16) -> Option<Span> {
     let noon = Timestamp(i64::from(day.0) * 24 * HOUR + 12 * HOUR);
     let clock: Vec<(Timestamp, (Date, u32))> =

@@ -1,4 +1,4 @@
-//! Rules of a location: stories, properties, oracles and speed.
+//! The rules of a location: stories, properties, oracles and speed.
 #![allow(clippy::unwrap_used)]
 
 mod calendar;

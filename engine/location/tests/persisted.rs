@@ -1,9 +1,10 @@
-//! What lies on the disk keeps its names, whatever the code calls them: events in journals and the state in snapshots.
+//! Stored names of events in journals and of the state in snapshots. They must not change when the code renames a type
+//! or a field.
 
 use location::{event::Event, state::State};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Reads a value and writes it again: nothing of it may be lost or renamed.
+/// Deserializes and serializes a value, which must stay the same.
 fn same_again<T: DeserializeOwned + Serialize>(stored: &str) {
     let stored: serde_json::Value = serde_json::from_str(stored).expect("the example is JSON");
     let read: T = serde_json::from_value(stored.clone()).expect("stored values stay readable");

@@ -1,5 +1,5 @@
-//! Whatever clients, staff, time and a lying EHR do: the invariants of a location hold after each step, nothing is written twice, and in
-//! the end everything comes to its end.
+//! Properties of a location under random actions of clients, staff, clock and EHR. Its invariants hold after each step,
+//! no write is applied twice, and all work ends eventually.
 
 use crate::sim::{How, Sim, Staff, Step, Variant};
 use location::{
@@ -76,7 +76,7 @@ fn variant(staff: bool) -> impl Strategy<Value = Variant> {
     })
 }
 
-/// A failure comes with the whole story.
+/// Runs the steps. A failure is reported with the whole log.
 fn tell(variant: &Variant, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut sim = Sim::new(variant);
     let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -94,13 +94,13 @@ fn tell(variant: &Variant, steps: &[Step]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Staff work in the EHR at the same time.
+    /// Staff change the EHR at the same time.
     #[test]
     fn with_staff(variant in variant(true), steps in prop::collection::vec(step(), 1..120)) {
         tell(&variant, &steps)?;
     }
 
-    /// Only we write: then the EHR never has two appointments at one place.
+    /// Only our writes change the EHR, so it never has two appointments in one slot.
     #[test]
     fn without_staff(variant in variant(false), steps in prop::collection::vec(step(), 1..120)) {
         tell(&variant, &steps)?;

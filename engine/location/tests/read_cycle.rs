@@ -1,4 +1,4 @@
-//! Of the read cycle what takes more pages, or more records, than a story can tell.
+//! Read cycles with more pages or records than a story can contain.
 
 use std::sync::Arc;
 
@@ -61,14 +61,14 @@ impl World {
         decision
     }
 
-    /// The page that is asked for next is this one.
+    /// Answers the next page request with this page.
     fn page(&mut self, page: Page) -> Decision {
         if self.asked.is_none() {
             self.now = self.now.plus(SECOND);
             self.run(&Command::Wake);
         }
         if self.asked.is_none() {
-            // The cycle before has ended.
+            // The previous cycle has ended.
             self.run(&Command::Wake);
         }
         let (resource, call) = self.asked.take().expect("a page is asked for");
@@ -83,7 +83,7 @@ impl World {
         left.collect()
     }
 
-    /// Pages of providers until they are left for the next resource: how many there were.
+    /// Answers requests for providers until the resource is skipped, and returns the number of pages.
     fn pages_until_left(&mut self, page: impl Fn(u32) -> Page) -> u32 {
         for number in 0..2 * PAGES {
             self.page(page(number));
@@ -144,7 +144,8 @@ fn whoever_brings_something_new_now_and_then_is_read_to_the_end() {
     assert_eq!(world.suspended(), []);
 }
 
-/// The last page of a whole pass over so many records, the first `missing` of which it did not show, and all steps of the sweep: how many.
+/// Ends a whole pass over `known` records, of which it lacked the first `missing`, and runs its sweep. Returns the
+/// number of steps.
 fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
     let step = |from: u64| {
         let to = (from + 1_000).min(known);
@@ -177,7 +178,7 @@ fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
     unreachable!("a sweep ends")
 }
 
-/// Each commit is bounded, and the cycle goes on after the last of them.
+/// Each commit is bounded, and the cycle continues after the last one.
 #[test]
 fn many_deletions_are_taken_in_step_by_step() {
     let mut world = World::new(&[(Resource::Patients, true), (Resource::Providers, false)]);
@@ -202,7 +203,7 @@ fn a_sweep_that_finds_nothing_missing_only_counts() {
     assert_eq!(sweep(&mut world, 5_500, 0), 6);
 }
 
-/// The guard counts what all steps find before the first record is deleted.
+/// The guard adds up the findings of all steps before the first record is deleted.
 #[test]
 fn the_guard_counts_all_steps_together() {
     let mut world = World::new(&[(Resource::Patients, true)]);
@@ -214,7 +215,7 @@ fn the_guard_counts_all_steps_together() {
     assert!(pulls.guarded.contains(&Resource::Patients) && !pulls.cursors.contains_key(&Resource::Patients));
 }
 
-/// A page never brings a list of what it showed into the journal or the state: both stay as small, whatever it shows.
+/// Journal and state stay small, because no event contains the list of records on a page.
 #[test]
 fn what_a_pass_shows_is_neither_in_the_journal_nor_in_the_state() {
     let size = |shown: u64| {
@@ -233,12 +234,12 @@ fn skipped(ids: &[&str]) -> Vec<Skipped> {
     ids.iter().map(|id| Skipped { id: (*id).to_owned(), reason: format!("{id} has no date") }).collect()
 }
 
-/// The records of the first resource that are known to be left out.
+/// Returns the skipped records of the first resource.
 fn left_out(world: &World) -> Vec<String> {
     world.location.state.pulls.skipped.get(&TWO[0].0).into_iter().flatten().map(|(id, _)| id.clone()).collect()
 }
 
-/// One that is mended is left out no more, nor one that a whole pass has not left out again; and it is no failure.
+/// A skipped record is removed once it is readable, or once a whole pass has not skipped it. Skipping is not a failure.
 #[test]
 fn what_cannot_be_read_is_remembered_until_it_can_or_a_whole_pass_is_over() {
     let mut world = World::new(&[TWO[0]]);
@@ -260,7 +261,7 @@ fn what_cannot_be_read_is_remembered_until_it_can_or_a_whole_pass_is_over() {
     assert!(world.location.state.pulls.skipped.is_empty());
 }
 
-/// Whatever an adapter cannot read, state and journal stay small.
+/// State and journal stay small, however many records an adapter cannot read.
 #[test]
 fn no_more_than_a_hundred_are_remembered() {
     let mut world = World::new(&[TWO[0]]);

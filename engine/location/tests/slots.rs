@@ -1,4 +1,4 @@
-//! Free slots by story: each rule once, on plain days and on days when clocks change.
+//! Free slots by example: each rule once, on ordinary days and on days with clock changes.
 
 use crate::support::{daily, date, hour, new_york, slot_query, utc, zone};
 use location::{
@@ -13,7 +13,7 @@ use location::{
 const CLEANING: AppointmentTypeId = AppointmentTypeId(7);
 const IMPLANT: AppointmentTypeId = AppointmentTypeId(8);
 
-/// One day, every slot of an hour.
+/// Creates a query of one day for slots of one hour.
 fn query(day: &str) -> SlotQuery {
     slot_query(day, 1, HOUR)
 }
@@ -54,7 +54,7 @@ fn doctor(id: u32) -> Column {
     Column::Provider(ProviderId(id))
 }
 
-/// When slots start, as clocks show it: `17 09:00`.
+/// Formats slot starts in local time, like `17 09:00`.
 fn local_starts(slots: &[Slot], zone: &Zone) -> Vec<String> {
     let show = |slot: &Slot| {
         let (date, seconds) = zone.local(slot.span.start);
@@ -67,7 +67,7 @@ fn starts(hours: &[WorkingHour], calendar: &Calendar, zone: &Zone, query: &SlotQ
     local_starts(&free_slots(hours, calendar, zone, query), zone)
 }
 
-/// In UTC on 2026-01-05 with an empty calendar, without the date.
+/// Returns the starts in UTC on 2026-01-05 with an empty calendar, without the date.
 fn plain(hours: &[WorkingHour], query: &SlotQuery) -> Vec<String> {
     let shown = starts(hours, &Calendar::new(), &Zone::utc(), query);
     shown.iter().map(|start| start.strip_prefix("05 ").unwrap().to_string()).collect()
@@ -88,13 +88,13 @@ fn the_grid_begins_with_the_window_and_steps_by_the_interval() {
     assert_eq!(plain(&hours, &every_20), ["09:10", "09:30", "09:50", "10:10", "10:30", "10:50"]);
     let every_90 = SlotQuery { interval: Some(90 * MINUTE), ..query(MONDAY) };
     assert_eq!(plain(&hours, &every_90), ["09:10", "10:40"]);
-    // Each window has a grid of its own, however long the interval.
+    // Each window has its own grid, however long the interval.
     let every_10_hours = SlotQuery { interval: Some(10 * HOUR), ..query(MONDAY) };
     assert_eq!(
         plain(&[on(MONDAY, "09:10", "12:00"), on(MONDAY, "13:00", "15:00")], &every_10_hours),
         ["09:10", "13:00"]
     );
-    // What is busy does not move the grid; what is in the past is left out.
+    // Busy spans do not move the grid, and past starts are left out.
     let calendar = busy(&[(chair(1), "2026-01-05T09:50:00Z", "2026-01-05T10:00:00Z")]);
     assert_eq!(starts(&hours, &calendar, &Zone::utc(), &every_20), ["05 10:10", "05 10:30", "05 10:50"]);
     let now = SlotQuery { not_before: utc("2026-01-05T10:10:01Z"), ..every_20 };
@@ -110,7 +110,7 @@ fn windows_that_touch_or_overlap_are_one() {
     assert_eq!(plain(&[noon.clone(), evening, morning.clone()], &query(MONDAY)), ["09:30", "10:30", "11:30", "12:31"]);
     assert_eq!(plain(&[morning.clone(), on(MONDAY, "09:45", "12:30")], &query(MONDAY)), ["09:30", "10:30", "11:30"]);
     assert_eq!(plain(&[morning.clone(), on(MONDAY, "09:45", "10:00")], &query(MONDAY)), ["09:30"]);
-    // Not those of another place.
+    // Windows of another place are separate.
     let elsewhere = [morning, at(1, 2, noon)];
     assert_eq!(plain(&elsewhere, &query(MONDAY)), ["09:30", "11:00"]);
 }
@@ -145,7 +145,7 @@ fn hours_accept_types() {
     assert_eq!(of_type(Some(CLEANING)), ["09:00", "10:00", "12:00", "13:00"]);
     assert_eq!(of_type(Some(IMPLANT)), ["09:00", "12:00", "13:00"]);
     assert_eq!(of_type(Some(AppointmentTypeId(9))), ["09:00"]);
-    // Hours of one type do not lengthen those of another.
+    // Hours of one type do not extend those of another.
     let two_hours = SlotQuery { length: 2 * HOUR, ..query(MONDAY) };
     assert_eq!(plain(&hours, &two_hours), ["09:00", "12:00"]);
     assert_eq!(plain(&hours, &SlotQuery { appointment_type: Some(IMPLANT), ..two_hours }), ["12:00"]);
@@ -159,13 +159,14 @@ fn blocks_join_synced_hours_only_where_asked_to() {
     let hours = [synced(on(MONDAY, "09:00", "12:00")), the_block.clone()];
     assert_eq!(plain(&hours, &two_hours), ["09:00", "10:00", "11:00", "12:00", "13:00"]);
     assert_eq!(plain(&hours, &apart), ["09:00", "10:00", "12:00", "13:00"]);
-    // Manual hours never do, though they join synced ones as ever.
+    // Manual hours never join blocks, but they join synced hours.
     let hours = [on(MONDAY, "09:00", "12:00"), the_block.clone()];
     assert_eq!(plain(&hours, &two_hours), ["09:00", "10:00", "12:00", "13:00"]);
     let hours = [on(MONDAY, "08:30", "10:00"), synced(on(MONDAY, "10:00", "12:00")), the_block.clone()];
     assert_eq!(plain(&hours, &two_hours), ["08:30", "09:30", "10:00", "11:00", "12:00", "13:00"]);
     assert_eq!(plain(&hours, &apart), ["08:30", "09:30", "12:00", "13:00"]);
-    // A block within hours: on the hours' grid when joined; apart, each keeps its own. No slot comes twice.
+    // A block within hours: joined, it uses the grid of the hours; otherwise each has its own grid. No slot occurs
+    // twice.
     let hours = [
         synced(on(MONDAY, "09:00", "14:00")),
         block(on(MONDAY, "10:30", "12:30")),
@@ -232,10 +233,10 @@ fn windows_reach_across_midnight_and_across_the_days_asked_for() {
     let night = [hour(Recurrence::On(date("2026-01-04")), "22:30", "02:00"), daily("01:30", "02:30")];
     let zone = Zone::utc();
     let none = Calendar::new();
-    // The window of the evening before keeps its own grid; slots belong to the date on which they start.
+    // The window of the previous evening keeps its own grid. A slot belongs to the date of its start.
     assert_eq!(starts(&night, &none, &zone, &query("2026-01-04")), ["04 01:30", "04 22:30", "04 23:30"]);
     assert_eq!(starts(&night, &none, &zone, &query("2026-01-05")), ["05 00:30", "05 01:30"]);
-    // Open all day: a slot may end on the day after those asked for.
+    // Open all day: a slot may end on the day after the query.
     let always = [daily("00:00", "24:00")];
     let long = SlotQuery { length: 9 * HOUR, ..query("2026-01-05") };
     assert_eq!(starts(&always, &none, &zone, &long), ["05 03:00", "05 12:00", "05 21:00"]);
@@ -255,13 +256,13 @@ fn when_clocks_change() {
     assert_eq!(local_starts(&overlap, &new_york), shown);
     let abbreviation = |slot: &Slot| new_york.offset_at(slot.span.start).abbreviation.clone();
     assert_eq!(overlap[1..5].iter().map(abbreviation).collect::<Vec<_>>(), ["EDT", "EDT", "EST", "EST"]);
-    // The second pass of a slot can be taken while the first is free.
+    // The second pass of an ambiguous time can be taken while the first is free.
     let calendar = busy(&[(chair(1), "2026-11-01T06:00:00Z", "2026-11-01T06:30:00Z")]);
     assert_eq!(
         starts(&night, &calendar, &new_york, &half("2026-11-01", 1))[1..4],
         ["01 01:00", "01 01:30", "01 01:30"]
     );
-    // 23 and 25 hours.
+    // Days of 23 and 25 hours.
     let count = |day: &str| free_slots(&[daily("00:00", "24:00")], &none, &new_york, &half(day, 1)).len();
     assert_eq!((count("2026-03-07"), count("2026-03-08"), count("2026-11-01")), (48, 46, 50));
 
@@ -312,7 +313,7 @@ fn a_query_beyond_the_limits_is_named_and_has_no_slots() {
     assert_eq!(problem(&|query| query.appointments_per_timeslot = 0), ["appointments_per_timeslot"]);
     assert_eq!(problem(&|query| query.from = date("9999-12-31").add_days(1)), ["from"]);
     assert_eq!(problem(&|query| (query.days, query.length) = (0, 0)), ["days", "length"]);
-    // The ends of the calendar are fine.
+    // The first and last dates are valid.
     for day in ["0001-01-01", "9999-12-31"] {
         assert_eq!(free_slots(&hours, &Calendar::new(), &Zone::utc(), &query(day)).len(), 24);
     }
@@ -326,7 +327,7 @@ fn the_next_available_date() {
         |calendar: &Calendar, from: &str, horizon| next_available(&hours, calendar, &zone, &query(from), horizon);
     let none = Calendar::new();
     assert_eq!(next(&none, "2026-03-01", 60), Some(date("2026-03-20")));
-    // After the days of the query, and by the date on which the slot starts.
+    // After the days of the query, by the date of the slot's start.
     assert_eq!(next(&none, "2026-03-20", 60), Some(date("2026-03-21")));
     assert_eq!(next(&none, "2026-03-21", 71), None);
     assert_eq!(next(&none, "2026-03-21", 72), Some(date("2026-06-01")));
@@ -360,7 +361,7 @@ fn whether_a_slot_can_be_booked() {
     };
     let first = Holder::Appointment(AppointmentId(1));
     let second = Holder::Appointment(AppointmentId(2));
-    // Any minute will do, up to the end of the hours.
+    // Any minute is allowed, up to the end of the hours.
     assert_eq!(fit(Some(1), "09:07", 53 * MINUTE, None, true, &[]), Fit::Free);
     assert_eq!(fit(Some(1), "09:07", 54 * MINUTE, None, true, &[]), Fit::Busy(first));
     assert_eq!(fit(Some(1), "11:30", 30 * MINUTE, None, true, &[]), Fit::Free);
@@ -372,7 +373,7 @@ fn whether_a_slot_can_be_booked() {
     assert_eq!(fit(Some(1), "09:00", i64::MAX / 2, None, true, &[]), Fit::OutsideHours);
     assert_eq!(fit(None, "18:00", HOUR, None, true, &[]), Fit::Free);
     assert_eq!(fit(Some(1), "18:00", HOUR, None, true, &[]), Fit::OutsideHours);
-    // The type: none fits all hours, and hours of another type do not help.
+    // No type fits all hours, and hours of another type do not help.
     assert_eq!(fit(Some(1), "11:30", 90 * MINUTE, None, true, &[]), Fit::Free);
     assert_eq!(fit(Some(1), "11:30", 90 * MINUTE, Some(CLEANING), true, &[]), Fit::Free);
     assert_eq!(fit(Some(1), "11:30", 90 * MINUTE, Some(IMPLANT), true, &[]), Fit::TypeNotAccepted);
@@ -380,7 +381,7 @@ fn whether_a_slot_can_be_booked() {
     assert_eq!(fit(Some(1), "15:30", HOUR, None, true, &[]), Fit::Free);
     assert_eq!(fit(Some(1), "15:30", HOUR, None, false, &[]), Fit::OutsideHours);
     assert_eq!(fit(Some(1), "16:00", HOUR, None, false, &[]), Fit::Free);
-    // One's own hold or old place is no obstacle, that of another still is.
+    // The caller's own hold or old placement is ignored; those of others are not.
     assert_eq!(fit(Some(1), "10:30", 15 * MINUTE, None, true, &[]), Fit::Busy(Holder::Hold(3)));
     assert_eq!(fit(Some(1), "10:30", 15 * MINUTE, None, true, &[Holder::Hold(3)]), Fit::Free);
     assert_eq!(fit(Some(1), "10:15", 15 * MINUTE, None, true, &[first]), Fit::Busy(Holder::Hold(3)));
@@ -411,7 +412,7 @@ fn alternatives_to_a_taken_slot() {
     // Never in the past.
     let found = ask(&taken, "2026-01-05T10:30:00Z", 2);
     assert_eq!(found, [slot(1, 1, "2026-01-05T11:00:00Z", HOUR), slot(1, 1, "2026-01-06T09:00:00Z", HOUR)]);
-    // Another provider's when there is none of the same; days far away when the near ones are full.
+    // Other providers if the same one has no slot, and distant days if the near ones are full.
     let away = busy(&[(doctor(1), "2025-01-01T00:00:00Z", "2027-01-01T00:00:00Z")]);
     let found = ask(&away, "2026-01-05T00:00:00Z", 3);
     assert_eq!(found, ["10", "09", "11"].map(|start| slot(2, 3, &format!("2026-01-05T{start}:00:00Z"), HOUR)));
@@ -423,6 +424,6 @@ fn alternatives_to_a_taken_slot() {
     let found = ask(&closed, "2026-01-05T00:00:00Z", 2);
     assert_eq!(found, [slot(1, 1, "2026-02-20T10:00:00Z", HOUR), slot(1, 1, "2026-02-20T11:00:00Z", HOUR)]);
     assert_eq!(ask(&closed, "2026-12-01T00:00:00Z", 2), []);
-    // A slot that is still free is no alternative to itself.
+    // A slot that is still free is not its own alternative.
     assert!(!ask(&Calendar::new(), "2026-01-01T00:00:00Z", 50).contains(&wanted.slot));
 }

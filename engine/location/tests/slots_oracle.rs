@@ -1,4 +1,5 @@
-//! Free slots against a slow reading of the rules, minute by minute, over random hours, calendars and queries.
+//! Free slots compared with a slow implementation of the rules, minute by minute, for random hours, calendars and
+//! queries.
 
 use crate::support;
 use std::{collections::BTreeSet, sync::LazyLock};
@@ -14,7 +15,7 @@ use location::{
 };
 use proptest::prelude::*;
 
-/// Zones with a day on which clocks change.
+/// Zones, each with a day near a clock change.
 static CHANGES: LazyLock<Vec<(Zone, Date)>> = LazyLock::new(|| {
     let changes = [
         ("America/New_York", "2026-03-08"),
@@ -142,14 +143,14 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// A stretch of minutes, true where something holds.
+/// A range of minutes, each with a flag.
 struct Minutes {
     from: Timestamp,
     set: Vec<bool>,
 }
 
 impl Minutes {
-    /// All false; covers every window and entry that can matter to the query.
+    /// Creates a range without flags that covers all windows and entries relevant to the query.
     fn around(case: &Case) -> Minutes {
         let from = case.zone.day(case.query.from.add_days(-3)).start;
         Minutes { from, set: vec![false; (usize::from(case.query.days) + 10) * 1_440] }
@@ -161,7 +162,7 @@ impl Minutes {
         self.set[range].fill(true);
     }
 
-    /// From and to which index it is set without a break.
+    /// Returns the index ranges of consecutive set flags.
     fn stretches(&self) -> Vec<(usize, usize)> {
         let change = |index: &usize| self.set[*index] != (*index > 0 && self.set[*index - 1]);
         let edges: Vec<usize> = (0..self.set.len()).filter(change).collect();
@@ -174,7 +175,7 @@ type Place = (ProviderId, Option<OperatoryId>);
 fn windows(case: &Case, (provider, operatory): Place, counts: impl Fn(&WorkingHour) -> bool) -> Minutes {
     let query = &case.query;
     let mut open = Minutes::around(case);
-    // Windows of the evening before, of the days asked for, and what these run into.
+    // Windows of the previous evening, of the queried days, and of the days after.
     for date in (-1..i32::from(query.days) + 2).map(|days| query.from.add_days(days)) {
         for hour in &case.hours {
             let asked_for = hour.active
@@ -250,7 +251,7 @@ fn oracle(case: &Case) -> Vec<Slot> {
     offers.iter().filter(offered).map(slot).take(query.limit).collect()
 }
 
-/// Whether an hour of `case` holds each minute of the slot, within one layer.
+/// Returns `true` if hours of one layer cover each minute of the slot.
 fn on_duty(case: &Case, slot: &Slot, appointment_type: Option<AppointmentTypeId>, join_blocks: bool) -> bool {
     let (first, last) = (case.zone.local_date(slot.span.start).add_days(-2), case.zone.local_date(slot.span.end));
     let spans = |counts: &dyn Fn(&WorkingHour) -> bool| -> Vec<Span> {
@@ -311,8 +312,8 @@ proptest! {
         prop_assert_eq!(fits(&case.hours, &calendar, &case.zone, &wanted), expected);
     }
 
-    /// The first of the following days that has a slot when asked for alone. Windows without end would move the grid with
-    /// the day asked for, so every minute counts.
+    /// Expects the first following day that has a slot when queried alone. With an interval of a minute, the start of
+    /// the query cannot move the grid of endless windows.
     #[test]
     fn next_available_agrees_with_asking_day_by_day(case in cases(), horizon in 0u16..40) {
         let query = SlotQuery { interval: Some(MINUTE), limit: usize::MAX, ..case.query.clone() };

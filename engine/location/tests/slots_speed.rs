@@ -1,4 +1,4 @@
-//! How long it takes to search a month. The time is asserted in release builds only.
+//! The time of a slot search over a month. Asserted in release builds only.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn hours() -> Vec<WorkingHour> {
     (1..).zip(everywhere).map(place).collect()
 }
 
-/// 16 half hours a day in every operatory, except each `free`th.
+/// Fills 16 half hours a day in every operatory, except for each `free`th.
 fn calendar(zone: &Zone, free: usize) -> Calendar {
     let mut calendar = Calendar::new();
     let days = (0..30).map(|day| date("2026-03-01").add_days(day));
@@ -47,7 +47,7 @@ fn calendar(zone: &Zone, free: usize) -> Calendar {
 
 #[test]
 fn slots_speed() {
-    let (zone, hours) = (new_york(), hours()); // clocks change on the 8th
+    let (zone, hours) = (new_york(), hours()); // clocks change on March 8
     let query = slot_query("2026-03-01", 30, 30 * MINUTE);
     let full = calendar(&zone, usize::MAX);
     assert_eq!(full.len(), 4_800);

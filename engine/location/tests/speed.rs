@@ -1,4 +1,4 @@
-//! What a location with 5,000 appointments to come costs. Printed always, asserted in release builds only.
+//! The time of decisions of a location with 5,000 future appointments. Always printed, asserted in release builds only.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,8 +24,8 @@ fn now() -> Timestamp {
     utc("2026-03-02T08:00:00Z")
 }
 
-/// 10 operatories with a provider each, taken for half an hour 16 times a day, but for the last half hour of the first week and
-/// what `free` says.
+/// Creates a location with 10 operatories, one provider each, whose 16 half hours a day are taken except for those
+/// chosen by `free`.
 fn full(free: impl Fn(i32, u64, i64) -> bool) -> Location {
     let zone = new_york();
     let mut settings = Settings::new(LocationId(1), zone.clone());
@@ -74,7 +74,7 @@ fn full(free: impl Fn(i32, u64, i64) -> bool) -> Location {
 
 fn report(what: &str, took: Duration, most: Duration) {
     let line = format!("{what}: {took:?}, at most {most:?}");
-    // Seen with `--nocapture`; libraries must not print, tests may.
+    // Visible with `--nocapture`. Libraries must not print, but tests may.
     #[allow(clippy::print_stdout)]
     {
         println!("{line}");

@@ -1,4 +1,4 @@
-//! The rules of a location as stories: scripts in `stories/`, one file per theme, run by the interpreter in `story/`.
+//! The rules of a location as stories: scripts in `stories/`, one file per topic, run by the interpreter in `story/`.
 
 use crate::story;
 macro_rules! stories {

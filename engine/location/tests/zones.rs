@@ -1,4 +1,4 @@
-//! Dates and zones: tables of known changes, and the real zone database as oracle.
+//! Dates and zones: tables of known changes, and a comparison with the zone database.
 
 use crate::support;
 use crate::support::{date, minutes, new_york, utc, zone};
@@ -52,7 +52,7 @@ fn dates_are_read_and_written() {
     assert_eq!(serde_json::to_string(&Date(3)).unwrap(), "3");
 }
 
-/// What clocks show there, and when that is.
+/// Local times with the expected instants.
 #[test]
 fn known_changes() {
     let at = |text| Resolved::One(utc(text));
@@ -72,15 +72,15 @@ fn known_changes() {
         (&new_york, "2026-11-01", "01:00", two("2026-11-01T05:00:00Z", "2026-11-01T06:00:00Z")),
         (&new_york, "2026-11-01", "01:59", two("2026-11-01T05:59:00Z", "2026-11-01T06:59:00Z")),
         (&new_york, "2026-11-01", "02:00", at("2026-11-01T07:00:00Z")),
-        // Minutes lead on into the next day.
+        // Minutes from 1440 on are in the next day.
         (&new_york, "2026-10-31", "25:30", two("2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z")),
-        // Half an hour of summer time.
+        // Daylight saving time of half an hour.
         (&lord_howe, "2026-04-05", "01:29", at("2026-04-04T14:29:00Z")),
         (&lord_howe, "2026-04-05", "01:30", two("2026-04-04T14:30:00Z", "2026-04-04T15:00:00Z")),
         (&lord_howe, "2026-04-05", "02:00", at("2026-04-04T15:30:00Z")),
         (&lord_howe, "2026-10-04", "02:15", gap("2026-10-03T15:30:00Z")),
         (&lord_howe, "2026-10-04", "02:30", at("2026-10-03T15:30:00Z")),
-        // No midnight, and two passes of the hour before midnight.
+        // A day without midnight, and an ambiguous hour before midnight.
         (&sao_paulo, "2018-11-04", "00:00", gap("2018-11-04T03:00:00Z")),
         (&sao_paulo, "2018-11-04", "01:00", at("2018-11-04T03:00:00Z")),
         (&sao_paulo, "2018-02-17", "23:30", two("2018-02-18T01:30:00Z", "2018-02-18T02:30:00Z")),
@@ -130,7 +130,7 @@ fn clocks_show_local_time() {
     assert_eq!(zone.local(utc("2026-11-01T06:30:01Z")), (date("2026-11-01"), 5_401));
     assert_eq!(zone.local_date(utc("2026-07-01T03:59:59Z")), date("2026-06-30"));
     assert_eq!(zone.resolve_seconds(date("2026-07-01"), 5), Resolved::One(utc("2026-07-01T04:00:05Z")));
-    // The ends of time neither wrap nor panic.
+    // The first and last instants neither wrap nor panic.
     assert_eq!(zone.local_date(Timestamp::MIN), Date(i32::MIN));
     assert_eq!(zone.local_date(Timestamp::MAX), Date(i32::MAX));
 }
@@ -170,7 +170,7 @@ const ZONES: [(&str, i32); 12] = [
     ("America/Caracas", 2006),
 ];
 
-/// Every quarter of an hour of three years, and every second around each change, against the real database.
+/// Checks each quarter of an hour of three years, and each second around a change, against the zone database.
 #[test]
 fn zones_agree_with_the_database() {
     for (name, year) in ZONES {
@@ -227,7 +227,7 @@ fn agrees(zone: &Zone, tz: Tz, local: NaiveDateTime) {
     }
 }
 
-/// Zones no government has thought of yet.
+/// Generates arbitrary zones.
 fn any_zone() -> impl Strategy<Value = Zone> {
     let change = (1..400 * HOUR / SECOND, -86_399..=86_399);
     (-86_399..=86_399, prop::collection::vec(change, 0..8)).prop_map(|(first, rest)| {
@@ -261,7 +261,7 @@ proptest! {
         prop_assert_eq!(Date::from_ymd(year, month, day).map(naive), theirs);
     }
 
-    /// The definition itself: an instant shows a local time if and only if that time resolves to it.
+    /// The definition of `resolve`: an instant has a local time if and only if that time resolves to the instant.
     #[test]
     fn resolve_finds_what_clocks_show(zone in any_zone(), day in -4..140, seconds in 0u32..86_400, near in any::<prop::sample::Index>()) {
         let around = near.get(zone.changes()).at;

@@ -1,4 +1,4 @@
-//! What the processor keeps of whole passes in the store, for tests of the machine alone.
+//! The processor's record of whole passes, for tests of the state machine alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use location::{
     time::Timestamp,
 };
 
-/// What each pass has shown.
+/// The ids that each pass has shown.
 #[derive(Clone, Default)]
 pub struct Passes(BTreeMap<(Resource, u64), BTreeSet<u64>>);
 
 impl Passes {
-    /// The command with what the processor says of a page: whether its pass has shown that before, and what the pass missed of the
-    /// location's own records.
+    /// Fills in the fields of a page that the processor computes: records new to its pass, and known records that the
+    /// pass lacks.
     pub fn complete(&self, location: &Location, now: Timestamp, command: &Command) -> Command {
         let mut command = command.clone();
         if let Command::Pulled { resource, outcome: Ok(page), .. } = &mut command
@@ -38,7 +38,7 @@ impl Passes {
         command
     }
 
-    /// What goes into the store with a decision.
+    /// Stores the ids that a decision adds to a pass.
     pub fn keep(&mut self, before: &Location, command: &Command, events: &[Event]) {
         for (resource, id) in events.iter().filter_map(Event::reached) {
             if let Some(pass) = before.state.pulls.passes.get(&resource) {
@@ -54,7 +54,7 @@ impl Passes {
     }
 }
 
-/// What a page shows, and what was written while it was read.
+/// Returns the ids on a page, plus those written while it was read.
 fn shows(location: &Location, page: &Page) -> BTreeSet<u64> {
     let written = location.state.pulls.calling.iter().flat_map(|call| &call.written_during_pull);
     page.seen.iter().chain(written).copied().collect()

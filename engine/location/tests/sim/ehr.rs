@@ -1,4 +1,4 @@
-//! An EHR that may answer late, twice, wrongly or not at all, but knows what it did: a look-up by write key tells the truth.
+//! An EHR that may answer late, twice, wrongly or not at all. A look-up by write key returns the true result.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,30 @@ use location::{
 pub struct Record {
     pub placement: Placement,
     pub cancelled: bool,
-    /// When it last changed.
+    /// Number of the last change.
     changed: u64,
 }
 
 #[derive(Default)]
 pub struct Ehr {
     pub records: BTreeMap<AppointmentId, Record>,
-    /// When what was deleted.
+    /// Number of the deletion of each deleted appointment.
     tombstones: BTreeMap<AppointmentId, u64>,
     changes: u64,
-    /// What each write key did, and how often.
+    /// Number of times that each write key was applied.
     done: BTreeMap<String, u32>,
-    /// Hours by the EHR's own numbers, and when they changed.
+    /// Hours by the EHR's own ids, with the number of their last change.
     pub hours: BTreeMap<u32, (WorkingHour, u64)>,
     hours_gone: BTreeMap<u32, u64>,
     next_hour: u32,
-    /// What each write of hours left.
+    /// The id that each write of hours returned.
     hours_done: BTreeMap<String, u32>,
-    /// Whole passes that show everything, or changes since a cursor with tombstones.
+    /// `true` for whole passes, `false` for changes since a cursor with tombstones.
     whole: bool,
 }
 
 const PAGE: usize = 3;
-/// Smaller numbers are those of the hours it had from the start.
+/// First id of hours created by writes; lower ids are those of the initial hours.
 pub const FIRST_HOUR: u32 = 100;
 
 fn written(id: u64) -> Written {
@@ -49,7 +49,7 @@ impl Ehr {
         Ehr { whole, ..Ehr::default() }
     }
 
-    /// Does what a write of hours asks for, with the number the EHR gave them before.
+    /// Applies a write of hours. `number` is the id that the EHR has allotted to them.
     pub fn push_hour(
         &mut self,
         key: &str,
@@ -95,7 +95,7 @@ impl Ehr {
         }
     }
 
-    /// Hours under the EHR's numbers.
+    /// Returns a page of hours under the EHR's ids.
     pub fn page_of_hours(&self, cursor: Option<&str>) -> Page {
         let from: u64 = cursor.filter(|_| !self.whole).map_or(0, |cursor| cursor.parse().expect("a cursor of ours"));
         let changed = self.hours.iter().filter(|(_, (_, changed))| *changed > from || self.whole);
@@ -128,7 +128,7 @@ impl Ehr {
         }
     }
 
-    /// Does what a write asks for. It knows no double keys: a second push would be a second record.
+    /// Applies a write. Keys are not deduplicated: a second push would create a second record.
     pub fn push(&mut self, key: &str, work: WriteIntent, placement: Option<Placement>) -> Outcome<Written> {
         let known = |ehr: &Ehr, id| ehr.records.get(&id).filter(|record| !record.cancelled).cloned();
         let rejected = || Failure::Rejected("no such appointment".into());
@@ -220,7 +220,7 @@ impl Ehr {
         page
     }
 
-    /// Two active records in one operatory at one time.
+    /// Returns two active records that overlap in one operatory.
     pub fn double_booked(&self) -> Option<(AppointmentId, AppointmentId)> {
         let active: Vec<_> = self.records.iter().filter(|(_, record)| !record.cancelled).collect();
         active.iter().enumerate().find_map(|(index, (a, first))| {

@@ -1,4 +1,4 @@
-//! Working hours in the simulation: the shell's part of it, which knows the EHR's numbers, and what staff do to them.
+//! Working hours in the simulation: the mapping from the EHR's ids to ours, and changes by staff.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +15,21 @@ use location::{
 
 use super::{Sim, ehr::FIRST_HOUR};
 
-/// Our ids of hours the EHR showed before we knew that they are ours.
+/// Offset of our ids for hours that the EHR showed before they could be matched with ours.
 const TWINS: u32 = 10_000;
 const OURS: u32 = 1_000;
 
 #[derive(Default)]
 pub struct Hours {
     next: u32,
-    /// Which of ours a number of the EHR is.
+    /// Our ids by those of the EHR.
     links: BTreeMap<u32, WorkingHourId>,
-    /// Numbers that pages showed, or showed gone, before.
+    /// Ids on pages, or reported as deleted there, without a match.
     unmatched: BTreeSet<u32>,
 }
 
 impl Hours {
-    /// The number the EHR gave hours of ours.
+    /// Returns the EHR's id of local hours.
     pub fn number(&self, id: u64) -> Option<u32> {
         self.links.iter().find(|(_, ours)| u64::from(ours.0) == id).map(|(number, _)| *number)
     }
@@ -76,7 +76,7 @@ impl Sim {
         self.ehr.set_hour(number, changed);
     }
 
-    /// A page under our ids.
+    /// Translates the ids of a page to ours.
     pub fn hours_shown(&mut self, mut page: Page) -> Page {
         let Hours { links, unmatched, .. } = &mut self.hours;
         let numbers: Vec<u32> =
@@ -94,7 +94,7 @@ impl Sim {
         page
     }
 
-    /// What the shell does when hours are in the EHR, and when a page was stored.
+    /// Links ids after a write of hours succeeded, and records unmatched ids after a page was applied.
     pub fn hours_told(&mut self, events: &[Event]) {
         let applied = |event: &Event| matches!(event, Event::PageApplied { resource: Resource::WorkingHours, .. });
         if events.iter().any(applied) {
@@ -124,12 +124,12 @@ impl Sim {
         }
     }
 
-    /// Numbers the EHR gave so far.
+    /// Returns the ids that the EHR may have allotted.
     fn ehr_numbers(&self) -> impl Iterator<Item = u32> {
         FIRST_HOUR..FIRST_HOUR + 1_000
     }
 
-    /// What the EHR has is what offers slots here, and what was set here is there.
+    /// Asserts that the local hours and those of the EHR are the same.
     pub fn hours_agree(&self) {
         let theirs = self.ehr.hours.iter().map(|(number, (hour, _))| (self.hours.known(*number).0, hour.end));
         let theirs: BTreeMap<WorkingHourId, u16> = theirs.collect();

@@ -1,4 +1,4 @@
-//! A location with its shell and its EHR in virtual time: what is decided is journaled as JSON, what is called is answered by a lying EHR.
+//! A location in virtual time. Its events are journaled as JSON, and its calls are answered by an unreliable EHR.
 
 mod ehr;
 mod hours;
@@ -43,29 +43,30 @@ pub struct Sim {
     passes: Passes,
     ehr: Ehr,
     staff: bool,
-    /// Calls on their way, with the page that was read or the hours that were sent.
+    /// Calls in flight, with the page that was read or the hours that were sent.
     calls: Vec<(Call, Option<Page>, Option<WorkingHour>)>,
     answers: Vec<Command>,
     journal: Vec<(Timestamp, String)>,
     snapshot: String,
     next_appointment: u64,
-    /// What each key must answer until when.
+    /// The expected fingerprint, appointment and expiry of each idempotency key.
     keys: BTreeMap<String, (String, AppointmentId, Timestamp)>,
     hours: hours::Hours,
-    /// What failed and may be tried again.
+    /// Failed writes that can be retried.
     failed: Vec<Retry>,
-    /// Records made so far.
+    /// Created records.
     saved: BTreeSet<u8>,
-    /// Bookings, and how often the fate of each was told.
+    /// Bookings, with the number of final results reported for each.
     booked: BTreeMap<AppointmentId, u32>,
-    /// What happened, to read when something is wrong.
+    /// Commands, replies and events, printed on failure.
     pub log: Vec<String>,
 }
 
 const START: Timestamp = Timestamp(1_796_112_000_000); // 2026-12-01T08:00Z
 const STAFF_IDS: u64 = 1_000_000;
 
-/// One of 2 operatories, 2 providers and some starts of the next two days, half of which overlap their neighbour.
+/// Returns a placement in one of 2 operatories with one of 2 providers, at some starts of the next two days. Half of
+/// the starts overlap their neighbour.
 fn place(slot: u8) -> Placement {
     let (operatory, provider, index) = (slot % 2, slot / 2 % 2, i64::from(slot / 4));
     let start = START.plus(30 * MINUTE + index % 16 * 15 * MINUTE + index / 16 % 2 * 24 * HOUR);
@@ -177,7 +178,7 @@ impl Sim {
         }
         self.location.check(self.now);
         for call in &decision.calls {
-            // A page may be read at any time between question and answer: here or when it is answered.
+            // A page may be read at any time between request and answer: now, or when it is answered.
             let read = match call {
                 Call::Pull { resource, cursor, .. } if self.random >> 60 < 8 => {
                     Some(self.read(*resource, cursor.as_deref()))
@@ -199,7 +200,7 @@ impl Sim {
         if resource == Resource::WorkingHours { self.ehr.page_of_hours(cursor) } else { self.ehr.page(cursor) }
     }
 
-    /// A write reaches the EHR.
+    /// Applies a write in the EHR.
     fn push(
         &mut self,
         work: WriteIntent,
@@ -231,7 +232,7 @@ impl Sim {
         }
     }
 
-    /// Runs the timer until nothing is due, and sees that it never runs idle.
+    /// Runs the timer until nothing is due, and asserts that each run has an effect.
     fn wake(&mut self) {
         for _ in 0..1_000 {
             let Some(due) = self.location.wake_at().filter(|due| *due <= self.now) else { return };
@@ -287,7 +288,7 @@ impl Sim {
             Step::Save { patient, record, operation } => {
                 let ordering_key = OrderingKey::Patient(PatientId((*patient).into()));
                 let (resource, id) = (Resource::Payments, u64::from(*record));
-                // A record is made once, and what is not there cannot be changed.
+                // A record is created once, and only an existing one is changed.
                 let made = self.saved.contains(record);
                 let operation = if made { *operation } else { Operation::Create };
                 if operation != Operation::Create || !made {
@@ -387,7 +388,7 @@ impl Sim {
                 Command::Pushed { write, attempt, outcome }
             }
             Call::Write { write, attempt, kind: CallKind::Find, work, key, .. } => {
-                // A look-up that tells the truth: no push of this key is on its way any more.
+                // A successful look-up implies that no push of the key is in flight.
                 self.calls.retain(|(other, ..)| !matches!(other, Call::Write { key: of, .. } if *of == key));
                 Command::Found { write, attempt, outcome: failure.map_or(Ok(self.find(&key, work)), Err) }
             }
@@ -403,7 +404,7 @@ impl Sim {
         }
     }
 
-    /// Answers that nobody waits for change nothing.
+    /// Asserts that outdated answers change nothing.
     fn answer_again(&mut self, which: u8, off: bool) {
         if self.answers.is_empty() {
             return;
@@ -433,7 +434,7 @@ impl Sim {
             }
             (Staff::Move, Some((id, _))) => self.ehr.put(id, place(slot), false),
             (Staff::Cancel, Some((id, placement))) => self.ehr.put(id, placement, true),
-            // The shell can name a deleted record only once it has heard of it.
+            // The processor can name a deleted record only if it has seen it.
             (Staff::Delete, Some((id, _))) => {
                 if self.location.state.appointments.get(&id).is_some_and(|a| a.in_ehr()) {
                     self.ehr.delete(id);
@@ -452,7 +453,7 @@ impl Sim {
         replayed.state
     }
 
-    /// The process dies and comes back: calls on their way are never answered, memory is what the journal says.
+    /// Restarts the process: calls in flight are never answered, and the state is rebuilt from the journal.
     fn restart(&mut self) {
         let state = self.replayed();
         assert_eq!(state, self.location.state, "replay leads to the live state");
@@ -461,7 +462,7 @@ impl Sim {
         let state = serde_json::from_str(&self.snapshot).unwrap();
         self.location = Location::load(self.location.settings.clone(), state);
         assert_eq!(self.location.state, self.replayed(), "a snapshot keeps everything");
-        // Half of what was sent still arrives at the EHR.
+        // Half of the calls in flight still reach the EHR.
         let calls = std::mem::take(&mut self.calls);
         for (index, (call, _, sent)) in calls.into_iter().enumerate() {
             if let (Call::Write { kind: CallKind::Push, work, key, placement, .. }, 0) = (call, index % 2) {
@@ -470,7 +471,7 @@ impl Sim {
         }
     }
 
-    /// With an EHR that is well again everything comes to its end, and both sides agree.
+    /// Asserts that all work ends with a healthy EHR, and that the EHR and the location agree.
     pub fn settle(&mut self) {
         let deadline = self.now.plus(24 * 20 * HOUR);
         self.run(&Command::Gate(Gate::Open));
@@ -484,7 +485,7 @@ impl Sim {
             assert_eq!(*told, 1, "the fate of {appointment} is told");
         }
         let since = self.now;
-        // What the second one shows, the first one made.
+        // The second cycle shows the results of the first.
         for _ in 0..2 {
             let before = self.location.state.pulls.last_success;
             self.run(&Command::SyncNow);
@@ -525,7 +526,7 @@ impl Sim {
         self.wake();
     }
 
-    /// Of what is still to come, the machine knows what the EHR has, and nothing else.
+    /// Asserts that the location and the EHR have the same future appointments.
     fn agrees(&self) {
         let ours = self.location.state.appointments.iter();
         let ours: BTreeMap<_, _> =

@@ -1,4 +1,4 @@
-//! The operator of a simulation, and what the shell's documents would say of failed writes.
+//! The operator of a simulation, and the contents of failed writes as the processor's documents have them.
 
 use location::{
     command::{Command, Retried, RetriedAppointment, Retry},
@@ -13,7 +13,7 @@ use location::{
 use super::Sim;
 
 impl Sim {
-    /// Before they are applied: what failed is still known.
+    /// Remembers failed writes before their events are applied.
     pub fn note_failures(&mut self, events: &[Event]) {
         let state = &self.location.state;
         for event in events {

@@ -1,8 +1,8 @@
-//! What can happen in a simulation, and how it is set up.
+//! The steps and settings of a simulation.
 
 use location::{gate::Gate, pause::Directions, resource::Operation, settings::Quota, time::Millis};
 
-/// What happens next in a simulation.
+/// One step of a simulation.
 #[derive(Clone, Debug)]
 pub enum Step {
     Book {
@@ -36,12 +36,12 @@ pub enum Step {
         record: u8,
         operation: Operation,
     },
-    /// Hours are set, changed or removed here.
+    /// Local hours are created, changed or removed.
     Hour {
         which: u8,
         what: u8,
     },
-    /// Staff change or remove hours that were set here.
+    /// Staff change or remove local hours in the EHR.
     StaffHour {
         which: u8,
         what: u8,
@@ -54,12 +54,12 @@ pub enum Step {
     Drop {
         which: u8,
     },
-    /// A call comes back, in one way or another.
+    /// A call returns.
     Answer {
         which: u8,
         how: How,
     },
-    /// An answer that was given before comes once more, or for an attempt that never was.
+    /// An earlier answer is repeated, also for an attempt that does not exist.
     Again {
         which: u8,
         off: bool,
@@ -70,12 +70,12 @@ pub enum Step {
         slot: u8,
     },
     Pass(Millis),
-    /// Time goes on to when something is due.
+    /// Time advances to the next due time.
     UntilDue,
     Sync,
-    /// The workstation gate turns, or is said to stand as it does.
+    /// The workstation gate changes, or its state is repeated.
     Gate(Gate),
-    /// An operator pauses something, or resumes it.
+    /// An operator pauses or resumes a direction.
     Pause(Directions, bool),
     Accept,
     Restart,
@@ -83,13 +83,13 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug)]
 pub enum How {
-    /// Done, and said so.
+    /// Done, with a successful answer.
     Well,
-    /// Done, but the answer says that nobody knows.
+    /// Done, with an unknown outcome as the answer.
     DoneUnknown,
-    /// Done, but nobody ever hears of it.
+    /// Done, without an answer.
     DoneSilent,
-    /// Not done, and nobody knows.
+    /// Not done, with an unknown outcome as the answer.
     Unknown,
     Silent,
     Rejected,
@@ -114,6 +114,6 @@ pub struct Variant {
     pub move_on_conflict: bool,
     pub concurrency: u8,
     pub quota: Quota,
-    /// Whether staff change anything in the EHR.
+    /// `true` if staff change the EHR.
     pub staff: bool,
 }

@@ -1,8 +1,9 @@
-//! The interpreter of the story scripts. Each line is a command with the reply it must get, or an expectation; after each
-//! command the invariants are checked, and a second location that knows only the journal must be in the same state.
+//! The interpreter of the story scripts. Each line is a command with its expected reply, or an expectation. After each
+//! command the invariants are checked; at the end of a story, replaying the journal must give the same state.
 //!
-//! Lines below a command that begin with `+` are all its events in order, those with `>` all its calls; `*` in what is expected
-//! stands for anything. Lines with `|` are the records of a page. The README of the format is the stories themselves.
+//! Lines below a command that begin with `+` are all its events in order, those with `>` all its calls. `*` in an
+//! expectation matches anything. Lines with `|` are the records of a page. The stories are the only documentation of
+//! the format.
 
 mod text;
 mod world;
@@ -26,14 +27,14 @@ use location::{
 use text::{directions, id, length, like, optional, place, resource, time};
 use world::{World, hour};
 
-/// One line of a script, in words; quotes keep several words together.
+/// One line of a script, split into words. Quotes keep several words together.
 struct Line {
     number: usize,
     text: String,
     words: Vec<String>,
 }
 
-/// Runs all stories of a file and reports each that fails.
+/// Runs all stories of a file and reports those that fail.
 pub fn run(file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories").join(file);
     let script = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -88,7 +89,7 @@ fn step(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> 
     let words = &line.words[..];
     match words[0].as_str() {
         "at" => world.set_time(time(world.now, &words[1]).map_err(at)?),
-        // The clock, not the time: what waits is told by `set_back`.
+        // Sets the clock only; `set_back` adjusts pending times.
         "clock" => world.now = world.now.minus(length(&words[2]).map_err(at)?),
         "after" => world.set_time(world.now.plus(length(&words[1]).map_err(at)?)),
         "random" => world.random = words[1].parse().map_err(|_| at("no number".into()))?,
@@ -100,7 +101,7 @@ fn step(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> 
     Ok(())
 }
 
-/// Does what the line says and compares reply, events and calls.
+/// Runs the command of a line and compares its reply, events and calls.
 fn command(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> {
     let at = |message: String| format!("{}: `{}`: {message}", line.number, line.text);
     let arrow = line.words.iter().position(|word| word == "->").unwrap_or(line.words.len());
@@ -139,7 +140,7 @@ fn compare(line: &Line, details: &[Line], mark: char, what: &str, got: Vec<Strin
     Err(format!("{number}: {what} of `{}`\n  expected{}\n  got{}", line.text, list(wanted), list(got)))
 }
 
-/// `closed op2 closed_type`: what patients may not book themselves.
+/// Parses `closed op2 closed_type`: the operatories and types that the caller may not book.
 fn closed(options: &mut Options) -> Result<Closed, String> {
     let operatories = options.value("closed").map(|word| id("op", &word)).transpose()?;
     Ok(Closed {
@@ -212,7 +213,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
                 },
             }
         }
-        // `save payments 7 create patient p1`, without a patient under an ordering key of its own
+        // `save payments 7 create patient p1`; without a patient, the record has its own ordering key
         "save" => {
             let (resource, id) = (resource(word(1)?)?, text::id("", word(2)?)?);
             let operation = text::OPERATIONS.iter().find(|(name, _)| Ok(*name) == word(3)).ok_or("no operation")?.1;
@@ -232,7 +233,8 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },
         },
         "remove_hour" => Command::RemoveHour { hour: WorkingHourId(id("", word(1)?)?) },
-        // `retry w3`: what the journal says of it; `with op1 prov1 10:00 30m patient p1` of an appointment, `with 50 op1 prov1` of hours
+        // `retry w3`, with the data of the journal; `with op1 prov1 10:00 30m patient p1` for an appointment, `with 50
+        // op1 prov1` for hours
         "retry" => Command::RetryWrite(world.failed(WriteId(id("w", word(1)?)?), |work| {
             Ok(match work {
                 WriteIntent::CreateAppointment(_) => Retried::Appointment(RetriedAppointment {
@@ -267,7 +269,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
         }),
         "pause" => Command::Pause { which: directions(word(1)?)? },
         "resume" => Command::Resume { which: directions(word(1)?)? },
-        // `described`, or how it failed: `described retry "refused"`
+        // `described`, or its failure: `described retry "refused"`
         "described" => {
             let failed = words.get(1..).filter(|words| !words.is_empty()).map(outcome).transpose()?;
             Command::Described { outcome: failed.map_or(Ok(()), |outcome| outcome.map(drop)) }
@@ -298,7 +300,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
     })
 }
 
-/// `50 op1 prov1 until 17`: hours of a whole week, from 8 to 18 unless it says otherwise.
+/// Parses `50 op1 prov1 until 17`: hours of every day, from 8 to 18 by default.
 fn own_hour(words: &[String]) -> Result<WorkingHour, String> {
     let word = |index: usize| words.get(index).map(String::as_str).ok_or("hours are written `50 op1 prov1`".to_owned());
     let manual = hour(id("", word(0)?)?, id("op", word(1)?)?, id("prov", word(2)?)?);
@@ -310,7 +312,7 @@ fn own_hour(words: &[String]) -> Result<WorkingHour, String> {
     Ok(WorkingHour { source: HourSource::Manual, end, ..manual })
 }
 
-/// Words of a line that may stand anywhere.
+/// Words of a line that may be at any position.
 struct Options {
     words: Vec<String>,
 }
@@ -326,7 +328,7 @@ impl Options {
     }
 }
 
-/// `written f1`, `nothing`, or how it failed.
+/// Parses `written f1`, `nothing`, or a failure.
 fn outcome(words: &[String]) -> Result<Outcome<Option<Written>>, String> {
     let reason = words.get(1).cloned().unwrap_or_default();
     Ok(match words.first().map(String::as_str).ok_or("with what outcome?")? {
@@ -410,7 +412,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
     Ok(page)
 }
 
-/// `1`, `a1` or `1..20`, each end included.
+/// Parses `1`, `a1` or an inclusive range `1..20`.
 fn numbers(words: &[String]) -> Result<Vec<u64>, String> {
     let mut numbers = Vec::new();
     for word in words {

@@ -1,4 +1,4 @@
-//! The words of a story: how ids, times, places, events, calls and replies are written.
+//! The notation of stories: ids, times, placements, events, calls and replies.
 
 use location::{
     calendar::Holder,
@@ -38,7 +38,7 @@ fn name(resource: Resource) -> &'static str {
     RESOURCES.iter().find(|(_, known)| *known == resource).unwrap().0
 }
 
-/// `a12` with prefix `a` is 12.
+/// Parses `a12` with prefix `a` as 12.
 pub fn id<T: std::str::FromStr>(prefix: &str, word: &str) -> Result<T, String> {
     let number = word.strip_prefix(prefix).and_then(|number| number.parse().ok());
     number.ok_or(format!("`{word}` is not written `{prefix}1`"))
@@ -52,7 +52,7 @@ fn day_of(t: Timestamp) -> i64 {
     t.0.div_euclid(DAY)
 }
 
-/// `10:00`, `10:00:05.250`, or with the date in front `2026-12-02T10:00`.
+/// Parses `10:00`, `10:00:05.250`, or a time with date like `2026-12-02T10:00`.
 pub fn time(now: Timestamp, word: &str) -> Result<Timestamp, String> {
     let wrong = || format!("`{word}` is no time");
     let (day, clock) = match word.split_once('T') {
@@ -91,7 +91,7 @@ pub fn show_time(now: Timestamp, t: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02}T{text}")
 }
 
-/// `250ms`, `30s`, `5m`, `2h`, `3d`.
+/// Parses `250ms`, `30s`, `5m`, `2h` or `3d`.
 pub fn length(word: &str) -> Result<Millis, String> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: Millis = digits.parse().map_err(|_| format!("`{word}` is no length of time"))?;
@@ -114,7 +114,7 @@ fn show_length(length: Millis) -> String {
     }
 }
 
-/// `op1 prov1 10:00 30m`
+/// Parses `op1 prov1 10:00 30m`.
 pub fn place(now: Timestamp, words: &[String]) -> Result<Placement, String> {
     let [operatory, provider, start, long] = words else { return Err("a place is `op1 prov1 10:00 30m`".into()) };
     let start = time(now, start)?;
@@ -414,7 +414,7 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
     }
 }
 
-/// Whether `text` is as `pattern` says, where `*` stands for anything.
+/// Returns `true` if `text` matches `pattern`, in which `*` matches anything.
 pub fn like(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

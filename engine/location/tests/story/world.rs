@@ -1,4 +1,4 @@
-//! One location, the journal it leaves, and what can be expected of it.
+//! One location with its journal, and the expectations that a story can check.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub struct World {
     pub random: u64,
     location: Location,
     passes: Passes,
-    /// Everything that happened, as it would be stored.
+    /// All events as stored.
     journal: Vec<(Timestamp, String)>,
-    /// Where the journal begins.
+    /// The state before the journal.
     snapshot: String,
 }
 
@@ -50,8 +50,9 @@ pub fn hour(id: u32, operatory: u64, provider: u32) -> WorkingHour {
 }
 
 impl World {
-    /// A practice with operatories 1 to 3, in each of which providers 1 and 2 work from 8 to 18, and an EHR that can do everything.
-    /// Nothing is pulled unless a story says so; what the EHR has booked is known, unless a story is `new_here`.
+    /// Creates a practice with operatories 1 to 3, in each of which providers 1 and 2 work from 8 to 18, and an EHR
+    /// that supports everything. Nothing is pulled unless a story sets it. The EHR's appointments count as known unless
+    /// a story is `new_here`.
     pub fn new() -> World {
         let mut settings = Settings::new(LocationId(1), Zone::utc());
         settings.write.settle = 5_000;
@@ -89,7 +90,7 @@ impl World {
         World { now, random: 1, location, passes: Passes::default(), journal: Vec::new(), snapshot }
     }
 
-    /// What the journal says of a write that failed.
+    /// Returns the contents of a failed write from the journal.
     pub fn failed(
         &self,
         failed: WriteId,
@@ -128,7 +129,7 @@ impl World {
         decision
     }
 
-    /// The journal alone leads to the same state.
+    /// Checks that replaying the journal gives the same state.
     pub fn same_after_replay(&self) -> Result<(), String> {
         let replayed = self.replayed();
         if replayed.state == self.location.state {
@@ -146,7 +147,7 @@ impl World {
         replayed
     }
 
-    /// Goes on from a snapshot of the journal's state.
+    /// Restarts from a snapshot of the replayed state.
     pub fn restart(&mut self) {
         let replayed = self.replayed();
         self.snapshot = serde_json::to_string(&replayed.state).unwrap();
@@ -164,7 +165,7 @@ impl World {
         let small = || value.parse::<u8>().map_err(|_| format!("`{value}` is no small number"));
         let can = &mut settings.capabilities;
         match name {
-            // As on the very first start, before any pull.
+            // The state of a new location, before any pull.
             "new_here" => {
                 self.location.state.pulls.known.clear();
                 self.snapshot = serde_json::to_string(&self.location.state).unwrap();
@@ -187,7 +188,7 @@ impl World {
                 }
             }
             "map_by_operatory" => settings.map_by_operatory = true,
-            // `pulls=patients,appointments!`: the mark says that absence means deleted.
+            // `pulls=patients,appointments!`: the mark means that absent records were deleted.
             "pulls" => {
                 can.pulls = value
                     .split(',')
@@ -231,7 +232,7 @@ impl World {
         Err(format!("\n  expected  {expected}\n  got       {}", got.answer))
     }
 
-    /// What is so of the thing the words name.
+    /// Returns the current value of the named thing.
     fn got(&self, what: &str, which: &str, words: &[String]) -> Result<Got, String> {
         let (state, now) = (&self.location.state, self.now);
         let at = |t: Timestamp| show_time(now, t);
@@ -265,7 +266,7 @@ impl World {
             }
             "cursor" => Got::of(2, state.pulls.cursors.get(&resource(which)?).cloned().unwrap_or("none".into())),
             "write" => Got::of(2, self.write(WriteId(id("w", which)?))),
-            // How long a write still waits lies within two lengths.
+            // The remaining wait of a write is between two lengths.
             "waits" => {
                 let write = state.queue.get(WriteId(id("w", which)?)).ok_or("no such write")?;
                 let WriteState::Waiting { not_before } = write.state else { return Err("it does not wait".into()) };
@@ -276,7 +277,7 @@ impl World {
             }
             "appointment" => Got::of(2, self.appointment(AppointmentId(id("a", which)?))),
             "hours" => Got::of(1, list(state.hours.keys().map(ToString::to_string))),
-            // Hours set here that the EHR has, and until when.
+            // Local hours that the EHR has confirmed, with their ends.
             "told" => {
                 Got::of(1, list(state.confirmed_hours.values().map(|it| format!("{} until {}", it.id, it.end / 60))))
             }
@@ -285,7 +286,7 @@ impl World {
                 let known = state.hours.get(&id).ok_or("no such hours")?;
                 Got::of(2, format!("until {}", known.end / 60))
             }
-            // Whether a booking would fit.
+            // The result of checking a slot.
             "slot" => {
                 let place = place(now, &words[1..5])?;
                 let slot =
@@ -335,7 +336,7 @@ impl World {
 }
 
 struct Got {
-    /// How many words say what is asked; the rest is the expected answer.
+    /// Number of words that name the thing; the rest is the expected value.
     asked: usize,
     answer: String,
 }

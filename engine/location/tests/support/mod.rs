@@ -17,7 +17,7 @@ use location::{
 };
 use proptest::test_runner::Config as ProptestConfig;
 
-/// The zone of the real database between two years; constant before and after.
+/// Reads a zone from the zone database, with changes between the two years only.
 pub fn zone(name: &str, from_year: i32, to_year: i32) -> Zone {
     let tz: Tz = name.parse().unwrap();
     let state = |seconds: i64| {
@@ -43,8 +43,8 @@ pub fn zone(name: &str, from_year: i32, to_year: i32) -> Zone {
     Zone::new(name, changes).unwrap()
 }
 
-/// A property test of `cases` cases, unless `PROPTEST_CASES` sets another number. A failure is printed, not stored: it
-/// belongs into a separate test.
+/// Returns a proptest configuration with `cases` cases, unless `PROPTEST_CASES` overrides the number. Failures are
+/// printed, not stored; they belong into separate tests.
 pub fn cases(cases: u32) -> ProptestConfig {
     let wanted = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { wanted.cases } else { cases };
@@ -59,18 +59,18 @@ pub fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-/// An instant written as `2026-03-08T06:59:00Z`.
+/// Parses an instant like `2026-03-08T06:59:00Z`.
 pub fn utc(text: &str) -> Timestamp {
     Timestamp(DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis())
 }
 
-/// `HH:MM` as minutes.
+/// Converts `HH:MM` to minutes.
 pub fn minutes(text: &str) -> u16 {
     let (hours, minutes) = text.split_once(':').unwrap();
     hours.parse::<u16>().unwrap() * 60 + minutes.parse::<u16>().unwrap()
 }
 
-/// Active manual hours of provider 1 in operatory 1 that accept all types.
+/// Creates active manual hours of provider 1 in operatory 1 that accept all types.
 pub fn hour(recurrence: Recurrence, begin: &str, end: &str) -> WorkingHour {
     WorkingHour {
         id: WorkingHourId(1),
@@ -90,7 +90,7 @@ pub fn daily(begin: &str, end: &str) -> WorkingHour {
     hour(Recurrence::Weekly(Weekday::ALL.to_vec()), begin, end)
 }
 
-/// A search for all slots of `length` in any operatory and with any provider.
+/// Creates a query for all slots of `length`, in any operatory and with any provider.
 pub fn slot_query(day: &str, days: u16, length: Millis) -> SlotQuery {
     SlotQuery {
         from: date(day),
