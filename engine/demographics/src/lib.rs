@@ -1,5 +1,5 @@
-//! Compares people by what they are called and where they are called: the only comparison of names and the only reader of telephone
-//! numbers of the product. Adapters use it as well as the engine, so it knows nothing of either.
+//! Comparison of people by name and telephone number, shared by the engine and the adapters. The only code of the
+//! product that compares names and reads telephone numbers.
 
 pub mod name;
 pub mod phone;

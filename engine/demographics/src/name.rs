@@ -21,14 +21,15 @@ pub fn is_same(one: &str, other: &str) -> bool {
     !name.is_empty() && name == fold(other)
 }
 
-/// The words that a name is found by. Each has the rest of the name attached, so that `vanderberg` begins `van der Berg`.
+/// Returns the search words of a name. Each has the rest of the name attached, so that `vanderberg` begins `van der
+/// Berg`.
 pub fn words(name: &str) -> Vec<String> {
     let parts = parts(name);
     (0..parts.len().min(MAX_WORDS)).map(|from| joined(&parts[from..])).collect()
 }
 
-/// One list for each word of a search: the word, and the word attached to those before it. A name is found if one of its words begins
-/// with an element of every list.
+/// Returns one list for each word of a search: the word, and the word attached to those before it. A name is found if
+/// one of its words begins with an element of every list.
 pub fn beginnings(asked: &str) -> Vec<Vec<String>> {
     let parts = parts(asked);
     let first = |to: usize| (to + 1).saturating_sub(MAX_PARTS);
@@ -44,7 +45,7 @@ pub fn is_found(name: &str, asked: &str) -> bool {
     beginnings(asked).iter().all(|either| either.iter().any(begins))
 }
 
-/// The parts of a name between signs, without case and accents.
+/// Returns the parts of a name between signs, without case and accents.
 pub fn parts(text: &str) -> Vec<String> {
     let plain: String = plain(text).collect();
     plain.split(|letter: char| !letter.is_alphanumeric()).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -54,7 +55,7 @@ fn joined(parts: &[String]) -> String {
     parts.iter().flat_map(|part| part.chars()).take(MAX_LETTERS).collect()
 }
 
-/// Lower case without accents. Signs that Unicode counts as letters become blanks.
+/// Returns a text in lower case without accents. Signs that Unicode counts as letters become blanks.
 fn plain(text: &str) -> impl Iterator<Item = char> + '_ {
     let letters = text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase);
     letters.flat_map(|letter| {
@@ -63,7 +64,7 @@ fn plain(text: &str) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-/// The spelling of letters that Unicode does not decompose. Returns an empty text for other letters.
+/// Returns the spelling of a letter that Unicode does not decompose, or an empty text for other letters.
 fn spelled(letter: char) -> &'static str {
     match letter {
         'ß' => "ss",

@@ -1,4 +1,5 @@
-//! Telephone numbers as people and systems write them, for comparison only: national or international, with an extension or without.
+//! Telephone numbers as people and systems write them, for comparison only: national or international, with an
+//! extension or without.
 
 mod plans;
 
@@ -13,7 +14,7 @@ const MIN_DIGITS: usize = 7;
 /// An international prefix, a trunk prefix and the 15 digits of E.164.
 const MAX_DIGITS: usize = 20;
 const MAX_EXTENSION: usize = 11;
-/// Digits by which numbers are found, however they are written.
+/// Number of last digits by which numbers are found, however they are written.
 const LAST_DIGITS: usize = 10;
 /// Names of an extension, in front of its digits.
 const EXTENSIONS: &[&str] = &["x", "ex", "xt", "ext", "extn", "extension", "isub", "int", "anexo", "poste", "доб"];
@@ -27,7 +28,7 @@ pub struct Number {
     national: String,
 }
 
-/// Numbers are patient data.
+/// Redacted, because numbers are patient data.
 impl fmt::Debug for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Number(redacted)")
@@ -35,7 +36,8 @@ impl fmt::Debug for Number {
 }
 
 impl Number {
-    /// Reads a number as it is dialled in a country, which is a code of two capital letters. Returns `None` if the text has too few digits.
+    /// Reads a number as dialled in a country, a code of two capital letters. Returns `None` if the text has too few
+    /// digits.
     pub fn read(text: &str, country: &str) -> Option<Number> {
         let written = Written::parse(text)?;
         let plan = plans::of_country(country);
@@ -48,7 +50,7 @@ impl Number {
         Some(Number { code: plan.map(|plan| plan.code), national })
     }
 
-    /// The last digits of every form in which the number may be written, for an index.
+    /// Returns the last digits of every form in which the number may be written, for an index.
     pub fn last_digits(&self) -> Vec<String> {
         let mut forms = vec![self.national.clone()];
         if let Some(code) = self.code {
@@ -66,17 +68,17 @@ impl Number {
     }
 }
 
-/// The last digits of a number as it is written, for an index. Returns `None` if the text has too few digits.
+/// Returns the last digits of a number as written, for an index. Returns `None` if the text has too few digits.
 pub fn last_digits(text: &str) -> Option<String> {
     last(&digits(text)?)
 }
 
-/// The digits of a number as it is written, without its extension. Returns `None` if the text has too few digits.
+/// Returns the digits of a number as written, without its extension. Returns `None` if the text has too few digits.
 pub fn digits(text: &str) -> Option<String> {
     Written::parse(text).map(|written| written.digits)
 }
 
-/// Returns `true` if the text is a telephone number, perhaps with an extension, and nothing else.
+/// Returns `true` if the text is a telephone number, with or without extension, and nothing else.
 pub fn is_number(text: &str) -> bool {
     Written::parse(text).is_some_and(|written| written.is_clean && written.digits.len() <= MAX_DIGITS)
 }
@@ -85,13 +87,13 @@ fn last(digits: &str) -> Option<String> {
     (digits.len() >= MIN_DIGITS).then(|| digits[digits.len().saturating_sub(LAST_DIGITS)..].to_owned())
 }
 
-/// The parts of a number as it is written.
+/// The parts of a number as written.
 struct Written {
-    /// Begins with a plus sign.
+    /// `true` if the number begins with a plus sign.
     international: bool,
     /// ASCII digits without those of the extension.
     digits: String,
-    /// Nothing is around the number but an extension.
+    /// `true` if the text contains only the number and an extension.
     is_clean: bool,
 }
 
@@ -115,7 +117,7 @@ impl Written {
     }
 }
 
-/// Marks of writing direction and joiners, which copied texts contain.
+/// Returns `true` for marks of writing direction and joiners, which copied texts contain.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -124,7 +126,7 @@ fn is_dialled(c: char) -> bool {
     c.is_ascii_digit() || " +-.()/[]\t".contains(c) || matches!(c, '\u{2010}'..='\u{2015}' | '\u{2212}')
 }
 
-/// `x45`, `ext. 7`, `#12`, `,,3`, and `ext=45` after a semicolon.
+/// Returns `true` for `x45`, `ext. 7`, `#12`, `,,3`, and `ext=45` after a semicolon.
 fn is_extension(text: &str) -> bool {
     let name: String = text.chars().filter(|c| c.is_alphabetic()).collect();
     let digits = text.chars().filter(char::is_ascii_digit).count();
@@ -132,7 +134,7 @@ fn is_extension(text: &str) -> bool {
     signs && digits <= MAX_EXTENSION && (name.is_empty() || EXTENSIONS.contains(&name.as_str()))
 }
 
-/// The plan and the national part of digits without a plus sign.
+/// Returns the plan and the national part of digits without a plus sign.
 fn dialled<'a>(digits: &'a str, plan: &'static Plan) -> (Option<&'static Plan>, &'a str) {
     let fits = |(plan, rest): &(&Plan, &str)| plan.lengths.contains(&without_prefixes(rest, plan).len());
     let abroad = |rest: &'a str| plans::of_digits(rest).filter(fits);
@@ -146,7 +148,7 @@ fn dialled<'a>(digits: &'a str, plan: &'static Plan) -> (Option<&'static Plan>, 
     if trunk.is_some_and(national) {
         return (Some(plan), digits);
     }
-    // The plus sign of an international number got lost.
+    // An international number without its plus sign.
     let own = digits.strip_prefix(plan.code.to_string().as_str()).filter(|rest| fits(&(plan, *rest)));
     match own {
         Some(rest) if !national(digits) || !plan.trunk.is_empty() && trunk.is_none() => (Some(plan), rest),
@@ -155,7 +157,7 @@ fn dialled<'a>(digits: &'a str, plan: &'static Plan) -> (Option<&'static Plan>, 
     }
 }
 
-/// National digits without prefixes that are dialled only in some places.
+/// Returns the national digits without prefixes that are dialled only in some places.
 fn without_prefixes(national: &str, plan: &Plan) -> String {
     let fits = |digits: &str| plan.lengths.contains(&digits.len());
     let trunk = if plan.trunk.is_empty() { "0" } else { plan.trunk };
@@ -189,7 +191,7 @@ mod tests {
         number.is_some() && number == Number::read(other, country)
     }
 
-    /// All of them are one number in a country, and each is found by each.
+    /// Asserts that all texts are the same number in a country, and that each finds the others.
     fn same(country: &str, written: &[&str]) {
         for (one, other) in written.iter().flat_map(|one| written.iter().map(move |other| (one, other))) {
             assert!(is_same(one, other, country), "{one} and {other} in {country}");

@@ -1,10 +1,10 @@
-//! Numbering plans: calling code, trunk prefix, lengths of national numbers of fixed lines and mobiles, and countries of the plan. Facts of
-//! ITU-T E.164 and E.129 as in libphonenumber 9.0.43.
+//! Numbering plans: calling code, trunk prefix, lengths of national numbers of fixed lines and mobiles, and countries.
+//! Facts of ITU-T E.164 and E.129, as in libphonenumber 9.0.43.
 
 /// The telephone numbers of one calling code.
 pub(super) struct Plan {
     pub code: u16,
-    /// Dialled before a national number within the country. Empty where there is none.
+    /// The prefix of a national number within the country, or empty.
     pub trunk: &'static str,
     /// Digits of national numbers without trunk prefix.
     pub lengths: std::ops::RangeInclusive<usize>,
@@ -12,7 +12,7 @@ pub(super) struct Plan {
     pub countries: &'static str,
 }
 
-/// Dialled before a calling code, in addition to `00`.
+/// International prefixes in addition to `00`, with their countries.
 const INTERNATIONAL_PREFIXES: &[(&str, &str)] = &[
     ("0011", "AU CC CX"),
     ("0014", "BR"),
@@ -43,7 +43,7 @@ pub(super) fn of_code(code: u16) -> Option<&'static Plan> {
     PLANS.iter().find(|plan| plan.code == code)
 }
 
-/// The digits before a calling code where a plan is used.
+/// Returns the international prefixes of the plan's countries.
 pub(super) fn international_prefixes(plan: &Plan) -> impl Iterator<Item = &'static str> {
     let america = (plan.code == 1).then_some("011");
     let local = INTERNATIONAL_PREFIXES
@@ -52,7 +52,8 @@ pub(super) fn international_prefixes(plan: &Plan) -> impl Iterator<Item = &'stat
     america.into_iter().chain(local.map(|(prefix, _)| *prefix)).chain(["00"])
 }
 
-/// Returns the plan of an international number and the digits after its calling code. No calling code begins another one.
+/// Returns the plan of an international number and the digits after its calling code. No calling code begins another
+/// one.
 pub(super) fn of_digits(digits: &str) -> Option<(&'static Plan, &str)> {
     (1..=3).find_map(|length| {
         let (code, rest) = digits.split_at_checked(length)?;
