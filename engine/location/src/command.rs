@@ -275,7 +275,7 @@ pub struct RetriedAppointment {
     pub patient: PatientId,
 }
 
-/// An idempotency key and what it was used for.
+/// An idempotency key with the request that uses it.
 #[derive(Clone, Debug)]
 pub struct KeyUse {
     /// The idempotency key.

@@ -1,4 +1,4 @@
-//! Appointments, and what a booking adds to them.
+//! Appointments and their booking data.
 
 use location::{
     command::Placement,
@@ -22,42 +22,42 @@ use crate::{
 pub struct Appointment {
     /// Version tag in the EHR.
     pub version: Option<String>,
-    /// None in a block, and where the EHR names nobody.
+    /// `None` in a block, and if the EHR names no patient.
     pub patient_id: Option<u32>,
-    /// Kept when the EHR stops naming one.
+    /// The appointment type; kept if the EHR no longer returns one.
     pub appointment_type_id: Option<u32>,
     /// Provider, operatory and time.
     pub placement: Placement,
-    /// Free text, of staff or of a client.
+    /// Free text by staff or a client.
     pub note: Option<String>,
     /// A block of time, not a visit.
     pub unavailable: bool,
-    /// Cancelled or broken; also where the EHR has deleted it.
+    /// Cancelled or broken, or deleted in the EHR.
     pub cancelled: bool,
-    /// When this service learned of it.
+    /// Time at which this service learned of the cancellation.
     pub cancelled_at: Option<Timestamp>,
-    /// As the client gave it; the EHR's reasons are not read.
+    /// The reason given by the client; reasons of the EHR are not read.
     pub cancel_reason: Option<String>,
-    /// By the practice.
+    /// Confirmed by the practice.
     pub confirmed: bool,
-    /// When this service learned of it.
+    /// Time at which this service learned of the confirmation.
     pub confirmed_at: Option<Timestamp>,
-    /// By the patient.
+    /// Confirmed by the patient.
     pub patient_confirmed: bool,
-    /// When this service learned of it.
+    /// Time at which this service learned of the patient's confirmation.
     pub patient_confirmed_at: Option<Timestamp>,
     /// The patient did not come.
     pub patient_missed: bool,
-    /// By the EHR's clock, unless a client checked the patient in.
+    /// Time of the check-in, by the EHR's clock unless a client checked the patient in.
     pub checkin_at: Option<Timestamp>,
-    /// By the EHR's clock.
+    /// Time of the check-out, by the EHR's clock.
     pub checked_out_at: Option<Timestamp>,
-    /// Only for appointments made here.
+    /// The booking data; only for appointments created here.
     pub booking: Option<Booking>,
 }
 
 impl Appointment {
-    /// One as it starts out: nothing is known of it but its place in the schedule.
+    /// Creates an appointment of which only the placement is known.
     pub fn at(placement: Placement) -> Appointment {
         Appointment {
             version: None,
@@ -80,7 +80,7 @@ impl Appointment {
         }
     }
 
-    /// What is the case and was not before is so since now.
+    /// Sets the time of each flag that is newly set.
     pub fn begin_flags(&mut self, now: Timestamp) {
         let flags = [
             (self.cancelled, &mut self.cancelled_at),
@@ -93,51 +93,51 @@ impl Appointment {
     }
 }
 
-/// Patient data never reaches a log by accident.
+/// Redacted, because the appointment may contain patient data.
 impl std::fmt::Debug for Appointment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Appointment({:?}, redacted)", self.placement)
     }
 }
 
-/// What the booking intent adds to an appointment (specification 2.10).
+/// The booking data of an appointment (specification 2.10).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Booking {
-    /// `bkg_`, the appointment's id and a proof, so that it cannot be guessed.
+    /// `bkg_`, the appointment's id and a proof, which makes it unguessable.
     pub booking_ref: String,
-    /// How the insert into the EHR goes.
+    /// State of the insert into the EHR.
     pub writeback: Writeback,
-    /// Why the insert failed, without patient data.
+    /// The reason why the insert failed, without patient data.
     pub failure_reason: Option<String>,
     /// State of the cancellation that a client requested; `None` if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<Writeback>,
-    /// The name the client gave, for the booking object.
+    /// The first name given by the client, for the booking object.
     pub patient_first_name: String,
-    /// The last name the client gave.
+    /// The last name given by the client.
     pub patient_last_name: String,
-    /// Whether the patient was known before; none where that was not noted.
+    /// `true` if the patient was known before; `None` if that was not recorded.
     #[serde(default)]
     pub patient_matched: Option<bool>,
-    /// Name of the API key the booking came with.
+    /// Name of the API key used for the booking.
     pub created_by: String,
-    /// The patient books for somebody else.
+    /// `true` if the patient books for another person.
     #[serde(default)]
     pub is_guardian: bool,
-    /// As the client said; the EHR is not told.
+    /// As given by the client; not sent to the EHR.
     #[serde(default)]
     pub is_new_clients_patient: bool,
-    /// As the client said; the EHR is not told.
+    /// As given by the client; not sent to the EHR.
     #[serde(default)]
     pub referrer: Option<String>,
-    /// As the client said: the contract's appointment has no place for them.
+    /// As given by the client. The contract's appointment has no such field.
     #[serde(default)]
     pub descriptor_ids: Vec<u32>,
 }
 
 impl Record<Appointment> {
-    /// State of the last write to the EHR, and why it failed: of the insert until that is done, then of the last change. Returns `None`
-    /// if no client has written the appointment.
+    /// Returns the state of the last write to the EHR, and the reason of a failure: of the insert until it is done,
+    /// then of the last change. Returns `None` if no client has written the appointment.
     pub fn last_write(&self) -> Option<(Writeback, Option<&str>)> {
         let insert = self.booking.as_ref().map(|it| (it.writeback, it.failure_reason.as_deref()));
         let change = self.write.as_ref().map(RecordWrite::writeback);
@@ -145,7 +145,7 @@ impl Record<Appointment> {
     }
 }
 
-/// `ehr_writeback` (specification 3).
+/// State of a write, `ehr_writeback` (specification 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writeback {
@@ -153,14 +153,14 @@ pub enum Writeback {
     Pending,
     /// The EHR has it.
     Confirmed,
-    /// The EHR does not have it: it was refused, withdrawn or given up.
+    /// The EHR does not have the change: it was refused, withdrawn or given up.
     Failed,
 }
 
 impl Body for Appointment {
     const LISTED_BY_ID: bool = false;
 
-    /// What the EHR does not say is kept. When something was confirmed or cancelled is for the caller to say of what is new.
+    /// Keeps the fields that the EHR does not return. The caller sets the times of new confirmations and cancellations.
     fn resolve<E: From<Invalid>>(
         shown: &EhrAppointment,
         kept: Option<&Appointment>,
@@ -192,7 +192,7 @@ impl Body for Appointment {
         })
     }
 
-    /// A provider, an operatory or a type that the EHR does not have is left out.
+    /// Leaves out a provider, operatory or type that the EHR does not have.
     fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<EhrAppointment, E> {
         let seconds = |at: Timestamp| at.0.div_euclid(SECOND);
         let Placement { operatory, provider, span } = self.placement;
@@ -227,7 +227,7 @@ impl Body for Appointment {
         vec![(OrderBy::Start, self.placement.span.start)]
     }
 
-    /// Its place in the schedule is free.
+    /// Cancels the appointment, which frees its slot.
     fn mark_deleted(record: &mut Record<Appointment>, now: Timestamp) {
         record.cancelled = true;
         record.cancelled_at.get_or_insert(now);

@@ -1,7 +1,7 @@
-//! The currencies a practice may be paid in: the active ones of ISO 4217, without funds, metals and test codes, each with the decimals
-//! its amounts have. In the order of their codes.
+//! The active currencies of ISO 4217, without funds, metals and test codes, each with its number of decimals. Sorted by
+//! code.
 
-/// Code and decimals, by code.
+/// Codes with their decimals, sorted by code.
 #[rustfmt::skip]
 pub const CURRENCIES: &[(&str, u32)] = &[
     ("AED", 2), ("AFN", 2), ("ALL", 2), ("AMD", 2), ("ANG", 2), ("AOA", 2), ("ARS", 2), ("AUD", 2), ("AWG", 2),
@@ -24,7 +24,7 @@ pub const CURRENCIES: &[(&str, u32)] = &[
     ("YER", 2), ("ZAR", 2), ("ZMW", 2), ("ZWG", 2),
 ];
 
-/// None for a code that is not in the list.
+/// Returns the decimals of a currency, or `None` for an unknown code.
 pub fn decimals(code: &str) -> Option<u32> {
     let at = CURRENCIES.binary_search_by_key(&code, |(known, _)| known).ok()?;
     CURRENCIES.get(at).map(|(_, decimals)| *decimals)

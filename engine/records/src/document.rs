@@ -1,33 +1,33 @@
-//! What the store needs to know of each record: its kind, whose it is, and how a foreign id leads to it.
+//! The properties of a record that the store needs: kind, scope, and the link from its foreign id.
 
 use location::pull::Resource;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{index::Indexed, schema::rules};
 
-/// Kinds of records, as bytes in keys.
+/// Kinds of records, with the byte of each in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Records of a resource; the byte is its tag in the table.
+    /// Records of a resource; the byte is the tag in the table.
     Of(Resource),
     /// A finished write to the EHR.
     Write,
-    /// What a location's EHR can do.
+    /// The description of a location's EHR.
     Description,
-    /// Since when an institution or location is set up.
+    /// The time at which an institution or location was set up.
     SetUp,
-    /// When a location was read last.
+    /// The time at which a location was last read.
     LastSync,
-    /// What subscribers were told last of how reading and writing stand.
+    /// The read and write status last reported to subscribers.
     SyncTold,
-    /// When a location that left memory had its last turn.
+    /// The time of the last turn of a location that is no longer in memory.
     LastTurn,
-    /// A mark for each write that failed and that no operator has retried or dropped.
+    /// A marker of a failed write that no operator has retried or dropped.
     FailedWrite,
 }
 
 impl Kind {
-    /// Never reused or changed: they are on disks.
+    /// Returns the byte in keys. Stored, so never reused or changed.
     pub fn byte(self) -> u8 {
         match self {
             Kind::Write => 7,
@@ -42,79 +42,80 @@ impl Kind {
     }
 }
 
-/// A record that has a place in the store.
+/// A record in the store.
 pub trait Document: Indexed + Serialize + DeserializeOwned {
-    /// Stands in its key.
+    /// The kind of the record, part of its key.
     const KIND: Kind;
-    /// Institution or location it belongs to; 0 where ids are unique by themselves.
+    /// Returns the institution or location that the record belongs to, or 0 if ids are globally unique.
     fn scope(&self) -> u32;
-    /// Unique within its scope.
+    /// Returns the id, unique within the scope.
     fn id(&self) -> u64;
-    /// Institution, data source or location whose lists show it: its scope, where records have one.
+    /// Returns the institution, data source or location whose lists contain the record. Defaults to the scope.
     fn owner(&self) -> u32 {
         self.scope()
     }
-    /// The scope of an owner's records.
+    /// Returns the scope of an owner's records.
     fn scope_of(owner: u32) -> u32 {
         owner
     }
-    /// Whether it is of the data source, and not of one location.
+    /// `true` if the record belongs to a data source, not to a single location.
     const SHARED: bool;
-    /// Whether several locations write it: then a turn that read it commits only if it is unchanged.
+    /// `true` if several locations write the record. A turn that has read it then commits only if it is unchanged.
     const GUARDED: bool = Self::SHARED;
 }
 
-/// Instead of a digest, which begins with an odd byte: the EHR has said that the record is deleted.
+/// Digest of a record that the EHR has reported as deleted. Real digests begin with an odd byte.
 const GONE: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-/// A foreign id's record here, and a digest of what the EHR last said of it.
+/// The local record of a foreign id, with a digest of the EHR's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Our id.
     pub id: u64,
-    /// All zero: nothing pulled yet.
+    /// Digest of the data that the EHR last showed; all zero if the record was never pulled.
     pub digest: [u8; 16],
 }
 
 impl Link {
-    /// To a record that the EHR has not shown yet.
+    /// Creates a link to a record that the EHR has not shown yet.
     pub fn new(id: u64) -> Link {
         Link { id, digest: [0; 16] }
     }
 
-    /// The EHR has it no more. Should it come back, it is news.
+    /// Creates a link to a record that the EHR has deleted. If the record comes back, it counts as changed.
     pub fn gone(id: u64) -> Link {
         Link { id, digest: GONE }
     }
 
-    /// Whether the EHR has said that the record is deleted.
+    /// Returns `true` if the EHR has reported the record as deleted.
     pub fn is_gone(self) -> bool {
         self.digest == GONE
     }
 
-    /// As it is stored: id, then digest.
+    /// Returns the stored form: id, then digest.
     pub fn to_bytes(self) -> Vec<u8> {
         [&self.id.to_be_bytes()[..], &self.digest].concat()
     }
 
-    /// As after a write of ours: what the EHR shows next is news, also if it is what it showed before.
+    /// Returns the link after a write of ours: the next data from the EHR counts as changed, even if it equals the
+    /// previous data.
     pub fn overwritten(self) -> Link {
         if self.pulled() { Link { digest: [0xFF; 16], ..self } } else { self }
     }
 
-    /// The EHR has shown this record; without, only something that refers to it has, or we wrote it.
+    /// Returns `true` if the EHR has shown the record, as opposed to a reference to it or a write of ours.
     pub fn pulled(self) -> bool {
         self.digest != [0; 16] && !self.is_gone()
     }
 
-    /// None for what `to_bytes` did not make.
+    /// Reads the stored form. Returns `None` for any other value.
     pub fn from_bytes(bytes: &[u8]) -> Option<Link> {
         let (id, digest) = bytes.split_first_chunk::<8>()?;
         Some(Link { id: u64::from_be_bytes(*id), digest: digest.try_into().ok()? })
     }
 }
 
-/// Institution, data source or location a resource's records belong to.
+/// Returns the institution, data source or location that a resource's records belong to.
 pub fn scope_of(resource: Resource, institution: u32, source: Option<u32>, location: u32) -> u32 {
     rules(resource).scope.number(institution, source, location)
 }

@@ -1,5 +1,5 @@
-//! What the engine says to a health record system and hears from it, in the engine's own words. `adapter_host` is the one real
-//! implementation; tests and the simulation have their own. References are foreign ids: the actor turns them into ours.
+//! The interface between the engine and a health record system. `adapter_host` is the one production implementation;
+//! tests and the simulation have their own. References are foreign ids, which the actor resolves to ours.
 
 use std::{future::Future, pin::Pin, time::Duration};
 
@@ -14,26 +14,27 @@ pub use crate::values::{Address, Extra};
 
 /// An identifier in the EHR, opaque to the engine.
 pub type ForeignId = String;
-/// A call under way; it ends by its deadline.
+/// A call in flight; it ends by its deadline.
 pub type EhrFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
-/// One location's connection to its EHR. Each call is bounded by `deadline`; running out of it is a fault like any other.
+/// The connection of one location to its EHR. `deadline` limits each call; a call that exceeds it returns a fault.
 pub trait Ehr: Send + Sync + 'static {
-    /// What the EHR can do, and its limits. It may be asked for them.
+    /// Returns the capabilities and limits of the EHR, which may take a request.
     fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description>;
-    /// One page, at most `limit` records. No cursor: a first, whole pass.
+    /// Returns one page of at most `limit` records. Without a cursor, a whole pass begins.
     fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32, deadline: Duration) -> EhrFuture<'_, Page>;
-    /// Writes once. `write_key` is the same over all attempts at one write.
+    /// Writes once. `write_key` is the same in all attempts of one write.
     fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt>;
-    /// `Ok(None)`: certainly not written.
+    /// Looks up a write. Returns `Ok(None)` if it was certainly not written.
     fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>>;
-    /// Requests that pulls, pushes and look-ups sent beyond one each since it was last asked: the EHR's quota is of requests.
+    /// Returns the number of requests that calls sent beyond one each since the last invocation. The EHR's quota counts
+    /// requests.
     fn take_requests_beyond(&self) -> u32 {
         0
     }
 }
 
-/// Why a call did not succeed, by what happens next.
+/// The reason why a call failed, by the required reaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Fault {
     /// The same write will never be accepted.
@@ -42,102 +43,103 @@ pub enum Fault {
     /// Nothing was written.
     #[error("not written, to be tried again: {reason}")]
     RetryLater {
-        /// In words for operators and clients.
+        /// The reason, in words for operators and clients.
         reason: String,
-        /// The pause the EHR asked for.
+        /// The pause requested by the EHR.
         after: Option<Duration>,
     },
-    /// It may have been written: it is looked up before any resend.
+    /// The outcome is unknown: the write must be looked up before it is sent again.
     #[error("outcome unknown: {0}")]
     Unknown(String),
-    /// Nothing was written, and every other call would fare the same.
+    /// Nothing was written, and every other call would fail in the same way.
     #[error("the EHR did not accept the credentials: {0}")]
     Unauthorized(String),
     /// No attempt can succeed.
     #[error("not supported by the EHR: {0}")]
     Unsupported(String),
-    /// Nothing was sent: no workstation does the work.
+    /// Nothing was sent, because no workstation is available.
     #[error("the workstation gate is closed")]
     GateClosed,
-    /// Not sent: something must happen first, such as the staff's approval. Says nothing about the EHR.
+    /// Nothing was sent: a precondition, such as the staff's approval, is not met. Does not count against the EHR.
     #[error("not sent yet: {0}")]
     NotReady(String),
-    /// The call was not even begun: there was no place for it, or its adapter is not loaded yet. Says nothing about the EHR.
+    /// The call was not started: no call slot was free, or the adapter is not loaded yet. Does not count against the
+    /// EHR.
     #[error("not begun: {0}")]
     NotBegun(String),
 }
 
-/// What an EHR can do, and its limits.
+/// The capabilities and limits of an EHR.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// To show, such as `Open Dental`.
+    /// Display name, such as `Open Dental`.
     pub name: String,
-    /// The adapter's, not the EHR's.
+    /// Version of the adapter.
     pub version: String,
     /// `cloud` or `onprem`.
     pub hosting: String,
-    /// In the order in which they are pulled.
+    /// Readable resources, in pull order.
     pub pulls: Vec<PullAbility>,
-    /// Names of the WIT enum `write-kind`.
+    /// Supported writes, by the names of the WIT enum `write-kind`.
     pub writes: Vec<String>,
-    /// Without these it creates no patient. Named as in the API.
+    /// Fields required to create a patient, by their names in the API.
     pub required_patient_fields: Vec<String>,
-    /// Fields of a patient it has no place for; `extra`: all beyond the record's own.
+    /// Patient fields that the EHR cannot store; `extra` means all values in addition to the fields.
     #[serde(default)]
     pub unkept_patient_fields: Vec<String>,
-    /// Field (`insurance_plan.name`) and number of characters.
+    /// Maximum length in characters by field (`insurance_plan.name`).
     pub max_lengths: Vec<(String, u32)>,
-    /// It creates patients.
+    /// `true` if the EHR creates patients.
     pub new_patients: bool,
-    /// Its appointments carry an operatory.
+    /// `true` if appointments have an operatory.
     pub operatories: bool,
-    /// None where it names no limit.
+    /// The EHR's request limit, if it has one.
     pub requests_per_minute: Option<u32>,
-    /// Writes go through a workstation.
+    /// `true` if writes go through a workstation.
     pub gated: bool,
 }
 
-/// What can be pulled of one resource.
+/// The pull capabilities for one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullAbility {
     /// The resource.
     pub resource: Resource,
-    /// A cursor of an earlier pass yields only what changed since.
+    /// `true` if a cursor of an earlier pass returns only changes.
     pub delta: bool,
-    /// A whole pass shows every record: what it does not show is gone.
+    /// `true` if a whole pass lists every record, so that missing records were deleted.
     pub deletions_by_absence: bool,
 }
 
 /// One page of a pull.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page {
-    /// Created or changed. One that comes twice counts once, as it comes last.
+    /// Created or changed records. If a record occurs twice, the last one counts.
     pub records: Vec<EhrRecord>,
-    /// There, and not to be read.
+    /// Unreadable records.
     #[serde(default)]
     pub skipped: Vec<Skipped>,
-    /// Gone from the EHR, or from this location.
+    /// Records removed from the EHR, or from this location.
     pub deleted: Vec<ForeignId>,
-    /// Where the next page starts; with `last`, the next pass.
+    /// Cursor of the next page or, with `last`, of the next pass.
     pub cursor: String,
-    /// This pass is complete.
+    /// `true` if the pass is complete.
     pub last: bool,
-    /// This pass shows every record there is, not only changes.
+    /// `true` if the pass lists every record, `false` if only changes.
     pub whole: bool,
-    /// Records in all, where the EHR tells.
+    /// Total number of records, if the EHR reports it.
     pub estimate: Option<u64>,
 }
 
 /// Proof of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Of the record that was written.
+    /// The identifier of the written record.
     pub id: ForeignId,
-    /// Where the EHR has version tags.
+    /// The version tag, if the EHR has version tags.
     pub version: Option<String>,
 }
 
-/// What can be written.
+/// A write to the EHR.
 #[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Write {
@@ -145,30 +147,30 @@ pub enum Write {
     CreatePatient(EhrPatient),
     /// A new appointment.
     CreateAppointment(EhrAppointment),
-    /// At its new time, operatory or provider.
+    /// Moves an appointment to its new time, operatory or provider.
     RescheduleAppointment(EhrAppointment),
-    /// With the reason, where the client gave one.
+    /// Cancels an appointment, with the client's reason, if any.
     CancelAppointment(EhrAppointment, Option<String>),
-    /// As they should be, and as the EHR last showed them: the rest is staff's.
+    /// Updates a patient: the new data, and the data that the EHR last showed. Other fields belong to staff.
     UpdatePatient(EhrPatient, Option<Box<EhrPatient>>),
-    /// Confirmed by the practice.
+    /// Confirms an appointment on behalf of the practice.
     ConfirmAppointment(EhrAppointment),
-    /// The patient has arrived.
+    /// Records that the patient has arrived.
     CheckInAppointment(EhrAppointment),
-    /// With its new note.
+    /// Changes the note of an appointment.
     NoteAppointment(EhrAppointment),
     /// New working hours.
     CreateWorkingHour(EhrWorkingHour),
-    /// As they should be, all of them.
+    /// Replaces working hours.
     UpdateWorkingHour(EhrWorkingHour),
-    /// By their identifier.
+    /// Deletes working hours by their identifier.
     DeleteWorkingHour(ForeignId),
-    /// A record that no rule of the schedule needs.
+    /// Changes a record that the scheduling rules do not depend on.
     Record(Operation, EhrRecord),
 }
 
 impl Write {
-    /// Such as `appointment-insert`.
+    /// Returns the kind of the write, such as `appointment-insert`.
     pub fn kind(&self) -> String {
         let (resource, what) = match self {
             Write::CreatePatient(_) => (Resource::Patients, "insert"),
@@ -187,7 +189,7 @@ impl Write {
         write_kind(resource, what)
     }
 
-    /// When the appointment it is about starts, in seconds since 1970.
+    /// Returns the start of the write's appointment, in seconds since 1970.
     pub fn starts_at(&self) -> Option<i64> {
         match self {
             Write::CreateAppointment(it)
@@ -201,7 +203,7 @@ impl Write {
     }
 }
 
-/// The word for it in `write_kind`; a creation is an `insert`.
+/// Returns the word for an operation in `write_kind`; a creation is an `insert`.
 pub fn operation_word(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "insert",
@@ -210,12 +212,12 @@ pub fn operation_word(operation: Operation) -> &'static str {
     }
 }
 
-/// What people are shown of a write: `appointment-insert`, `patient-alert-update`.
+/// Returns the display form of a kind of write: `appointment-insert`, `patient-alert-update`.
 pub fn write_kind(resource: Resource, what: &str) -> String {
     format!("{}-{what}", singular(resource).replace(' ', "-"))
 }
 
-/// One of the resource's records, in words: `patient alert`.
+/// Returns the name of a single record of a resource: `patient alert`.
 pub fn singular(resource: Resource) -> String {
     let plural = serde_json::to_value(resource).ok().and_then(|name| name.as_str().map(str::to_owned));
     let plural = plural.unwrap_or_default().replace('_', " ");
@@ -225,10 +227,10 @@ pub fn singular(resource: Resource) -> String {
     }
 }
 
-/// Every `number` units, counted from `reference`.
+/// A recurrence of every `number` units, counted from `reference`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EhrRecurrence {
-    /// At least 1.
+    /// Number of units, at least 1.
     pub number: u32,
     /// The unit.
     pub unit: location::hours::RecurrenceUnit,

@@ -1,4 +1,4 @@
-//! Whether answers fit a form: what it requires, and of which type. Forms are made of formio components.
+//! Validation of answers against a form of formio components: required answers and their types.
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,13 @@ mod texts;
 use demographics::phone::is_number;
 use texts::{is_day, is_email, is_moment, is_time, no_day};
 
-/// Told at once; a form with more wrong answers has them told in parts.
+/// Maximum number of problems reported for one request.
 const MOST_PROBLEMS: usize = 100;
-/// Of components inside of components.
+/// Maximum depth of nested components.
 const MOST_DEEP: usize = 32;
 
-/// What is wrong with answers, each beginning with its path. `schema` is `{components: [...]}`, or the components alone.
+/// Returns the problems of answers, each beginning with its path. `schema` is `{components: [...]}`, or the components
+/// alone.
 pub fn problems(schema: &Value, answers: &Value) -> Vec<String> {
     let Some(answers) = answers.as_object() else {
         return vec!["patient_submitted_data must be an object.".to_owned()];
@@ -63,7 +64,7 @@ impl Checked<'_> {
         }
     }
 
-    /// True if there is an answer to look at.
+    /// Reports a missing required answer. Returns `true` if there is an answer.
     fn required(&mut self, component: &Value, answer: Option<&Value>, path: &str) -> bool {
         let blank = |answer: &Value| component["type"] == "day" && answer.as_str().is_some_and(no_day);
         let given = answer.filter(|answer| !empty(answer) && !blank(answer));
@@ -73,7 +74,7 @@ impl Checked<'_> {
         given.is_some()
     }
 
-    /// Objects with components of their own, one or a list of them.
+    /// Checks the answers to a component with nested components: one object, or a list of objects.
     fn nested(&mut self, component: &Value, answer: Option<&Value>, path: &str, depth: usize) {
         match answer {
             Some(Value::Object(answers)) if component["type"] == "container" => {
@@ -110,12 +111,12 @@ impl Checked<'_> {
     }
 }
 
-/// Fieldsets, panels, columns: they have components and no answer.
+/// Returns `true` for fieldsets, panels and columns, which have components but no answer.
 fn lays_out(component: &Value) -> bool {
     parts(component).next().is_some()
 }
 
-/// The components inside of one that lays out: its own, those of its columns, those of a table's cells.
+/// Returns the lists of components in a layout component: its own, those of its columns, and those of its table cells.
 fn parts(component: &Value) -> impl Iterator<Item = &[Value]> {
     let columns = component["columns"].as_array().into_iter().flatten();
     let cells = component["rows"].as_array().into_iter().flatten().filter_map(Value::as_array).flatten();
@@ -123,7 +124,7 @@ fn parts(component: &Value) -> impl Iterator<Item = &[Value]> {
     own.chain(columns.chain(cells).map(inside)).filter(|part| !part.is_empty())
 }
 
-/// `conditional: {show, when, eq}`; without it a component is shown.
+/// Evaluates `conditional: {show, when, eq}`. Without it, a component is shown.
 fn shown(component: &Value, answers: &Map<String, Value>, root: &Map<String, Value>) -> bool {
     if component["hidden"] == Value::Bool(true) {
         return false;
@@ -140,7 +141,8 @@ fn at<'a>(root: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     rest.split('.').filter(|name| !name.is_empty()).try_fold(root.get(first)?, |value, name| value.get(name))
 }
 
-/// Select boxes hold what is ticked, lists what is in them.
+/// Returns `true` if an answer has the wanted value. For select boxes the box must be ticked, and for lists the value
+/// contained.
 fn holds(answer: &Value, wanted: &str) -> bool {
     match answer {
         Value::Object(boxes) => boxes.get(wanted) == Some(&Value::Bool(true)),
@@ -157,7 +159,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Says as little as no answer. A box that must be ticked and is not was not answered.
+/// Returns `true` if an answer counts as missing. That includes an unticked checkbox.
 fn empty(answer: &Value) -> bool {
     match answer {
         Value::Null | Value::Bool(false) => true,
@@ -168,7 +170,7 @@ fn empty(answer: &Value) -> bool {
     }
 }
 
-/// What an answer of this type is not.
+/// Returns the problem of an answer that does not match its component.
 fn wrong(component: &Value, answer: &Value) -> Option<String> {
     let wanted = match component["type"].as_str().unwrap_or_default() {
         "number" | "currency" => answer.is_number().then_some(()).ok_or("a number"),
@@ -185,7 +187,7 @@ fn wrong(component: &Value, answer: &Value) -> Option<String> {
         "datetime" => is(answer, |text| is_moment(text, day_first(component)))
             .ok_or("a date and time such as 2026-12-01T14:30:00Z"),
         "time" => is(answer, is_time).ok_or("a time of day such as 14:30:00"),
-        // Types of the EHR's own are its own business.
+        // Other types are specific to the EHR and not checked.
         _ => Ok(()),
     };
     wanted.err().map(|wanted| format!("must be {wanted}"))
@@ -199,7 +201,7 @@ fn day_first(component: &Value) -> bool {
     component["dayFirst"] == Value::Bool(true)
 }
 
-/// What can be chosen; empty where the form does not say.
+/// Returns the possible choices; empty if the form does not list them.
 fn choices(component: &Value) -> Vec<String> {
     let values = component["values"].as_array().or_else(|| component["data"]["values"].as_array());
     values.into_iter().flatten().map(|choice| text(&choice["value"])).collect()

@@ -1,11 +1,11 @@
-//! Every record of a practice, described once. Knows neither the store nor the wire nor an adapter.
+//! All records of a practice. Independent of the store, the API and adapters.
 //!
 //! ```text
-//!  an EHR's record ── references: our ids ──► body ── in its frame ──► Record<T> ──► the store's JSON, index terms, views of the API
+//!  an EHR's record ── references: our ids ──► body ── in its frame ──► Record<T> ──► JSON, index terms, API views
 //!  (Ehr..., schema)                         (schema)                 (record)
 //! ```
 //!
-//! Ids are ours; `foreign_id` is the EHR's.
+//! Ids are allotted by this service; a `foreign_id` is the identifier in the EHR.
 
 #![warn(missing_docs, unreachable_pub)]
 
@@ -39,7 +39,7 @@ pub use crate::{
     write::Write,
 };
 
-/// The parts of a name, without those that are not known.
+/// Joins the known parts of a name.
 pub fn full_name(first: &str, middle: Option<&str>, last: &str) -> String {
     [Some(first), middle, Some(last)]
         .into_iter()

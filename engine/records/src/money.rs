@@ -10,38 +10,39 @@ use super::currencies;
 /// Digits of an amount, before and after the point together.
 const DIGITS: usize = 28;
 
-/// `{"amount": "-12.50", "currency": "USD"}`. The scale is kept as it was said; `spelled` is the one way it is shown.
+/// An amount with its currency: `{"amount": "-12.50", "currency": "USD"}`. The scale is stored as given; `spelled`
+/// returns the display form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money {
-    /// In whole units of the currency; a text in JSON.
+    /// The amount in whole units of the currency; a string in JSON.
     #[serde(serialize_with = "write_amount", deserialize_with = "read_amount")]
     pub amount: Decimal,
     /// The currency.
     pub currency: Currency,
 }
 
-/// Three capital letters, as ISO 4217 has them. What a health record system tells may be one that is not in our list.
+/// A currency code of three capital letters, as in ISO 4217. Codes from an EHR need not be in the list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
-/// Why a text is no amount; begins after the field.
+/// The reason why a text is not an amount; the message follows the name of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
-    /// Not digits with an optional sign and point, or too many of them.
+    /// Not digits with an optional sign and point, or too many digits.
     #[error("must be a decimal number of at most 28 digits")]
     Amount,
-    /// Not three capital letters. Whether the list has them does not matter here.
+    /// Not three capital letters. The list is not checked.
     #[error("must be a currency of three capital letters")]
     Currency,
 }
 
 impl Money {
-    /// Takes any three capital letters for a currency.
+    /// Parses an amount and any currency code of three capital letters.
     pub fn parse(amount: &str, currency: &str) -> Result<Money, MoneyError> {
         Ok(Money { amount: parse_amount(amount)?, currency: currency.parse()? })
     }
 
-    /// None for no parts, for parts in different currencies and for more than fits: there is no honest sum then.
+    /// Adds amounts. Returns `None` for no amounts, for different currencies, and on overflow.
     pub fn sum<'a>(parts: impl IntoIterator<Item = &'a Money>) -> Option<Money> {
         let mut parts = parts.into_iter();
         let first = *parts.next()?;
@@ -51,17 +52,18 @@ impl Money {
         })
     }
 
-    /// Whatever the scale.
+    /// Returns `true` for zero at any scale.
     pub fn is_zero(&self) -> bool {
         self.amount.is_zero()
     }
 
-    /// Without its sign.
+    /// Returns the amount without its sign.
     pub fn abs(self) -> Money {
         Money { amount: self.amount.abs(), ..self }
     }
 
-    /// With the decimals of its currency. Smaller parts, which a health record system may tell, are not rounded away.
+    /// Returns the amount with the decimals of its currency. Smaller fractions, which an EHR may report, are not
+    /// rounded.
     pub fn spelled(self) -> Money {
         let mut amount = self.amount.normalize();
         let decimals = self.currency.decimals().unwrap_or(self.amount.scale());
@@ -71,7 +73,7 @@ impl Money {
         Money { amount, ..self }
     }
 
-    /// Whether the currency has such an amount.
+    /// Returns `true` if the currency has enough decimals for the amount.
     pub fn is_exact(&self) -> bool {
         self.currency.decimals().is_none_or(|decimals| self.amount.normalize().scale() <= decimals)
     }
@@ -84,20 +86,20 @@ impl fmt::Display for Money {
 }
 
 impl Currency {
-    /// The US dollar: what an amount is in where a client names no currency.
+    /// The US dollar, the default currency of clients.
     pub const USD: Currency = Currency(*b"USD");
 
-    /// One of the list: what a client may name.
+    /// Returns a currency of the list, or `None` for another code.
     pub fn known(code: &str) -> Option<Currency> {
         code.parse::<Currency>().ok().filter(|it| it.decimals().is_some())
     }
 
-    /// None for one that is not in the list.
+    /// Returns the decimals of the currency, or `None` if it is not in the list.
     pub fn decimals(&self) -> Option<u32> {
         currencies::decimals(self.as_str())
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("it was made of ASCII letters")
     }
@@ -136,7 +138,7 @@ impl<'de> Deserialize<'de> for Currency {
     }
 }
 
-/// Digits with an optional sign and point, as the contract has it: no exponent, no separators.
+/// Parses digits with an optional sign and point, as in the contract: no exponent, no separators.
 fn parse_amount(text: &str) -> Result<Decimal, MoneyError> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));

@@ -1,4 +1,4 @@
-//! What a patient is found by, and called.
+//! The index terms and the name of a patient.
 
 use location::zone::Date;
 
@@ -8,12 +8,12 @@ use crate::{
 };
 
 impl Patient {
-    /// First, middle and last name.
+    /// Returns first, middle and last name.
     pub fn name(&self) -> String {
         full_name(&self.first_name, self.middle_name.as_deref(), &self.last_name)
     }
 
-    /// Every telephone number of the patient, as it is written.
+    /// Iterates over the telephone numbers of the patient, as written.
     pub fn phones(&self) -> impl Iterator<Item = &str> {
         let phones = [&self.cell_phone, &self.home_phone, &self.work_phone, &self.primary_phone];
         phones.into_iter().flatten().map(String::as_str)
@@ -23,12 +23,12 @@ impl Patient {
 /// The first year of birth dates. Systems write earlier ones for dates that are not known.
 pub const FIRST_YEAR_OF_BIRTH: i32 = 1880;
 
-/// Returns `false` for a day in the future or before 1880: such a date is shown and never used to match people.
+/// Returns `false` for a day in the future or before 1880. Such a date is displayed, but never used to match people.
 pub fn is_birth_date(day: Date, today: Date) -> bool {
     day.ymd().0 >= FIRST_YEAR_OF_BIRTH && day <= today
 }
 
-/// The words of the names, digits of phone numbers, and what lists filter by.
+/// Returns the words of the names, the digits of phone numbers, and the values of list filters.
 pub(crate) fn terms(patient: &Patient) -> Vec<Term> {
     let names = [Some(&patient.first_name), patient.middle_name.as_ref(), Some(&patient.last_name)];
     let mut terms = Term::names(names.into_iter().flatten().map(String::as_str));

@@ -1,9 +1,9 @@
-//! What a provider is called.
+//! The name of a provider.
 
 use crate::{Provider, full_name};
 
 impl Provider {
-    /// Name to show.
+    /// Returns the display name.
     pub fn name(&self) -> String {
         match &self.display_name {
             Some(name) => name.clone(),

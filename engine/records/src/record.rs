@@ -1,5 +1,5 @@
-//! The one frame of every record: whose it is, where it came from, when it changed and how its last write goes, around a body that is
-//! particular to its resource.
+//! The common frame of every record (scope, origin, times of changes, state of the last write) around a body specific
+//! to its resource.
 
 use std::{
     fmt,
@@ -17,11 +17,11 @@ use crate::{
     references::{Invalid, Missing, Ours, Theirs},
 };
 
-/// An id of a record. The API's contract fixes the width of each resource's.
+/// The id of a record. The API fixes the width for each resource.
 pub trait RecordId:
     Copy + Eq + fmt::Debug + fmt::Display + Into<u64> + TryFrom<u64> + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// The last one: clients keep ids in 32 bits, or in JSON numbers, which are exact up to here.
+    /// The highest id: clients store ids in 32 bits, or in JSON numbers, which are exact up to here.
     const LAST: u64;
 }
 
@@ -33,26 +33,27 @@ impl RecordId for u64 {
     const LAST: u64 = (1 << 53) - 1;
 }
 
-/// Whose the records of a resource are: their ids are looked up there, and its lists show them.
+/// The owner of a resource's records: ids are looked up, and lists are read, within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All locations of an institution share them.
+    /// The institution; all its locations share the records.
     Institution,
-    /// A data source; what has none is kept under 0.
+    /// The data source, or 0 for records without one.
     Source,
-    /// A location, for good.
+    /// The location, permanently.
     Location,
-    /// Ids are unique by themselves, and a location's lists show what is there now: staff move it from one location to another.
+    /// No owner: ids are globally unique, and the records of a location are those currently in it, because staff move
+    /// records between locations.
     Everywhere,
 }
 
 impl Scope {
-    /// Of the data source, and not of one location.
+    /// Returns `true` if the records belong to a data source, not to a single location.
     pub const fn shared(self) -> bool {
         matches!(self, Scope::Institution | Scope::Source)
     }
 
-    /// The number of the scope, as keys name it.
+    /// Returns the number of the scope in keys.
     pub const fn number(self, institution: u32, source: Option<u32>, location: u32) -> u32 {
         match (self, source) {
             (Scope::Institution, _) => institution,
@@ -63,54 +64,54 @@ impl Scope {
     }
 }
 
-/// The facts of a resource that its body's type carries (`schema::table`).
+/// The constants of a resource, attached to the type of its body (`schema::table`).
 pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
     /// The resource.
     const RESOURCE: Resource;
-    /// Whose its records are.
+    /// The scope of the records.
     const SCOPE: Scope;
 
-    /// As wide as the API's contract says.
+    /// The id type, with the width that the API specifies.
     type Id: RecordId;
-    /// What an EHR shows of it: references are the EHR's ids.
+    /// The record in the EHR's form, with foreign ids.
     type Ehr: Clone + PartialEq + Serialize;
 }
 
-/// What is particular to one resource. References are our ids.
+/// The part of a record that is specific to its resource. References are our ids.
 pub trait Body: Schema {
-    /// Lists show its records in the order of ids, so that what changed since a time is looked for in that order too.
+    /// `true` if lists are sorted by id; changes since a time are then listed in that order too.
     const LISTED_BY_ID: bool = true;
 
-    /// The body of what an EHR shows. What only we know is kept.
+    /// Creates the body from the EHR's form, keeping the local fields of `kept`.
     fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, kept: Option<&Self>, ours: Ours<'_, E>) -> Result<Self, E>;
 
-    /// The body as the EHR takes it.
+    /// Converts the body to the EHR's form.
     fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E>;
 
-    /// What its records are found by, besides their ids and the time they changed.
+    /// Returns the index terms of the body.
     fn terms(&self) -> Vec<Term>;
 
-    /// Where its records stand in further orders by a field that may change.
+    /// Returns the sort keys of the body in further orders, by fields that may change.
     fn orders(&self) -> Vec<(OrderBy, Timestamp)> {
         Vec::new()
     }
 
-    /// Others may refer to it.
+    /// Returns `true` if other records may refer to the record.
     fn in_use(&self) -> bool {
         true
     }
 
-    /// The record is gone from the EHR: it stays, and says so.
+    /// Marks a record that the EHR has deleted; the record remains stored.
     fn mark_deleted(record: &mut Record<Self>, now: Timestamp) {
         record.deleted_at.get_or_insert(now);
     }
 
-    /// It is as [`Body::mark_deleted`] marks it: the EHR may give its identifier to another record.
+    /// Returns `true` if the record is marked as by [`Body::mark_deleted`]: the EHR may reuse its identifier.
     fn is_deleted(record: &Record<Self>) -> bool {
         record.deleted_at.is_some()
     }
 
-    /// Its record says that a client made it here. Patients name no location, so theirs does not say.
+    /// Returns `true` if a client created the record here. Always `false` for patients, which have no location.
     fn is_made_here(record: &Record<Self>) -> bool {
         record.write.is_some() && record.location_id.is_some()
     }
@@ -124,28 +125,28 @@ pub struct Record<T: Body> {
     pub id: T::Id,
     /// The institution.
     pub institution_id: u32,
-    /// None of what was made here without a data source.
+    /// The data source; `None` for records created without one.
     pub source_id: Option<u32>,
-    /// The location it belongs to, or was made at; none where only the EHR knows.
+    /// The location the record belongs to, or was created at; `None` if only the EHR knows.
     pub location_id: Option<u32>,
-    /// None until the EHR has it.
+    /// The identifier in the EHR; `None` until the EHR has the record.
     pub foreign_id: Option<String>,
-    /// When this service first stored it.
+    /// Time at which this service first stored the record.
     pub created_at: Timestamp,
-    /// When this service last changed it.
+    /// Time at which this service last changed the record.
     pub updated_at: Timestamp,
-    /// When the EHR last showed something new of it, or took a write of it.
+    /// Time at which the EHR last showed new data, or accepted a write.
     pub last_sync_time: Option<Timestamp>,
-    /// When this service learned that the EHR no longer has it, or a client removed it.
+    /// Time at which this service learned that the EHR no longer has the record, or at which a client removed it.
     pub deleted_at: Option<Timestamp>,
-    /// How its last write to the EHR goes; none of what only came from there, and of what stays here.
+    /// State of the last write to the EHR; `None` if the record only came from the EHR, or stays local.
     pub write: Option<RecordWrite>,
-    /// What is particular to its resource.
+    /// The part specific to the resource.
     pub body: T,
 }
 
 impl<T: Body> Record<T> {
-    /// A record as it starts out: the institution's, and not known to any EHR.
+    /// Creates a record of the institution that is not known to any EHR.
     pub fn new(id: T::Id, institution_id: u32, now: Timestamp, body: T) -> Record<T> {
         Record {
             id,
@@ -162,23 +163,23 @@ impl<T: Body> Record<T> {
         }
     }
 
-    /// The data source whose records it refers to; 0, as in its scope, without one.
+    /// Returns the data source of the record's references, or 0 without one.
     pub fn source(&self) -> u32 {
         self.source_id.unwrap_or(0)
     }
 
-    /// The location it belongs to. Records of resources that belong to one location have one from the start (`Scope::Location` and
-    /// `Scope::Everywhere`); 0, which is no location, for any other that has none.
+    /// Returns the location of the record. Records of `Scope::Location` and `Scope::Everywhere` always have one; for
+    /// others 0, which is no location, means none.
     pub fn location(&self) -> u32 {
         self.location_id.unwrap_or(0)
     }
 
-    /// It was made here, and the EHR would not have it.
+    /// Returns `true` if the record was created here and the EHR refused it.
     pub fn rejected(&self) -> bool {
         self.rejecting().is_some()
     }
 
-    /// Why the EHR would not have it, without patient data.
+    /// Returns the reason why the EHR refused the record, without patient data.
     pub fn rejection(&self) -> Option<&str> {
         self.rejecting()?.reason.as_deref()
     }
@@ -187,7 +188,7 @@ impl<T: Body> Record<T> {
         self.write.as_ref().filter(|write| self.foreign_id.is_none() && write.status == WriteStatus::Failed)
     }
 
-    /// Whether it says more than the record did before. The times of what is no news, and the first time of all, stay.
+    /// Returns whether the content changed. If not, the old timestamps are kept; `created_at` is always kept.
     pub fn is_news(&mut self, before: Option<&Record<T>>) -> bool {
         let Some(before) = before else { return true };
         let now = (self.updated_at, self.last_sync_time);
@@ -200,15 +201,14 @@ impl<T: Body> Record<T> {
         true
     }
 
-    /// It is gone from the EHR.
+    /// Marks the record as deleted in the EHR.
     pub fn delete(&mut self, now: Timestamp) {
         T::mark_deleted(self, now);
         self.updated_at = now;
     }
 }
 
-/// Frame and body are one record to those who read it: `patient.first_name` stands beside `patient.foreign_id`, whichever of the two
-/// holds it.
+/// Gives access to the fields of the body: `patient.first_name` works like `patient.foreign_id`, a field of the frame.
 impl<T: Body> Deref for Record<T> {
     type Target = T;
 
@@ -263,39 +263,39 @@ impl<T: Body> Indexed for Record<T> {
     }
 }
 
-/// Patient data never reaches a log by accident.
+/// Redacted, because the record may contain patient data.
 impl<T: Body> fmt::Debug for Record<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Record({:?} {}, redacted)", T::RESOURCE, self.id)
     }
 }
 
-/// How a record's last write to the EHR goes.
+/// State of a record's last write to the EHR.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordWrite {
-    /// Of all its writes, the last one's.
+    /// Status of the last write.
     pub status: WriteStatus,
-    /// Why it failed, without patient data.
+    /// The reason of a failure, without patient data.
     pub reason: Option<String>,
 }
 
 impl RecordWrite {
-    /// On its way.
+    /// Creates the state of a pending write.
     pub fn pending() -> RecordWrite {
         RecordWrite { status: WriteStatus::Pending, reason: None }
     }
 
-    /// The EHR has it.
+    /// Creates the state of a successful write.
     pub fn succeeded() -> RecordWrite {
         RecordWrite { status: WriteStatus::Succeeded, reason: None }
     }
 
-    /// For good. `reason` is without patient data.
+    /// Creates the state of a failed write. `reason` must not contain patient data.
     pub fn failed(reason: &str) -> RecordWrite {
         RecordWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) }
     }
 
-    /// The state as `ehr_writeback`, and the reason if it failed.
+    /// Returns the state as `ehr_writeback`, and the reason of a failure.
     pub fn writeback(&self) -> (Writeback, Option<&str>) {
         match self.status {
             WriteStatus::Pending => (Writeback::Pending, None),
@@ -305,14 +305,14 @@ impl RecordWrite {
     }
 }
 
-/// Specification 3, communication log request.
+/// Status of a write (specification 3, communication log request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteStatus {
-    /// Not answered yet.
+    /// The EHR has not answered yet.
     Pending,
-    /// The EHR has it.
+    /// The EHR has the record.
     Succeeded,
-    /// Refused or given up.
+    /// The EHR refused the write, or the write was given up.
     Failed,
 }

@@ -1,35 +1,35 @@
-//! A field that refers to another record: a foreign id in the EHR, an id of ours here.
+//! References to other records: foreign ids in the EHR, local ids here.
 
 use location::pull::Resource;
 
 use crate::ehr::ForeignId;
 
-/// Our id of a foreign record.
+/// Resolves a foreign id to our id.
 pub type Ours<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
-/// The foreign id of a record of ours; none while the EHR does not have it.
+/// Looks up the foreign id of one of our records. Returns `None` if the EHR does not have the record yet.
 pub type Theirs<'a, E> = &'a mut dyn FnMut(Resource, u64) -> Result<Option<ForeignId>, E>;
 
-/// Why what an EHR shows is no record, without its values.
+/// The reason why data of an EHR is not a valid record, without its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid(pub &'static str);
 
-/// A record that a write refers to and the EHR does not have yet.
+/// A record that a write refers to and that the EHR does not have yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The resource it is one of.
+    /// The resource of the record.
     pub resource: Resource,
-    /// Our id of it.
+    /// Our id of the record.
     pub id: u64,
 }
 
-/// An id of ours, one or none of them, or a list.
+/// A reference by our id: one, an optional one, or a list.
 pub trait Reference: Sized {
-    /// The same in the EHR.
+    /// The reference by foreign ids.
     type Foreign;
 
-    /// What the EHR refers to, by our ids.
+    /// Converts a reference of the EHR to our ids.
     fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E>;
-    /// What it refers to, by the EHR's ids.
+    /// Converts the reference to foreign ids.
     fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E>;
 }
 
@@ -81,14 +81,14 @@ impl<T: Reference> Reference for Vec<T> {
     }
 }
 
-/// A part of a record that refers to others, or a list of such parts.
+/// A part of a record with references, or a list of such parts.
 pub trait Part: Sized {
-    /// The same in the EHR.
+    /// The part in the EHR's form.
     type Ehr;
 
-    /// What the EHR shows, by our ids.
+    /// Converts a part of the EHR to our ids.
     fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E>;
-    /// The part by the EHR's ids.
+    /// Converts the part to foreign ids.
     fn for_ehr<E: From<Missing>>(&self, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E>;
 }
 

@@ -1,4 +1,4 @@
-//! How reading and writing stand at a location, in the words of `sync_status`.
+//! Read and write status of a location, as reported in `sync_status`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,156 +15,156 @@ use uuid::Uuid;
 
 use crate::ehr::Description;
 
-/// Where the gate of a location stands.
+/// The state of a location's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateState {
     /// No workstation is connected.
     Closed,
-    /// Nobody is logged in to the EHR at a workstation.
+    /// No user is logged in to the EHR at a workstation.
     LoggedOut,
-    /// The staff paused it.
+    /// Staff paused the gate.
     Paused,
-    /// A workstation does the work.
+    /// A workstation is connected and does the work.
     Connected,
-    /// It does, and writes wait for the staff's approval.
+    /// A workstation is connected, and writes wait for the staff's approval.
     WaitingForApproval,
 }
 
-/// How a location's gate stands.
+/// The status of a location's gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateStatus {
-    /// Closed, or how far open.
+    /// The state of the gate.
     pub state: GateState,
-    /// Since when it stands so; a start counts as a change.
+    /// Start of the state; a start of the service counts as a change.
     pub since: Timestamp,
-    /// Workstations connected.
+    /// Number of connected workstations.
     pub connected: u32,
     /// The workstation that does the work.
     pub holder: Option<Holder>,
-    /// Writes that wait at it for the staff's yes.
+    /// Number of writes that wait for the staff's approval.
     pub awaiting: u32,
 }
 
 /// The workstation that holds the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its id, which it keeps over connections.
+    /// The workstation's id, which is stable across connections.
     pub workstation: Uuid,
-    /// What people call it.
+    /// Display name of the workstation.
     pub name: String,
 }
 
-/// What a turn of the location changed in its queue of writes.
+/// The changes of a location's write queue in one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueNews {
-    /// Writes not finished.
+    /// Number of unfinished writes.
     pub waiting: u64,
-    /// When the oldest of them was queued.
+    /// Time at which the oldest unfinished write was queued.
     pub oldest: Option<Timestamp>,
-    /// Writes that ended.
+    /// Finished writes.
     pub ended: Vec<LastWrite>,
 }
 
-/// A write that ended, as the staff are shown it. No patient data.
+/// A finished write as shown to staff, without patient data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastWrite {
-    /// Such as `appointment-insert`.
+    /// Kind of the write, such as `appointment-insert`.
     pub kind: String,
-    /// Local time of the appointment it is about.
+    /// Local time of its appointment.
     pub at: Option<String>,
     /// `written` or `failed`.
     pub state: String,
-    /// RFC 3339, by the engine's clock.
+    /// Time of the result in RFC 3339, by the engine's clock.
     pub when: String,
 }
 
-/// How reading and writing stand.
+/// Read and write status of a location.
 #[derive(Clone, Debug)]
 pub struct SyncState {
-    /// Reading works.
+    /// `true` if reading works.
     pub read_ok: bool,
-    /// With `read_ok`, the last cycle that succeeded; else since when it does not work.
+    /// End of the last successful cycle or, without `read_ok`, start of the failure.
     pub read_at: Timestamp,
-    /// Why it does not work, in words for clients.
+    /// The reason why reading does not work, in words for clients.
     pub read_reason: Option<String>,
-    /// Writing works, as far as anything shows.
+    /// `true` if no problem with writing is known.
     pub write_ok: bool,
-    /// As `read_at`: without writes, reading says that the EHR is there.
+    /// Like `read_at`. Without writes, successful reads show that the EHR is reachable.
     pub write_at: Timestamp,
-    /// Why it does not work, in words for clients.
+    /// The reason why writing does not work, in words for clients.
     pub write_reason: Option<String>,
-    /// When the last read cycle succeeded.
+    /// End of the last successful read cycle.
     pub last_sync: Option<Timestamp>,
-    /// Writes not finished.
+    /// Number of unfinished writes.
     pub queued: u64,
-    /// When the oldest of them was queued.
+    /// Time at which the oldest unfinished write was queued.
     pub oldest_queued: Option<Timestamp>,
-    /// None while a cycle runs, before the first one, and without an EHR.
+    /// Start of the next cycle; `None` during a cycle, before the first one, and without an EHR.
     pub next_cycle: Option<Timestamp>,
-    /// What the running cycle reads.
+    /// The resource that the running cycle reads.
     pub reading: Option<Resource>,
-    /// Of the running cycle, or the last one.
+    /// Progress of the running cycle, or of the last one.
     pub progress: BTreeMap<Resource, Progress>,
-    /// Records that could not be read when they were last shown, by their identifier in the EHR.
+    /// Records that were unreadable when last shown, by their identifier in the EHR.
     pub skipped: BTreeMap<Resource, BTreeMap<String, Skip>>,
-    /// Records that the last full pass did not show and that the next one has to confirm as deleted.
+    /// Number of records that the last full pass lacked and that the next one must confirm as deleted.
     pub missing: BTreeMap<Resource, usize>,
-    /// Resources whose deletions were stopped, until an operator accepts them.
+    /// Resources whose deletions are stopped until an operator accepts them.
     pub guarded: BTreeSet<Resource>,
-    /// As the adapter describes it; none before it did.
+    /// Name of the EHR from the adapter's description, if received.
     pub ehr_name: Option<String>,
-    /// `cloud` or `onprem`; none before the adapter said so.
+    /// `cloud` or `onprem` from the adapter's description, if received.
     pub ehr_hosting: Option<String>,
-    /// Where the EHR is reached through workstations.
+    /// Gate of an EHR that is reached through workstations.
     pub gate: Option<GateStatus>,
-    /// Why the next page was not asked for yet, though nothing failed.
+    /// The reason why the next page is postponed without a failure.
     pub read_waits: Option<String>,
-    /// What an operator has paused.
+    /// The directions that an operator has paused.
     pub paused: Paused,
-    /// Requests that the EHR may be sent now, within the quota.
+    /// Number of requests that the quota allows now.
     pub requests_left: u32,
-    /// None without an EHR.
+    /// The adapter; `None` without an EHR.
     pub adapter: Option<AdapterState>,
 }
 
-/// How an adapter of the configuration stands.
+/// The state of a configured adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdapterState {
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub name: String,
-    /// Whether calls can be made.
+    /// Status of the component.
     pub status: AdapterStatus,
-    /// What the component says of itself, once it is ready.
+    /// Version reported by the component, once it is ready.
     pub version: Option<String>,
-    /// Of the component's file.
+    /// SHA-256 of the component's file.
     pub sha256: Option<String>,
-    /// Why it cannot be used.
+    /// The reason why the adapter cannot be used.
     pub reason: Option<String>,
 }
 
-/// Where the component of an adapter stands.
+/// The status of an adapter's component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdapterStatus {
-    /// It is being compiled or loaded.
+    /// The component is being compiled or loaded.
     Preparing,
-    /// It can be called.
+    /// The component can be called.
     Ready,
-    /// It cannot be used until an operator does something.
+    /// The component cannot be used until an operator acts.
     Refused,
 }
 
-/// Reading counts as down when so many cycles went by without one that succeeded.
+/// Number of cycle intervals without a successful cycle after which reading counts as failed.
 const MISSED_CYCLES: i64 = 3;
-/// Writing counts as down when a write has waited this long.
+/// Waiting time of a write after which writing counts as failed.
 const WAITING: Millis = HOUR;
 const FIRST_CYCLE: &str = "the first read cycle is not complete";
-/// How the reason of deletions that were stopped begins.
+/// Prefix of the reason of stopped deletions.
 const STOPPED: &str = "stopped: ";
 const DELETED: &str = "records deleted; nothing was deleted here";
 const ADAPTER_PREPARES: &str = "the adapter is being prepared";
 const ADAPTER_REFUSED: &str = "the adapter cannot be used";
 const APPROVAL: &str = "writes wait for the staff's approval";
-/// How the EHR's answer to credentials begins that it does not take.
+/// Prefixes of the reason for refused credentials.
 const NO_ACCESS: [&str; 2] = ["the EHR did not accept the credentials", "the EHR does not accept the credentials"];
 const NOT_REACHED: &str = "the EHR was not reached yet";
 const STUCK: &str = "a write has been waiting for more than an hour";
@@ -173,7 +173,7 @@ const WRITING_PAUSED: &str = "an operator paused writing";
 const NO_WORKSTATION: &str = "no staff workstation is connected";
 
 impl SyncState {
-    /// As the machine knows it: `through` and `at_gate` add what it does not.
+    /// Creates the status from the state of a location, without adapter and gate (see `through` and `at_gate`).
     pub fn of(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncState {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
@@ -182,12 +182,12 @@ impl SyncState {
         let late = SyncState::late_since(machine, now).map(|at| at.plus(missed));
         let never = integrated && pulls.last_success.is_none();
         let reads_nothing = description.is_some() && settings.capabilities.pulls.is_empty();
-        // Reading says it first: of writes one hears only when there are some.
+        // The read status is known earlier than the write status, which needs writes.
         let reached = !never || reads_nothing || !pulls.progress.is_empty();
         let silent = pulls.silent.as_ref();
         let shut = state.gate.and_then(|gate| Some((gate.since, shut(gate.shut()?))));
         let begun = || silent.map(|silent| silent.since).or(pulls.begun);
-        // Since when, and why; the reason an EHR gives itself says most.
+        // Start and reason of the failure. A reason given by the EHR takes precedence.
         let unread = match &pulls.failing {
             _ if !integrated => None,
             Some((since, reason)) => Some((*since, with_resources(reason, &pulls.guarded))),
@@ -215,7 +215,7 @@ impl SyncState {
         let unreached = || unread.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
         let write = paused(state.paused.writing, WRITING_PAUSED);
         let write = write.or(shut.map(|(since, why)| (since, why.to_owned()))).or(blocked).or_else(unreached).or(stuck);
-        // What was never read or tried has no time of its own.
+        // The default time means that no cycle was scheduled yet.
         let next_cycle = Some(pulls.next_cycle).filter(|at| *at > Timestamp::default() && !reads_nothing);
         SyncState {
             read_ok: unread.is_none(),
@@ -247,7 +247,7 @@ impl SyncState {
         }
     }
 
-    /// With how the location's adapter stands: without it nothing is read or written.
+    /// Adds the state of the adapter. Unless the adapter is ready, neither reading nor writing works.
     pub fn through(mut self, adapter: Option<AdapterState>) -> SyncState {
         let problem = adapter.as_ref().and_then(|adapter| match adapter.status {
             AdapterStatus::Ready => None,
@@ -264,13 +264,13 @@ impl SyncState {
         self
     }
 
-    /// The last cycle that succeeded, where that is several cycles ago.
+    /// Returns the time of the last successful cycle, if it is several cycle intervals ago.
     pub fn late_since(machine: &Location, now: Timestamp) -> Option<Timestamp> {
         let every = machine.settings.pull.every;
         machine.state.pulls.last_success.filter(|at| now.since(*at) > MISSED_CYCLES * every)
     }
 
-    /// With how the location's gate stands: it may be the staff for whom a write has been waiting.
+    /// Adds the status of the gate. A stuck write may be waiting for the staff's approval.
     pub fn at_gate(mut self, gate: Option<GateStatus>) -> SyncState {
         let approval = gate.as_ref().is_some_and(|gate| gate.state == GateState::WaitingForApproval);
         if approval && self.write_reason.as_deref() == Some(STUCK) {
@@ -281,7 +281,7 @@ impl SyncState {
     }
 }
 
-/// Why nothing reaches the EHR through its workstations.
+/// Returns the reason why the EHR cannot be reached through workstations.
 pub fn shut(why: Shut) -> &'static str {
     match why {
         Shut::NoWorkstation => NO_WORKSTATION,
@@ -298,7 +298,7 @@ fn why(blocked: Blocked) -> &'static str {
     }
 }
 
-/// Names the resources whose deletions were stopped.
+/// Adds the resources whose deletions were stopped to a reason.
 fn with_resources(reason: &str, guarded: &BTreeSet<Resource>) -> String {
     match reason.strip_prefix(STOPPED).filter(|_| !guarded.is_empty()) {
         Some(shown) => {
@@ -311,19 +311,19 @@ fn with_resources(reason: &str, guarded: &BTreeSet<Resource>) -> String {
     }
 }
 
-/// As the API names the list of a resource.
+/// Returns the API's name for the list of a resource.
 fn plural(resource: Resource) -> String {
     serde_json::to_value(resource).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// What kind of problem keeps a location from reading or writing, and so what an operator can do about it.
+/// The kind of problem that prevents reading or writing, which determines the operator's remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The adapter is being prepared, or cannot be used.
     Adapter,
     /// An operator paused it.
     Paused,
-    /// No workstation does the work.
+    /// No workstation is available.
     Workstation,
     /// Writes wait for the staff's approval.
     Approval,
@@ -340,7 +340,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause of a `read_reason` or `write_reason`. Words of an EHR give `Cause::Ehr`.
+    /// Returns the cause of a `read_reason` or `write_reason`. A reason given by the EHR is `Cause::Ehr`.
     pub fn of(reason: &str) -> Cause {
         let begins = |with: &[&str]| with.iter().any(|with| reason.starts_with(with));
         match reason {

@@ -1,4 +1,5 @@
-//! Values that records share, each checked when it is read: a document or a message that breaks a rule is no record.
+//! Values used by several records, validated when deserialized: a document or message with an invalid value is
+//! rejected.
 
 use std::{fmt, ops::Deref};
 
@@ -9,7 +10,7 @@ use location::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::value::RawValue;
 
-/// What an EHR knows beyond a record's fields: name and value.
+/// Names and values that an EHR has in addition to a record's fields.
 pub type Extra = Vec<(String, String)>;
 
 /// 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
@@ -46,29 +47,29 @@ impl<'de> Deserialize<'de> for Day {
     }
 }
 
-/// An instant as the contract has it: seconds since 1970-01-01T00:00:00Z.
+/// An instant in the form of the contract: seconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Seconds(i64);
 
 impl Seconds {
-    /// None beyond the years 1 to 9999.
+    /// Returns `None` outside the years 1 to 9999.
     pub fn new(seconds: i64) -> Option<Seconds> {
         INSTANTS.contains(&seconds).then_some(Seconds(seconds))
     }
 
-    /// Since 1970.
+    /// Returns the seconds since 1970.
     pub fn seconds(self) -> i64 {
         self.0
     }
 
-    /// As the engine counts time, in milliseconds.
+    /// Converts to milliseconds, the unit of the engine.
     pub fn at(self) -> Timestamp {
         Timestamp(self.0 * SECOND)
     }
 }
 
-/// The second an instant lies in. Those beyond the years 1 to 9999 become the first or last of them.
+/// Rounds down to a second. Instants outside the years 1 to 9999 become the first or last of them.
 impl From<Timestamp> for Seconds {
     fn from(instant: Timestamp) -> Seconds {
         Seconds(instant.0.div_euclid(SECOND).clamp(*INSTANTS.start(), *INSTANTS.end()))
@@ -81,38 +82,39 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-/// A JSON text, kept as it was written.
+/// A JSON text, stored as written.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Json(String);
 
 impl Json {
-    /// Any value, written as JSON.
+    /// Serializes a value to JSON.
     pub fn of(value: &impl Serialize) -> serde_json::Result<Json> {
         serde_json::to_string(value).map(Json)
     }
 
-    /// None for what is no JSON text. Read as a value: a mere skim would pass numbers out of range.
+    /// Checks a JSON text and stores it as written. Returns `None` if it is invalid. The text is parsed to a value,
+    /// because a scan without values would accept numbers out of range.
     pub fn parse(text: String) -> Option<Json> {
         serde_json::from_str::<serde_json::Value>(&text).is_ok().then_some(Json(text))
     }
 
-    /// As it was written.
+    /// Returns the text as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As it was written.
+    /// Returns the text as written.
     pub fn into_string(self) -> String {
         self.0
     }
 
-    /// To put into another JSON text as it is.
+    /// Returns the text for inclusion in another JSON text.
     pub fn raw(&self) -> &RawValue {
         serde_json::from_str(&self.0).expect("it was checked when it was made")
     }
 
-    /// Parsed: numbers lose how they were written.
+    /// Parses the text. Numbers lose their original spelling.
     pub fn value(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).expect("it was checked when it was made")
     }
@@ -135,7 +137,7 @@ pub struct Address {
     pub city: Option<String>,
     /// State or region.
     pub region: Option<String>,
-    /// Not checked: every country has its own.
+    /// Postal code. Not validated, because formats differ by country.
     pub postal_code: Option<String>,
     /// Two-letter country code.
     pub country: Option<String>,

@@ -1,20 +1,20 @@
-//! Closed lists of words: each has one spelling, in the contract, on disks and in answers.
+//! Enumerations with a fixed spelling in the contract, in stored records and in API responses.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is not one of a list's words.
+/// The error of parsing a word that the enumeration does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of the contract's words")]
 pub struct UnknownWord;
 
-/// One of a closed list of words.
+/// An enumeration with a fixed spelling.
 pub trait Word: Copy + FromStr<Err = UnknownWord> + 'static {
-    /// All of them.
+    /// All values.
     const ALL: &'static [Self];
 
-    /// Its spelling.
+    /// Returns the spelling.
     fn word(self) -> &'static str;
 }
 
@@ -43,7 +43,7 @@ macro_rules! words {
 }
 
 words! {
-    /// Which way an adjustment of this type goes.
+    /// The direction of adjustments of a type.
     AdjustmentAction {
         /// Credit.
         Credit = "credit",
@@ -53,7 +53,7 @@ words! {
         Unknown = "unknown",
     }
 
-    /// How far a procedure is.
+    /// The progress of a procedure.
     ProcedureStatus {
         /// Planned.
         Planned = "planned",
@@ -67,7 +67,7 @@ words! {
         Referred = "referred",
     }
 
-    /// How a treatment plan stands.
+    /// The state of a treatment plan.
     PlanStatus {
         /// Not applicable.
         NotApplicable = "not_applicable",
@@ -93,7 +93,7 @@ words! {
         Year = "year",
     }
 
-    /// The three catalogues of medical history.
+    /// The catalogues of medical history.
     HistoryCategory {
         /// Allergies.
         Allergies = "allergies",
@@ -103,7 +103,7 @@ words! {
         Medications = "medications",
     }
 
-    /// What the patient is to the subscriber.
+    /// The relation of the patient to the subscriber.
     #[derive(Default)]
     Relation {
         /// The patient is the subscriber.
@@ -129,7 +129,7 @@ words! {
         Other = "other",
     }
 
-    /// What a plan insures.
+    /// The kind of insurance of a plan.
     InsuranceType {
         /// Dental.
         Dental = "dental",
@@ -139,7 +139,7 @@ words! {
         Vision = "vision",
     }
 
-    /// How a claim stands.
+    /// The state of a claim.
     ClaimStatus {
         /// Draft.
         Draft = "draft",
@@ -151,7 +151,7 @@ words! {
         Canceled = "canceled",
     }
 
-    /// How somebody was reached.
+    /// The medium of a communication.
     Mode {
         /// None.
         None = "none",
@@ -167,7 +167,7 @@ words! {
         Text = "text",
     }
 
-    /// Who said it.
+    /// The direction of a communication.
     Direction {
         /// Sent.
         Sent = "sent",

@@ -17,40 +17,40 @@ use crate::{
     values::Extra,
 };
 
-/// When a provider sees patients, or a block of the schedule.
+/// Working hours of a provider, or a block of the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkingHour {
     /// The provider.
     pub provider_id: u32,
-    /// None where the EHR schedules by provider only.
+    /// `None` if the EHR schedules by provider only.
     pub operatory_id: Option<u64>,
     /// Minutes after local midnight.
     pub begin: u16,
-    /// Minutes after local midnight, 1440 included; not after `begin` means the next day.
+    /// Minutes after local midnight, 1440 included. An end not after `begin` is on the next day.
     pub end: u16,
-    /// The local dates on which they apply.
+    /// Local dates on which the hours apply.
     pub recurrence: Recurrence,
-    /// Hours or a block.
+    /// Working hours or a block.
     pub kind: HourKind,
-    /// Where they were first entered; it does not change.
+    /// The place where the hours were first entered; it does not change.
     pub source: HourSource,
-    /// Types they accept; empty means all.
+    /// Accepted appointment types. Empty for all.
     pub appointment_type_ids: Vec<u32>,
-    /// The EHR's name for them, such as `Hygiene`.
+    /// The label in the EHR, such as `Hygiene`.
     pub label: Option<String>,
-    /// False where they were removed, too.
+    /// `false` also for removed hours.
     pub active: bool,
 }
 
 impl Record<WorkingHour> {
-    /// Offers slots. What the EHR would not have offers none, however it was set.
+    /// Returns `true` if the hours offer slots. Hours that the EHR refused offer none.
     pub fn in_force(&self) -> bool {
         self.active && !self.rejected()
     }
 }
 
 impl Body for WorkingHour {
-    /// Hours set here stay so, whoever changes them: clients may go on changing them.
+    /// Keeps the source of hours created here, so that clients may continue to change them.
     fn resolve<E: From<Invalid>>(
         shown: &EhrWorkingHour,
         kept: Option<&WorkingHour>,
@@ -109,7 +109,7 @@ impl Body for WorkingHour {
     }
 }
 
-/// `HH:MM` as minutes after midnight, `24:00` included.
+/// Parses `HH:MM` as minutes after midnight, `24:00` included.
 fn minutes(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -117,7 +117,7 @@ fn minutes(text: &str) -> Option<u16> {
     (minutes < 60 && total <= 1_440).then_some(total)
 }
 
-/// `HH:MM`; the end of the day is `24:00`.
+/// Formats minutes as `HH:MM`; the end of the day is `24:00`.
 fn time_of_day(minutes: u16) -> String {
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }

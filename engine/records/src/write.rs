@@ -8,42 +8,42 @@ use crate::{
     index::Indexed,
 };
 
-/// A finished write to the EHR; unfinished ones live in their location's machine.
+/// A finished write to the EHR; unfinished ones are in the state of their location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
-    /// Counted within its location.
+    /// The id, unique within the location.
     pub id: u64,
-    /// The location whose queue had it.
+    /// The location of the write.
     pub location_id: u32,
-    /// What it was to do.
+    /// The intended change.
     pub work: WriteIntent,
-    /// The write key all attempts carried.
+    /// The write key of all attempts.
     pub key: String,
-    /// Calls to the EHR, look-ups among them.
+    /// Number of calls to the EHR, look-ups included.
     pub attempts: u32,
-    /// The EHR has it.
+    /// `true` if the EHR has the change.
     pub done: bool,
-    /// It failed because its deadline passed.
+    /// `true` if the write failed because its deadline passed.
     pub timed_out: bool,
-    /// Why it failed, without patient data.
+    /// The reason of a failure, without patient data.
     pub reason: Option<String>,
-    /// When it was queued; a retry is queued anew.
+    /// Time at which the write, or its retry, was queued.
     pub queued_at: Timestamp,
-    /// When its outcome was known.
+    /// Time at which the outcome was known.
     pub finished_at: Timestamp,
-    /// Which writes it must not overtake; none in records from before it was kept.
+    /// The ordering key; `None` in records from before the field existed.
     #[serde(default)]
     pub lane: Option<OrderingKey>,
-    /// The write an operator had it tried again as.
+    /// The id of the write that retries this one.
     #[serde(default)]
     pub retried_as: Option<u64>,
-    /// An operator gave it up.
+    /// `true` if an operator dropped the write.
     #[serde(default)]
     pub dropped: bool,
-    /// It was taken back, or its appointment is not in the EHR: nothing is left to do.
+    /// `true` if the write was withdrawn, or its appointment is not in the EHR: nothing remains to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
-    /// The id of the request that caused it; none in records from before it was kept.
+    /// The id of the request that caused the write; `None` in records from before the field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }
@@ -55,7 +55,7 @@ impl Write {
     }
 }
 
-/// Found by its id alone.
+/// No index terms: looked up by id only.
 impl Indexed for Write {
     const LISTED_BY_ID: bool = false;
 }
@@ -73,7 +73,8 @@ impl Document for Write {
     }
 }
 
-/// The id of a write in the API, the console and the log, such as `101-6`. Locations count their writes from 0, clients from 1.
+/// Returns the id of a write in the API, the console and the log, such as `101-6`. Locations count their writes from 0,
+/// clients from 1.
 pub fn public_id(location: u32, id: u64) -> String {
     format!("{location}-{}", id.saturating_add(1))
 }

@@ -1,9 +1,9 @@
-//! What texts in answers mean: days, times and addresses, in every form that forms send or people write.
+//! Validation of texts in answers: dates, times and addresses, in the forms that formio sends or people write.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 
-/// `12/24/1980` as formio sends it, `24/12/1980` where a form asks for the day first, or `1980-12-24`. Parts a form does not ask for are
-/// zero or not there.
+/// Returns `true` for `12/24/1980` as sent by formio, `24/12/1980` in a form with the day first, or `1980-12-24`. Parts
+/// that a form does not ask for are zero or absent.
 pub(super) fn is_day(text: &str, day_first: bool) -> bool {
     let slashed = |parts: &[&str]| {
         let numbers: Option<Vec<u32>> = parts.iter().map(|part| number(part)).collect();
@@ -19,12 +19,12 @@ pub(super) fn is_day(text: &str, day_first: bool) -> bool {
     text.parse::<NaiveDate>().is_ok() || DateTime::parse_from_rfc3339(text).is_ok() || slashed(&parts)
 }
 
-/// `00/00/0000`: formio's word for no answer.
+/// Returns `true` for `00/00/0000`, which formio sends for no answer.
 pub(super) fn no_day(text: &str) -> bool {
     text.chars().all(|c| matches!(c, '0' | '/' | ' '))
 }
 
-/// Of digits.
+/// Digits of a year.
 const YEAR: usize = 4;
 
 fn number(part: &str) -> Option<u32> {
@@ -32,7 +32,7 @@ fn number(part: &str) -> Option<u32> {
     part.parse().ok().filter(|_| digits)
 }
 
-/// A leap year stands for a year that was not asked for, January and the first for the others.
+/// Checks a date. A leap year replaces a year of zero; January and 1 replace a month or day of zero.
 fn is_date(year: u32, month: u32, day: u32) -> bool {
     let year = match year {
         0 => Some(2000),
@@ -42,12 +42,13 @@ fn is_date(year: u32, month: u32, day: u32) -> bool {
     year.and_then(|year| NaiveDate::from_ymd_opt(year, month.max(1), day.max(1))).is_some()
 }
 
-/// A day, a month or a year.
+/// Returns `true` for a day, a month or a year.
 fn is_part(number: u32) -> bool {
     number <= 31 || (1000..=9999).contains(&number)
 }
 
-/// What formio sends is ISO 8601, with an offset or without; people write a day and a time.
+/// Returns `true` for a date and time: ISO 8601 with or without offset, as sent by formio, or a date and a time as
+/// people write them.
 pub(super) fn is_moment(text: &str, day_first: bool) -> bool {
     let (day, time) = text.split_once(' ').unwrap_or((text, ""));
     let written = is_day(day, day_first) && day.len() > YEAR && (time.is_empty() || is_time(time));
@@ -55,7 +56,7 @@ pub(super) fn is_moment(text: &str, day_first: bool) -> bool {
     written || DateTime::parse_from_rfc3339(text).is_ok() || local().contains(&true)
 }
 
-/// `14:30:00`, `14:30`, `2:30 PM`
+/// Returns `true` for `14:30:00`, `14:30` or `2:30 PM`.
 pub(super) fn is_time(text: &str) -> bool {
     let text = text.to_ascii_uppercase();
     ["%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p"]

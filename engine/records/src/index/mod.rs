@@ -1,5 +1,5 @@
-//! What records are found by besides their ids: terms, the words of names, and orders by a field that may change. `query` keeps the index,
-//! here stands what it holds of a record.
+//! Index entries of records: terms, the words of names, and sort keys of orders by a field that may change. The index
+//! itself is in `query`.
 
 use demographics::{name, phone};
 use location::time::Timestamp;
@@ -9,63 +9,63 @@ use crate::{
     words::{HistoryCategory, Word},
 };
 
-/// What a term is about. The numbers are on disks: never reused or changed.
+/// The field of a term. The numbers are stored, so never reused or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Field {
-    /// One word of a name, with those after it.
+    /// A word of a name, joined with the words after it.
     Name = 1,
-    /// The last digits of any of a patient's telephone numbers.
+    /// The last digits of any telephone number of a patient.
     Phone = 2,
-    /// In lower case.
+    /// An e-mail address in lower case.
     Email = 3,
-    /// `YYYY-MM-DD`.
+    /// A date of birth, `YYYY-MM-DD`.
     BirthDate = 4,
     /// A flag: only inactive patients have the term.
     Inactive = 5,
-    /// A flag, as `Inactive`.
+    /// A flag, like `Inactive`.
     NewPatient = 6,
-    /// A flag, as `Inactive`.
+    /// A flag, like `Inactive`.
     NonPatient = 7,
-    /// Each location a patient was created or seen at.
+    /// A location at which a patient was created or seen.
     Location = 8,
-    /// Id of the patient it is about.
+    /// Id of the record's patient.
     Patient = 9,
     /// Id of the patient who pays.
     Guarantor = 10,
-    /// Id of a provider, those of its parts too.
+    /// Id of a provider, of the record or of its parts.
     Provider = 11,
-    /// Not used now; the number stays taken.
+    /// Unused; the number is reserved.
     Operatory = 12,
-    /// Id of the appointment it belongs to.
+    /// Id of the record's appointment.
     Appointment = 13,
     /// Id of the insurance plan.
     Plan = 14,
-    /// Id of the patient in whose name a coverage is.
+    /// Id of the subscriber of a coverage.
     Subscriber = 15,
     /// Id of the insurance claim.
     Claim = 16,
-    /// Id of a charge, those of its parts too.
+    /// Id of a charge, of the record or of its parts.
     Charge = 17,
     /// Id of the procedure.
     Procedure = 18,
     /// Id of the fee schedule.
     FeeSchedule = 19,
-    /// A category by its word or its id.
+    /// A category, by its word or its id.
     Category = 20,
-    /// The type of whatever the record is one of.
+    /// Id of the record's type.
     Type = 21,
-    /// Not used now; the number stays taken.
+    /// Unused; the number is reserved.
     TreatmentPlan = 22,
-    /// Not used now; the number stays taken.
+    /// Unused; the number is reserved.
     PaymentPlan = 23,
-    /// Not used now; the number stays taken.
+    /// Unused; the number is reserved.
     Payment = 24,
-    /// Not used now; the number stays taken.
+    /// Unused; the number is reserved.
     FormSchema = 25,
-    /// Not used now; the number stays taken.
+    /// Unused; the number is reserved.
     Status = 26,
-    /// Not used now; the number stays taken.
+    /// Unused; the number is reserved.
     Code = 27,
     /// Payer id of an insurance plan.
     Payer = 28,
@@ -73,16 +73,16 @@ pub enum Field {
     Group = 29,
     /// Identifier of a payment at its processor.
     Transaction = 30,
-    /// `YYYY-MM-DD`.
+    /// A date of service, `YYYY-MM-DD`.
     ServiceDate = 31,
 }
 
-/// A fact a record is found by.
+/// An index term of a record.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
-    /// What it is about.
+    /// The field of the term.
     pub field: Field,
-    /// Compared whole.
+    /// The value, compared as a whole.
     pub value: Value,
 }
 
@@ -91,13 +91,13 @@ pub struct Term {
 pub enum Value {
     /// An id, or 1 for a flag.
     Number(u64),
-    /// On the disk only a keyed digest of it: keys are not encrypted.
+    /// A text. Only a keyed digest is stored, because keys are not encrypted.
     Text(String),
 }
 
-/// A value that records are found by.
+/// A value with index terms.
 pub trait Findable {
-    /// Adds its terms.
+    /// Adds the terms of the value.
     fn find(&self, field: Field, found: &mut Vec<Term>);
 }
 
@@ -137,7 +137,7 @@ impl<T: Findable> Findable for Option<T> {
     }
 }
 
-/// Terms may be patient data.
+/// Redacted, because terms may be patient data.
 impl std::fmt::Debug for Term {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Term({:?}, redacted)", self.field)
@@ -145,39 +145,39 @@ impl std::fmt::Debug for Term {
 }
 
 impl Term {
-    /// For an id.
+    /// Creates the term of an id.
     pub fn number(field: Field, number: impl Into<u64>) -> Term {
         Term { field, value: Value::Number(number.into()) }
     }
 
-    /// For a flag that is set; one that is not has no term.
+    /// Creates the term of a flag that is set; an unset flag has no term.
     pub fn flag(field: Field) -> Term {
         Term::number(field, 1u64)
     }
 
-    /// Any text that is compared as it is.
+    /// Creates the term of a text that is compared as it is.
     pub fn text(field: Field, text: impl Into<String>) -> Term {
         Term { field, value: Value::Text(text.into()) }
     }
 
-    /// For a number as it is written. Returns `None` if it has too few digits.
+    /// Creates the term of a phone number as written. Returns `None` if it has too few digits.
     pub fn phone(number: &str) -> Option<Term> {
         phone::last_digits(number).map(|digits| Term::text(Field::Phone, digits))
     }
 
-    /// In lower case; none for an empty address.
+    /// Creates the term of an e-mail address in lower case. Returns `None` for an empty address.
     pub fn email(address: &str) -> Option<Term> {
         let address = address.trim().to_lowercase();
         (!address.is_empty()).then(|| Term::text(Field::Email, address))
     }
 
-    /// One term for each word.
+    /// Creates one term for each word.
     pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Term> {
         let words = names.into_iter().flat_map(name::words).take(name::MAX_WORDS);
         words.map(|word| Term::text(Field::Name, word)).collect()
     }
 
-    /// The word of a name it stands for.
+    /// Returns the word of a name term.
     pub fn word(&self) -> Option<&str> {
         match (&self.field, &self.value) {
             (Field::Name, Value::Text(word)) => Some(word),
@@ -186,37 +186,37 @@ impl Term {
     }
 }
 
-/// By what records are ordered. The numbers are on disks.
+/// An order of records. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum OrderBy {
-    /// When this service last changed it.
+    /// Time at which this service last changed the record.
     Updated = 1,
-    /// When it begins, for what is in a calendar.
+    /// Start of an entry of the calendar.
     Start = 2,
 }
 
 impl OrderBy {
-    /// In the order of their numbers.
+    /// All orders, by number.
     pub const ALL: [OrderBy; 2] = [OrderBy::Updated, OrderBy::Start];
 }
 
-/// What a kind of record is found by.
+/// The index entries of a kind of record.
 pub trait Indexed {
-    /// Lists show it in the order of ids, so that what changed since a time is looked for in that order too.
+    /// `true` if lists are sorted by id; changes since a time are then listed in that order too.
     const LISTED_BY_ID: bool = true;
 
-    /// The facts it is found by, besides its id.
+    /// Returns the index terms, the id excluded.
     fn terms(&self) -> Vec<Term> {
         Vec::new()
     }
 
-    /// Where it stands in orders by a field that may change.
+    /// Returns the sort keys in orders by a field that may change.
     fn places(&self) -> Vec<(OrderBy, Timestamp)> {
         Vec::new()
     }
 
-    /// It is gone in the EHR.
+    /// Returns `true` if the record is deleted in the EHR.
     fn deleted(&self) -> bool {
         false
     }

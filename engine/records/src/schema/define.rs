@@ -1,8 +1,9 @@
-//! What follows from the table in this crate: of each record its body, what an EHR shows of it, and the way from one to the other.
+//! Code generated from the table in this crate: the body of each record, its form in the EHR, and the conversions
+//! between the two.
 
 use super::*;
 
-/// What the EHR knows beyond the fields; or what was given here, whatever the EHR knows.
+/// The `extra` values of a body: those of the EHR or, with `ours`, the local ones.
 macro_rules! kept_extra {
     ($ehr:ident, $kept:ident) => {
         $ehr.extra.clone()
@@ -12,7 +13,7 @@ macro_rules! kept_extra {
     };
 }
 
-/// A reference as the EHR has it.
+/// A reference in the EHR's form.
 macro_rules! for_ehr {
     ($field:expr, $to:expr, $theirs:ident) => {
         $field.for_ehr($to, $theirs)?
@@ -70,7 +71,7 @@ macro_rules! define {
 
             $(#[$part_meta])*
             ///
-            /// As an EHR shows it.
+            /// In the EHR's form.
             #[derive(Clone, PartialEq, Serialize, Deserialize)]
             pub struct $ehr_part {
                 $( $(#[$pr_meta])* pub $pr_ehr: <$pr_type as Reference>::Foreign, )*
@@ -104,14 +105,14 @@ macro_rules! define {
                 $($( $(#[$f_meta])* pub $f: $f_type, )*)?
                 $($( $(#[$p_meta])* #[serde(default)] pub $p: $p_type, )*)?
                 $($( $(#[$o_meta])* #[serde(default)] pub $o: $o_type, )*)?
-                /// What the EHR knows beyond the fields.
+                /// Values that the EHR has in addition to the fields.
                 #[serde(default)]
                 pub extra: Extra,
             }
 
             $(#[$meta])*
             ///
-            /// As an EHR shows or takes it.
+            /// In the EHR's form.
             #[derive(Clone, PartialEq, Serialize, Deserialize)]
             pub struct $ehr {
                 /// Identifier in the EHR; empty in a write that creates.
@@ -120,19 +121,19 @@ macro_rules! define {
                 $($( $(#[$r_meta])* pub $r_ehr: <$r_type as Reference>::Foreign, )*)?
                 $($( $(#[$f_meta])* pub $f: $f_type, )*)?
                 $($( $(#[$p_meta])* #[serde(default)] pub $p: <$p_type as Part>::Ehr, )*)?
-                /// What it knows beyond the fields.
+                /// Values that the EHR has in addition to the fields.
                 #[serde(default)]
                 pub extra: Extra,
             }
 
-            /// Patient data never reaches a log by accident.
+            /// Redacted, because the body may contain patient data.
             impl fmt::Debug for $body {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.write_str(concat!(stringify!($body), "(redacted)"))
                 }
             }
 
-            /// Patient data never reaches a log by accident.
+            /// Redacted, because the record may contain patient data.
             impl fmt::Debug for $ehr {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     write!(f, concat!(stringify!($ehr), "({:?}, redacted)"), self.id)
@@ -149,7 +150,7 @@ macro_rules! define {
 
             impl Body for $body {
                 fn resolve<E: From<Invalid>>(ehr: &$ehr, kept: Option<&$body>, ours: Ours<'_, E>) -> Result<$body, E> {
-                    // Not all have references, or fields of our own.
+                    // Unused by bodies without references or local fields.
                     let _ = (&ours, kept);
                     Ok($body {
                         $($( $r: Reference::resolve(&ehr.$r_ehr, Resource::$r_to, ours)?, )*)?
@@ -208,7 +209,7 @@ macro_rules! define {
         $(
             $(#[$own_meta])*
             ///
-            /// As an EHR shows or takes it.
+            /// In the EHR's form.
             #[derive(Clone, PartialEq, Serialize, Deserialize)]
             pub struct $own_ehr {
                 /// Identifier in the EHR; empty in a write that creates.
@@ -216,12 +217,12 @@ macro_rules! define {
                 pub id: ForeignId,
                 $( $(#[$or_meta])* pub $or: $or_type, )*
                 $( $(#[$of_meta])* pub $of: $of_type, )*
-                /// What it knows beyond the fields.
+                /// Values that the EHR has in addition to the fields.
                 #[serde(default)]
                 pub extra: Extra,
             }
 
-            /// Patient data never reaches a log by accident.
+            /// Redacted, because the record may contain patient data.
             impl fmt::Debug for $own_ehr {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     write!(f, concat!(stringify!($own_ehr), "({:?}, redacted)"), self.id)
@@ -243,7 +244,7 @@ macro_rules! define {
             }
         )*
 
-        /// The rules of a resource.
+        /// Returns the rules of a resource.
         pub fn rules(resource: Resource) -> &'static Rules {
             match resource {
                 $( Resource::$resource => &Rules {
@@ -269,7 +270,7 @@ macro_rules! define {
             }
         }
 
-        /// Every resource, in the order of the table.
+        /// All resources, in the order of the table.
         pub const RESOURCES: &[Resource] = &[$( Resource::$resource, )* $( Resource::$own_resource, )*];
 
         /// Runs the visitor with the resource's body.
@@ -280,7 +281,7 @@ macro_rules! define {
             }
         }
 
-        /// A record as an EHR shows or takes it.
+        /// A record in the EHR's form.
         #[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum EhrRecord {
@@ -289,7 +290,7 @@ macro_rules! define {
         }
 
         impl EhrRecord {
-            /// The resource it is one of.
+            /// Returns the resource of the record.
             pub fn resource(&self) -> Resource {
                 match self {
                     $( EhrRecord::$body(_) => Resource::$resource, )*
@@ -297,7 +298,7 @@ macro_rules! define {
                 }
             }
 
-            /// Its identifier in the EHR.
+            /// Returns the identifier in the EHR.
             pub fn id(&self) -> &str {
                 match self {
                     $( EhrRecord::$body(record) => &record.id, )*
@@ -305,7 +306,7 @@ macro_rules! define {
                 }
             }
 
-            /// The same record under another identifier.
+            /// Sets the identifier in the EHR.
             pub fn set_id(&mut self, id: ForeignId) {
                 match self {
                     $( EhrRecord::$body(record) => record.id = id, )*
@@ -313,7 +314,7 @@ macro_rules! define {
                 }
             }
 
-            /// Runs the visitor with what the EHR shows.
+            /// Runs the visitor with the EHR's form of the record.
             pub fn on<V: EhrVisitor>(&self, visitor: V) -> V::Output {
                 match self {
                     $( EhrRecord::$body(record) => visitor.visit::<$body>(&record.id, record), )*
@@ -321,7 +322,8 @@ macro_rules! define {
                 }
             }
 
-            /// A record from its fields by name, as fixtures have them. What is wrong is said by field, never with the value.
+            /// Creates a record from its fields by name, as in fixtures. Errors name the field but never contain its
+            /// value.
             pub fn from_fields(resource: Resource, id: &str, fields: Value) -> Result<EhrRecord, String> {
                 let mut record = match resource {
                     $( Resource::$resource => EhrRecord::$body(read(fields)?), )*
@@ -331,7 +333,7 @@ macro_rules! define {
                 Ok(record)
             }
 
-            /// Its fields by name, but for the identifier and those that are not known.
+            /// Returns the known fields by name, without the identifier.
             pub fn fields(&self) -> Map<String, Value> {
                 let fields = match self {
                     $( EhrRecord::$body(record) => serde_json::to_value(record), )*

@@ -1,8 +1,8 @@
-//! The description of every record, and what follows from it.
+//! The description of every record, and the code generated from it.
 //!
 //! ```text
-//! table ── with_every_record! ──► define (bodies, what EHRs show, references, index terms)
-//!                            └──► adapter_host::record (the contract's types, limits of what an EHR may say)
+//! table ── with_every_record! ──► define (bodies, their form in EHRs, references, index terms)
+//!                            └──► adapter_host::record (the contract's types, limits on values of an EHR)
 //! ```
 
 mod define;
@@ -36,53 +36,53 @@ use crate::{
     working_hour::WorkingHour,
 };
 
-/// Something to do with the body of a resource that is only known at run time.
+/// An operation on the body of a resource that is known only at run time.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of the operation.
     type Output;
 
-    /// Runs with the body.
+    /// Runs the operation for a type of body.
     fn visit<T: Body<Ehr: Into<EhrRecord>>>(self) -> Self::Output;
 }
 
-/// Something to do with what an EHR shows of a record.
+/// An operation on a record in the EHR's form.
 pub trait EhrVisitor {
-    /// What comes of it.
+    /// The result of the operation.
     type Output;
 
-    /// Runs with the body and what the EHR shows.
+    /// Runs the operation for a type of body, with the record in the EHR's form.
     fn visit<T: Body<Ehr: Into<EhrRecord>>>(self, id: &str, shown: &T::Ehr) -> Self::Output;
 }
 
-/// What the engine knows of one resource.
+/// The properties of one resource.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The resource.
     pub resource: Resource,
-    /// The byte its records have in keys. Never reused or changed: they are on disks.
+    /// The byte of the resource in keys. Stored, so never reused or changed.
     pub tag: u8,
-    /// Whose they are.
+    /// The scope of the records.
     pub scope: Scope,
-    /// The last id a record of it may have.
+    /// The highest id of a record.
     pub last_id: u64,
-    /// Its record in the contract.
+    /// The name of the record in the contract.
     pub record: &'static str,
-    /// In messages: `Payment Type with id 7 not found`.
+    /// The name in messages: `Payment Type with id 7 not found`.
     pub name: &'static str,
-    /// What it refers to, by the contract's field.
+    /// Referenced resources, by the name of the field in the contract.
     pub refers_to: &'static [(&'static str, Resource)],
-    /// What the contract calls a write of it.
+    /// Supported writes, with their names in the contract.
     pub writes: &'static [(Operation, &'static str)],
 }
 
-/// What an EHR may say in a field. A text without a limit is a short one.
+/// The limit on a value from an EHR. A text without limit is `Short`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Cut after 1,024 bytes.
     Short,
     /// Cut after 65,536 bytes.
     Long,
-    /// At most 500 bytes: what is compared is never cut.
+    /// At most 500 bytes. Never cut, because the value is compared.
     Exact,
     /// `YYYY-MM-DD`.
     Date,
@@ -90,15 +90,15 @@ pub enum Limit {
     TimeOfDay,
     /// `HH:MM` or `24:00`.
     EndOfDay,
-    /// In the years 1 to 9999, in seconds since 1970.
+    /// Seconds since 1970, in the years 1 to 9999.
     Instant,
-    /// Not believed of an EHR: it is written only.
+    /// Ignored when read: the field is only written.
     NeverRead,
-    /// From the first number to the second, and what to say of others.
+    /// The range from the first number to the second, and the message for others.
     Between(i64, i64, &'static str),
 }
 
-/// Reads a body; what is wrong is said by field, never with the value.
+/// Reads a body. Errors name the field but never contain its value.
 pub fn read<T: DeserializeOwned>(body: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(body).map_err(|error| {
         let rule = rule(&error.inner().to_string());
@@ -109,7 +109,7 @@ pub fn read<T: DeserializeOwned>(body: Value) -> Result<T, String> {
     })
 }
 
-/// What a message of serde says about the type, without what it says about the value.
+/// Returns the part of a serde message about the type, without the value.
 fn rule(message: &str) -> String {
     if message.starts_with("missing field ") || message.starts_with("must ") {
         return message.to_owned();
@@ -120,7 +120,7 @@ fn rule(message: &str) -> String {
     }
 }
 
-/// Takes out what is not known, in parts of a record too.
+/// Removes unknown fields, also in parts of a record.
 fn drop_unknown(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     fields.values_mut().filter_map(Value::as_object_mut).for_each(drop_unknown);
@@ -128,18 +128,19 @@ fn drop_unknown(fields: &mut Map<String, Value>) {
     lists.flatten().filter_map(Value::as_object_mut).for_each(drop_unknown);
 }
 
-/// What the contract calls a write; none where it has no such write.
+/// Returns the name of a write in the contract, or `None` if the contract has no such write.
 pub fn write_kind(resource: Resource, operation: Operation) -> Option<&'static str> {
     rules(resource).writes.iter().find(|(known, _)| *known == operation).map(|(_, kind)| *kind)
 }
 
-/// Every write of a record that the contract has, with its name there. New patients and appointments have writes of their own.
+/// Returns all writes of records, with their names in the contract. The writes that create patients and appointments
+/// are separate.
 pub fn all_writes() -> impl Iterator<Item = ((Resource, Operation), &'static str)> {
     let rules = RESOURCES.iter().map(|resource| rules(*resource));
     rules.flat_map(|rules| rules.writes.iter().map(|(operation, kind)| ((rules.resource, *operation), *kind)))
 }
 
-/// The patient a body is about.
+/// Returns the patient of a body.
 pub fn patient_of(body: &impl Body) -> Option<u32> {
     body.terms().iter().find_map(|term| match (term.field, &term.value) {
         (Field::Patient, crate::index::Value::Number(id)) => u32::try_from(*id).ok(),

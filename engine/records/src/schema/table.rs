@@ -1,33 +1,36 @@
-//! The one description of every record: what it holds, refers to, is found by, and how an EHR is told of it. What follows from it is made by
-//! the macros that read it: the bodies and what an EHR shows of them ([`super::define`]), and the conversions at the contract
+//! The description of every record: its fields, references, index terms and writes. Macros generate code from the
+//! table: the bodies and the EHR's form of them ([`super::define`]), and the conversions at the contract
 //! (`adapter_host::record`).
 //!
 //! ```text
-//! Body / what an EHR shows: Resource = tag on disks, width of its ids of whom, "record of the contract", "name in messages" {
-//!     fields { name: Type [limit of what an EHR may say; a short text without], }
-//!     references { our_field: width => field of the contract: Resource, }   a foreign id there, an id of ours here; `or none`: left out
-//!                                                                            of a write while the EHR does not have what it refers to
+//! Body / form in the EHR: Resource = tag in keys, id type of scope, "record of the contract", "name in messages" {
+//!     fields { name: Type [limit on the EHR's value; without one, a short text], }
+//!     references { our_field: id type => field of the contract: Resource, }    our id here, a foreign id there;
+//!                                                                              `or none`: left out of a write
+//!                                                                              until the EHR has the record
 //!     parts { name: a part or a list of parts, }
-//!     own { name: Type, }                                                    kept here only: no EHR sees it
-//!     extra { ours }                                                         what the EHR knows beyond the fields is not kept; what was
-//!                                                                            given here is told to it
-//!     found_with { function } deleted_with { function }                      where the table has no words for it
-//!     deleted_as { the flag that is set when the EHR deletes it }            instead of the frame's `deleted_at`: others go on naming it
+//!     own { name: Type, }                                   local, not part of the EHR's record
+//!     extra { ours }                                        `extra` values of the EHR are not stored; local ones
+//!                                                           are sent to the EHR
+//!     found_with { function } deleted_with { function }     for rules that the table cannot express
+//!     deleted_as { the flag set by a deletion in the EHR }  instead of the frame's `deleted_at`, because other
+//!                                                           records still refer to it
 //!     found_by { field: index field } found_by_parts { list field: index field }
-//!     in_use { the field that says so }
+//!     in_use { the flag field }
 //!     writes { Operation: "write kind of the contract" }
 //! }
 //! ```
 //!
-//! `bodies_of_their_own`: the schedule rests on them; their bodies and conversions are written by hand (`appointment`, `working_hour`).
-//! Every record has an `id` and `extra` besides. A field added here is added to the contract (`wit`) too: a test compares the two.
+//! The schedule depends on `bodies_of_their_own`: their bodies and conversions are written by hand (`appointment`,
+//! `working_hour`). Every record also has an `id` and `extra`. A new field must be added to the contract (`wit`) too: a
+//! test compares the two.
 
 /// Calls a macro with the table.
 #[macro_export]
 macro_rules! with_every_record {
     ($call:ident) => { $call! {
     parts {
-        /// The part of a payment or adjustment that goes to one charge.
+        /// The part of a payment or adjustment for one charge.
         ChargeSplit / EhrChargeSplit: Split {
             fields {
                 /// Amount of the part.
@@ -39,7 +42,7 @@ macro_rules! with_every_record {
             }
         }
 
-        /// The part of a payment or adjustment that goes to one provider.
+        /// The part of a payment or adjustment for one provider.
         ProviderSplit / EhrProviderSplit: Split {
             fields {
                 /// Amount of the part.
@@ -51,7 +54,7 @@ macro_rules! with_every_record {
             }
         }
 
-        /// What a claim says of one charge, or in total.
+        /// Amounts of a claim, for one charge or in total.
         #[derive(Default)]
         ClaimAmounts / EhrClaimAmounts: ClaimAmounts {
             fields {
@@ -67,7 +70,7 @@ macro_rules! with_every_record {
                 allowed: Option<Money>,
             }
             references {
-                /// The charge; none in a total.
+                /// The charge; `None` in a total.
                 charge_id: Option<u64> => charge: Charges,
             }
         }
@@ -83,7 +86,7 @@ macro_rules! with_every_record {
                 middle_name: Option<String>,
                 /// Last name.
                 last_name: String,
-                /// Name to show, when the EHR has one.
+                /// Display name, if the EHR has one.
                 display_name: Option<String>,
                 /// E-mail address.
                 email: Option<String>,
@@ -102,13 +105,13 @@ macro_rules! with_every_record {
             deleted_as { inactive }
         }
 
-        /// A chair, column or room. One operatory never holds two appointments at once.
+        /// A chair, column or room, for one appointment at a time.
         #[derive(Default)]
         Operatory / EhrOperatory: Operatories = 2, u64 of Location, "operatory", "Operatory" {
             fields {
                 /// Name.
                 name: String,
-                /// Name to show.
+                /// Display name.
                 display_name: Option<String>,
                 /// In use.
                 active: bool,
@@ -124,7 +127,7 @@ macro_rules! with_every_record {
             deleted_with { operatory::mark_deleted }
         }
 
-        /// A kind of appointment. One with a location is for that location only, one without is for its whole institution.
+        /// A type of appointment, for one location or, without location, for the whole institution.
         #[derive(Default)]
         AppointmentType / EhrAppointmentType: AppointmentTypes = 3, u32 of Institution, "appointment-type", "Appointment Type" {
             fields {
@@ -184,7 +187,7 @@ macro_rules! with_every_record {
                 inactive: bool,
                 /// Not yet seen: some systems convert a new patient at the first visit.
                 new_patient: bool,
-                /// A person on file who is not a patient.
+                /// A person on file, but not a patient.
                 non_patient: bool,
                 /// Unsubscribed from text messages in the EHR.
                 unsubscribed_sms: bool,
@@ -207,7 +210,7 @@ macro_rules! with_every_record {
             writes { Update: "update-patient" }
         }
 
-        /// A descriptor an EHR attaches to appointments or types (procedure code, reason, colour).
+        /// A descriptor that an EHR attaches to appointments or types (procedure code, reason, colour).
         AppointmentDescriptor / EhrAppointmentDescriptor: AppointmentDescriptors = 20, u32 of Source, "appointment-descriptor", "Appointment Descriptor" {
             fields {
                 /// Kind of descriptor.
@@ -246,7 +249,7 @@ macro_rules! with_every_record {
                 group_number: Option<String>,
                 /// Employer that offers the plan.
                 employer_name: Option<String>,
-                /// Most it pays a year for one person.
+                /// Maximum payment per year for one person.
                 annual_max_individual: Option<Money>,
                 /// Month 1 to 12 in which the benefit year resets.
                 benefit_year_renewal_month: Option<u8> [Between(1, 12, "must be 1 to 12")],
@@ -262,7 +265,8 @@ macro_rules! with_every_record {
         /// A patient's coverage by a plan.
         Coverage / EhrCoverage: Coverages = 23, u64 of Source, "coverage", "Insurance Coverage" {
             fields {
-                /// self, spouse, child, employee, handicap_dep, signif_other, injured_plaintiff, life_partner, dependent or other.
+                /// self, spouse, child, employee, handicap_dep, signif_other, injured_plaintiff, life_partner,
+                /// dependent or other.
                 relation: Relation,
                 /// 1 is primary, 2 secondary.
                 priority: Option<u32> [Between(1, 1_000, "must be 1 to 1000")],
@@ -286,7 +290,7 @@ macro_rules! with_every_record {
                 patient_id: u32 => patient: Patients,
                 /// The insurance plan.
                 plan_id: u64 => plan: InsurancePlans,
-                /// The subscriber, where they are a patient of the same EHR.
+                /// The subscriber, if a patient of the same EHR.
                 subscriber_id: Option<u32> => subscriber: Patients,
             }
             found_by { patient_id: Patient, plan_id: Plan, subscriber_id: Subscriber }
@@ -326,12 +330,12 @@ macro_rules! with_every_record {
             writes { Create: "save-patient-history-item", Update: "save-patient-history-item" }
         }
 
-        /// An alert staff see with a patient.
+        /// An alert shown to staff with a patient.
         PatientAlert / EhrPatientAlert: PatientAlerts = 26, u32 of Source, "patient-alert", "Patient Alert" {
             fields {
                 /// Text of the alert.
                 note: String [Long],
-                /// When it was disabled.
+                /// Time of disabling.
                 disabled_at: Option<Seconds>,
             }
             references {
@@ -345,13 +349,13 @@ macro_rules! with_every_record {
         /// An entry of a patient's communication log.
         CommunicationLog / EhrCommunicationLog: CommunicationLogs = 27, u64 of Source, "communication-log", "Communication Log" {
             fields {
-                /// What was said or written.
+                /// Text of the communication.
                 note: String [Long],
                 /// none, email, mail, phone, in_person or text.
                 mode: Mode,
                 /// sent or received.
                 direction: Direction,
-                /// When it took place.
+                /// Time of the communication.
                 occurred_at: Seconds,
             }
             references {
@@ -367,7 +371,7 @@ macro_rules! with_every_record {
             fields {
                 /// Subject.
                 subject: Option<String>,
-                /// The messages: an array of `{from, text, at}`, kept under the name it had when the contract had it as a text.
+                /// The messages: an array of `{from, text, at}`, stored under the name of its former text form.
                 #[serde(rename = "messages_json")]
                 messages: Json,
             }
@@ -381,7 +385,7 @@ macro_rules! with_every_record {
         /// A patient intake form.
         FormSchema / EhrFormSchema: FormSchemas = 29, u64 of Source, "form-schema", "Form Schema" {
             fields {
-                /// Title to show.
+                /// Display title.
                 title: String,
                 /// Short name for addresses.
                 slug: Option<String>,
@@ -399,7 +403,7 @@ macro_rules! with_every_record {
                 /// The answers as a JSON object.
                 /// An object: `patient_submitted_data` of the API.
                 answers_json: Json,
-                /// When it was submitted.
+                /// Time of submission.
                 submitted_at: Seconds,
             }
             references {
@@ -460,7 +464,7 @@ macro_rules! with_every_record {
             fields {
                 /// Procedure code.
                 code: Option<String>,
-                /// Name to show.
+                /// Display name.
                 name: Option<String>,
                 /// planned, scheduled, completed, inactive or referred.
                 status: Option<ProcedureStatus>,
@@ -511,7 +515,7 @@ macro_rules! with_every_record {
         /// A clinical note.
         ClinicalNote / EhrClinicalNote: ClinicalNotes = 36, u64 of Source, "clinical-note", "Clinical Note" {
             fields {
-                /// When it was entered.
+                /// Time of entry.
                 entered_at: Option<Seconds>,
                 /// Text of the note.
                 content: String [Long],
@@ -546,7 +550,7 @@ macro_rules! with_every_record {
         /// A patient due for recall.
         PatientRecall / EhrPatientRecall: PatientRecalls = 38, u32 of Source, "patient-recall", "Patient Recall" {
             fields {
-                /// When the patient is due.
+                /// Due date.
                 date_due: Option<Day>,
             }
             references {
@@ -578,7 +582,7 @@ macro_rules! with_every_record {
                 filename: String,
                 /// Media type, for example `application/pdf`.
                 media_type: String,
-                /// When it was created.
+                /// Time of creation.
                 created_at: Option<Seconds>,
             }
             references {
@@ -588,7 +592,7 @@ macro_rules! with_every_record {
                 document_type_id: Option<u64> => document_type: DocumentTypes,
             }
             own {
-                /// What was uploaded; none where the EHR keeps the document.
+                /// The uploaded file; `None` if the EHR keeps the document.
                 upload: Option<Upload>,
             }
             found_by { patient_id: Patient }
@@ -621,7 +625,7 @@ macro_rules! with_every_record {
         /// A charge on the ledger.
         Charge / EhrCharge: Charges = 43, u64 of Source, "charge", "Charge" {
             fields {
-                /// Its procedure code.
+                /// Procedure code.
                 procedure_code: Option<String>,
                 /// Description.
                 description: Option<String> [Long],
@@ -648,9 +652,9 @@ macro_rules! with_every_record {
             fields {
                 /// draft, sent, received or canceled.
                 status: Option<ClaimStatus>,
-                /// When it was sent.
+                /// Time of sending.
                 sent_at: Option<Seconds>,
-                /// When its answer was received.
+                /// Time at which the answer was received.
                 received_at: Option<Seconds>,
                 /// Free text.
                 note: Option<String> [Long],
@@ -682,9 +686,9 @@ macro_rules! with_every_record {
         /// A plan of payments.
         PaymentPlan / EhrPaymentPlan: PaymentPlans = 45, u64 of Source, "payment-plan", "Payment Plan" {
             fields {
-                /// When the first payment is due.
+                /// Due date of the first payment.
                 first_payment_due: Option<Day>,
-                /// When it was made.
+                /// Date of creation.
                 created: Option<Day>,
                 /// In force.
                 active: bool,
@@ -709,7 +713,7 @@ macro_rules! with_every_record {
                 /// Identifier of the transaction at its processor.
                 transaction_id: Option<String>,
                 /// Description.
-                /// `notes` of a payment made here.
+                /// `notes` of a payment created through the API.
                 description: Option<String> [Long],
             }
             references {
@@ -751,7 +755,7 @@ macro_rules! with_every_record {
                 /// Identifier of the transaction at its processor.
                 transaction_id: Option<String>,
                 /// Description.
-                /// `notes` of an adjustment made here.
+                /// `notes` of an adjustment created through the API.
                 description: Option<String> [Long],
             }
             references {
@@ -788,7 +792,7 @@ macro_rules! with_every_record {
                 write_off_estimate: Option<Money>,
                 /// Expected from insurance.
                 insurance_estimate: Option<Money>,
-                /// What remains for the guarantor.
+                /// Remainder for the guarantor.
                 guarantor_portion: Option<Money>,
                 /// Up to 30 days old.
                 under30: Option<Money>,
@@ -825,7 +829,7 @@ macro_rules! with_every_record {
                 write_off_estimate: Option<Money>,
                 /// Expected from insurance.
                 insurance_estimate: Option<Money>,
-                /// What remains for the guarantor.
+                /// Remainder for the guarantor.
                 guarantor_portion: Option<Money>,
                 /// Up to 30 days old.
                 under30: Option<Money>,
@@ -854,7 +858,7 @@ macro_rules! with_every_record {
         }
     }
     bodies_of_their_own {
-        /// When a provider sees patients. Exactly one of `days` (not empty), `specific_date` and `recurrence` applies.
+        /// Working hours of a provider. Exactly one of `days` (not empty), `specific_date` and `recurrence` applies.
         WorkingHour / EhrWorkingHour: WorkingHours = 5, u32 of Location, "working-hour", "Working Hour" {
             fields {
                 /// Begin, `HH:MM` local.
@@ -877,7 +881,7 @@ macro_rules! with_every_record {
             references {
                 /// The provider.
                 provider: ForeignId => Providers,
-                /// The operatory; none where the EHR schedules by provider only.
+                /// The operatory; `None` if the EHR schedules by provider only.
                 operatory: Option<ForeignId> => Operatories,
                 /// Appointment types it accepts; empty means all.
                 appointment_types: Vec<ForeignId> => AppointmentTypes,
@@ -909,9 +913,9 @@ macro_rules! with_every_record {
                 checkin_at: Option<i64> [Instant],
                 /// Checked out at.
                 checked_out_at: Option<i64> [Instant],
-                /// The write key, where the EHR kept the one our write sent.
+                /// The write key of our write, if the EHR kept it.
                 write_key: Option<String> [Exact],
-                /// Version tag of the record in the EHR, sent back with an update so that the EHR can refuse a stale one.
+                /// Version tag in the EHR, sent back with an update so that the EHR can refuse a stale one.
                 version: Option<String> [Exact],
             }
             references {

@@ -1,4 +1,4 @@
-//! The table against the contract's own text.
+//! The table compared with the text of the contract.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use super::*;
 const TYPES: &str = include_str!("../../../../wit/v1/types.wit");
 const WORLD: &str = include_str!("../../../../wit/v1/world.wit");
 
-/// Nothing of a record is dropped but its identifier, which is the frame's.
+/// Fields that a body lacks: only the identifier, which is in the frame.
 const DROPPED: &[&str] = &["id"];
 
-/// Record -> its fields and their types, in snake case.
+/// Returns the fields and types of each record of the contract, in snake case.
 fn contract() -> BTreeMap<String, Vec<(String, String)>> {
     let mut records: BTreeMap<String, Vec<_>> = BTreeMap::new();
     let mut current = None;
@@ -28,19 +28,19 @@ fn contract() -> BTreeMap<String, Vec<(String, String)>> {
             records.entry(record.clone()).or_default().push((field.replace('-', "_"), of.to_owned()));
         }
     }
-    // It has a type there and stays the text it was here.
+    // A typed list in the contract, stored as a text.
     let messages = records.get_mut("conversation").unwrap().iter_mut().find(|(field, _)| field == "messages");
     *messages.unwrap() = ("messages_json".to_owned(), "string".to_owned());
     records
 }
 
-/// Those whose bodies follow from the table.
+/// Returns the resources whose bodies are generated from the table.
 fn resources() -> Vec<Resource> {
     let own = [Resource::WorkingHours, Resource::Appointments];
     RESOURCES.iter().copied().filter(|resource| !own.contains(resource)).collect()
 }
 
-/// Words of an enum or variant of the contract, in snake case.
+/// Returns the words of an enum or variant of the contract, in snake case.
 fn words(of: &str) -> Option<Vec<&'static str>> {
     fn all<W: Word>() -> Vec<&'static str> {
         W::ALL.iter().map(|word| word.word()).collect()
@@ -61,7 +61,7 @@ fn words(of: &str) -> Option<Vec<&'static str>> {
     })
 }
 
-/// Cases of an enum or variant of the contract, without the EHR's own words.
+/// Returns the cases of an enum or variant of the contract, without those of an EHR.
 fn cases(of: &str) -> Vec<String> {
     let heads = [format!("enum {of} {{"), format!("variant {of} {{")];
     let body = heads.iter().find_map(|head| TYPES.split_once(head)).unwrap().1.split('}').next().unwrap();
@@ -78,13 +78,13 @@ fn the_contracts_words_are_ours() {
     assert_eq!(lists.len(), 11, "{lists:?}");
     for list in lists {
         let ours = words(list).unwrap().into_iter();
-        // `self` is no name in most languages.
+        // `self` is a reserved word in most languages.
         let ours: Vec<_> = ours.map(|word| if word == "self" { "oneself" } else { word }.to_lowercase()).collect();
         assert_eq!(cases(list), ours, "{list}");
     }
 }
 
-/// Values for fields of the contract.
+/// A generator of values for fields of the contract.
 struct Source<'a> {
     choices: std::slice::Iter<'a, u32>,
     contract: BTreeMap<String, Vec<(String, String)>>,
@@ -145,7 +145,7 @@ impl Source<'_> {
     }
 }
 
-/// A body is not asked for.
+/// The error of a conversion.
 #[derive(Debug, PartialEq, Eq)]
 enum Unsaid {
     Invalid,
@@ -165,7 +165,7 @@ impl From<Missing> for Unsaid {
     }
 }
 
-/// Ids that tell the resource, so that a reference to the wrong one does not come back.
+/// Returns an id that contains the resource, so that a reference to the wrong resource is detected.
 fn ours(resource: Resource, foreign: &str) -> Result<u64, Unsaid> {
     Ok(resource as u64 * 10_000 + foreign[1..].parse::<u64>().unwrap())
 }
@@ -174,7 +174,7 @@ fn theirs(resource: Resource, id: u64) -> Result<Option<String>, Unsaid> {
     Ok((id / 10_000 == resource as u64).then(|| format!("f{}", id % 10_000)))
 }
 
-/// What an EHR shows, as ours and as the EHR's again.
+/// Converts a record in the EHR's form to a body and back.
 struct ThereAndBack;
 
 impl EhrVisitor for ThereAndBack {
@@ -195,7 +195,7 @@ proptest! {
             let mut source = Source { choices: choices.iter(), contract: contract() };
             let mut fields = source.record(rules(resource).record);
             if rules(resource).scope != Scope::Source {
-                // Theirs is not kept.
+                // Their `extra` values are not stored.
                 fields["extra"] = json!([]);
             }
             let shown = EhrRecord::from_fields(resource, "f1", fields).map_err(TestCaseError::fail)?;
@@ -204,7 +204,7 @@ proptest! {
     }
 }
 
-/// A record with every field filled.
+/// Returns a record with a value in every field.
 fn full(record: &str) -> Value {
     let choices = [1_000_001_u32; 400];
     Source { choices: choices.iter(), contract: contract() }.record(record)
@@ -222,7 +222,7 @@ fn every_field_of_the_contract_is_kept() {
         let due = contract[rules.record].iter().map(|(field, _)| field.clone());
         assert_eq!(kept, due.filter(|field| !DROPPED.contains(&field.as_str())).collect(), "{resource:?}");
     }
-    // The rest are parts of these.
+    // All others are parts of these.
     records.extend(["money", "address", "recurrence", "split", "claim-amounts", "message", "extra-value"]);
     assert_eq!(records, contract.keys().map(String::as_str).collect());
     assert_eq!(RESOURCES.len(), 36);
@@ -252,7 +252,7 @@ fn every_write_of_the_contract_has_a_row_and_no_other() {
         .map(|line| line.trim_end_matches(','))
         .collect();
     let mut known: BTreeSet<&str> = all_writes().map(|(_, kind)| kind).collect();
-    // New patients and appointments have writes of their own.
+    // The writes that create patients and appointments are separate.
     known.extend(["", "create-patient", "create-appointment", "reschedule-appointment", "confirm-appointment"]);
     known.extend(["check-in-appointment", "cancel-appointment", "note-appointment"]);
     assert_eq!(kinds, known);
