@@ -72,7 +72,7 @@ mod tests {
     use crate::time::SECOND;
 
     #[test]
-    fn a_burst_then_the_rate() {
+    fn bucket_allows_a_burst_then_the_rate() {
         let quota = Quota { per_minute: 60, burst: 3 };
         let mut bucket = Bucket::default();
         let start = Timestamp(1_000_000);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_before_the_last_call_waits_for_the_refill_after_it() {
+    fn overdue_calls_wait_for_the_refill_after_the_last_call() {
         let quota = Quota { per_minute: 60, burst: 1 };
         let mut bucket = Bucket::default();
         let start = Timestamp(1_000_000);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn when_the_next_call_may_start_one_is_available() {
+    fn next_at_returns_a_time_with_an_available_call() {
         for quota in
             [Quota { per_minute: 0, burst: 0 }, Quota { per_minute: 7, burst: 0 }, Quota { per_minute: 0, burst: 3 }]
         {

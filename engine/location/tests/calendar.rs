@@ -24,7 +24,7 @@ fn holders<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Holder> {
 }
 
 #[test]
-fn a_provider_is_blocked_by_the_chair_and_by_what_has_no_chair() {
+fn provider_is_busy_through_operatory_and_provider_columns() {
     let mut calendar = Calendar::new();
     assert!(calendar.insert(CHAIR, span(10, 20), appointment(1)));
     assert!(calendar.insert(DOCTOR, span(30, 40), appointment(2)));
@@ -42,7 +42,7 @@ fn a_provider_is_blocked_by_the_chair_and_by_what_has_no_chair() {
 }
 
 #[test]
-fn entries_are_a_set() {
+fn duplicate_calendar_entries_are_rejected() {
     let mut calendar = Calendar::new();
     assert!(!calendar.insert(CHAIR, span(10, 10), appointment(1)), "an empty span blocks nothing");
     assert!(calendar.insert(CHAIR, span(10, 20), appointment(1)));
@@ -58,7 +58,7 @@ fn entries_are_a_set() {
 }
 
 #[test]
-fn a_long_block_under_short_appointments() {
+fn overlapping_finds_a_long_block_under_short_appointments() {
     let mut calendar = Calendar::new();
     calendar.insert(CHAIR, span(0, 1_000), appointment(0));
     (1..100).for_each(|n| assert!(calendar.insert(CHAIR, span(n as i64 * 10, n as i64 * 10 + 5), appointment(n))));
@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(support::cases(256))]
 
     #[test]
-    fn it_agrees_with_a_plain_list(steps in prop::collection::vec(steps(), 1..120)) {
+    fn calendar_agrees_with_a_plain_list(steps in prop::collection::vec(steps(), 1..120)) {
         let mut calendar = Calendar::new();
         let mut list: Vec<(Column, Entry)> = Vec::new();
         for step in steps {

@@ -22,7 +22,7 @@ fn dates(recurrence: Recurrence, from: &str, days: i32) -> Vec<String> {
 }
 
 #[test]
-fn each_recurrence() {
+fn recurrences_apply_on_the_expected_dates() {
     use RecurrenceUnit::{Day, Month, Week};
     let weekly = Recurrence::Weekly(vec![Weekday::Sunday, Weekday::Tuesday]);
     assert_eq!(dates(weekly, "2026-10-12", 14), ["2026-10-13", "2026-10-18", "2026-10-20", "2026-10-25"]);
@@ -44,7 +44,7 @@ fn each_recurrence() {
 }
 
 #[test]
-fn windows_across_changes_of_the_clock() {
+fn windows_follow_clock_changes() {
     let new_york = new_york();
     let lord_howe = zone("Australia/Lord_Howe", 2025, 2027);
     let sao_paulo = zone("America/Sao_Paulo", 2017, 2019);
@@ -86,7 +86,7 @@ fn windows_across_changes_of_the_clock() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn validate_returns_each_problem() {
     let problems = |change: &dyn Fn(&mut location::hours::WorkingHour)| {
         let mut hour = daily("09:00", "17:00");
         change(&mut hour);

@@ -12,7 +12,7 @@ fn same_again<T: DeserializeOwned + Serialize>(stored: &str) {
 }
 
 #[test]
-fn events_keep_their_names() {
+fn stored_events_keep_their_names() {
     for event in [
         r#"{"record_saved":{"resource":"patients","id":7,"verb":"create"}}"#,
         r#"{"appointment_changed":{"appointment":7,"what":{"confirmation":true,"check_in":false,"note":true}}}"#,
@@ -47,7 +47,7 @@ fn events_keep_their_names() {
 }
 
 #[test]
-fn a_snapshot_keeps_its_names() {
+fn stored_snapshots_keep_their_names() {
     same_again::<State>(
         r#"{
         "operatories": {"1": true},

@@ -96,13 +96,13 @@ proptest! {
 
     /// Staff change the EHR at the same time.
     #[test]
-    fn with_staff(variant in variant(true), steps in prop::collection::vec(step(), 1..120)) {
+    fn invariants_hold_with_changes_by_staff(variant in variant(true), steps in prop::collection::vec(step(), 1..120)) {
         tell(&variant, &steps)?;
     }
 
     /// Only our writes change the EHR, so it never has two appointments in one slot.
     #[test]
-    fn without_staff(variant in variant(false), steps in prop::collection::vec(step(), 1..120)) {
+    fn ehr_is_never_double_booked_without_changes_by_staff(variant in variant(false), steps in prop::collection::vec(step(), 1..120)) {
         tell(&variant, &steps)?;
     }
 }

@@ -106,7 +106,7 @@ fn numbered(number: u32) -> Page {
 const TWO: [(Resource, bool); 2] = [(Resource::Providers, false), (Resource::Patients, false)];
 
 #[test]
-fn empty_pages_that_never_end_are_left() {
+fn endless_empty_pages_suspend_the_resource() {
     let mut world = World::new(&TWO);
     assert_eq!(world.pages_until_left(numbered), PAGES);
     let why = "500 pages in a row brought nothing new";
@@ -116,21 +116,21 @@ fn empty_pages_that_never_end_are_left() {
 }
 
 #[test]
-fn a_whole_pass_that_shows_the_same_again_and_again_is_left() {
+fn repeated_pages_of_a_whole_pass_suspend_the_resource() {
     let mut world = World::new(&TWO);
     let same = |number| Page { whole: true, news: true, seen: vec![1, 2, 3], records: 3, ..numbered(number) };
     assert_eq!(world.pages_until_left(same), PAGES + 1);
 }
 
 #[test]
-fn changes_that_are_none_are_left() {
+fn pages_without_changes_suspend_the_resource() {
     let mut world = World::new(&TWO);
     let same = |number| Page { seen: vec![1, 2, 3], records: 3, ..numbered(number) };
     assert_eq!(world.pages_until_left(same), PAGES);
 }
 
 #[test]
-fn whoever_brings_something_new_now_and_then_is_read_to_the_end() {
+fn resources_with_occasional_news_are_never_suspended() {
     let mut world = World::new(&TWO);
     for number in 0..3 * PAGES {
         let news = number % 400 == 0;
@@ -180,7 +180,7 @@ fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
 
 /// Each commit is bounded, and the cycle continues after the last one.
 #[test]
-fn many_deletions_are_taken_in_step_by_step() {
+fn many_deletions_are_applied_in_bounded_commits() {
     let mut world = World::new(&[(Resource::Patients, true), (Resource::Providers, false)]);
     let gone = |world: &World| world.happened.iter().filter(|event| matches!(event, Event::RecordGone { .. })).count();
     let steps = 200 + 200;
@@ -198,14 +198,14 @@ fn many_deletions_are_taken_in_step_by_step() {
 }
 
 #[test]
-fn a_sweep_that_finds_nothing_missing_only_counts() {
+fn sweep_without_missing_records_only_counts() {
     let mut world = World::new(&[(Resource::Patients, true)]);
     assert_eq!(sweep(&mut world, 5_500, 0), 6);
 }
 
 /// The guard adds up the findings of all steps before the first record is deleted.
 #[test]
-fn the_guard_counts_all_steps_together() {
+fn guard_counts_the_deletions_of_all_steps() {
     let mut world = World::new(&[(Resource::Patients, true)]);
     assert_eq!(sweep(&mut world, 10_000, 5_000), 10);
     let tripped = |event: &Event| matches!(event, Event::GuardTripped { deletions: 5_000, known: 10_000, .. });
@@ -217,7 +217,7 @@ fn the_guard_counts_all_steps_together() {
 
 /// Journal and state stay small, because no event contains the list of records on a page.
 #[test]
-fn what_a_pass_shows_is_neither_in_the_journal_nor_in_the_state() {
+fn records_of_a_pass_are_in_neither_journal_nor_state() {
     let size = |shown: u64| {
         let mut world = World::new(&[(Resource::Patients, true)]);
         for number in 0..20 {
@@ -241,7 +241,7 @@ fn left_out(world: &World) -> Vec<String> {
 
 /// A skipped record is removed once it is readable, or once a whole pass has not skipped it. Skipping is not a failure.
 #[test]
-fn what_cannot_be_read_is_remembered_until_it_can_or_a_whole_pass_is_over() {
+fn skipped_records_are_kept_until_readable_or_a_whole_pass_ends() {
     let mut world = World::new(&[TWO[0]]);
     world.page(Page { whole: true, skipped: skipped(&["a", "b"]), ..numbered(1) });
     world.page(Page { whole: true, last: true, skipped: skipped(&["c"]), ..numbered(2) });
@@ -263,7 +263,7 @@ fn what_cannot_be_read_is_remembered_until_it_can_or_a_whole_pass_is_over() {
 
 /// State and journal stay small, however many records an adapter cannot read.
 #[test]
-fn no_more_than_a_hundred_are_remembered() {
+fn at_most_100_skipped_records_are_kept() {
     let mut world = World::new(&[TWO[0]]);
     let ids: Vec<String> = (0..1_000).map(|number| format!("{number:04}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();

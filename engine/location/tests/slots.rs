@@ -81,7 +81,7 @@ fn slot(provider: u32, operatory: impl Into<Option<u64>>, start: &str, length: M
 const MONDAY: &str = "2026-01-05";
 
 #[test]
-fn the_grid_begins_with_the_window_and_steps_by_the_interval() {
+fn slot_grid_begins_with_the_window_and_steps_by_the_interval() {
     let hours = [on(MONDAY, "09:10", "12:00")];
     assert_eq!(plain(&hours, &query(MONDAY)), ["09:10", "10:10"]);
     let every_20 = SlotQuery { interval: Some(20 * MINUTE), ..query(MONDAY) };
@@ -104,7 +104,7 @@ fn the_grid_begins_with_the_window_and_steps_by_the_interval() {
 }
 
 #[test]
-fn windows_that_touch_or_overlap_are_one() {
+fn adjacent_and_overlapping_windows_are_merged() {
     let (morning, noon, evening) =
         (on(MONDAY, "09:30", "11:00"), on(MONDAY, "11:00", "12:30"), on(MONDAY, "12:31", "13:31"));
     assert_eq!(plain(&[noon.clone(), evening, morning.clone()], &query(MONDAY)), ["09:30", "10:30", "11:30", "12:31"]);
@@ -116,7 +116,7 @@ fn windows_that_touch_or_overlap_are_one() {
 }
 
 #[test]
-fn only_hours_that_were_asked_for() {
+fn slots_come_only_from_matching_hours() {
     let (early, late) = (on(MONDAY, "09:00", "10:00"), synced(on(MONDAY, "14:00", "15:00")));
     let hours = [early.clone(), at(2, 2, late)];
     let ask = |change: &dyn Fn(&mut SlotQuery)| {
@@ -134,7 +134,7 @@ fn only_hours_that_were_asked_for() {
 }
 
 #[test]
-fn hours_accept_types() {
+fn hours_offer_slots_only_for_accepted_types() {
     let hours = [
         on(MONDAY, "09:00", "10:00"),
         only(&[CLEANING], on(MONDAY, "10:00", "11:00")),
@@ -152,7 +152,7 @@ fn hours_accept_types() {
 }
 
 #[test]
-fn blocks_join_synced_hours_only_where_asked_to() {
+fn blocks_join_synced_hours_only_with_join_blocks() {
     let two_hours = SlotQuery { length: 2 * HOUR, interval: Some(HOUR), ..query(MONDAY) };
     let apart = SlotQuery { join_blocks: false, ..two_hours.clone() };
     let the_block = block(on(MONDAY, "12:00", "15:00"));
@@ -179,7 +179,7 @@ fn blocks_join_synced_hours_only_where_asked_to() {
 }
 
 #[test]
-fn a_provider_works_in_several_operatories_at_once() {
+fn provider_slots_in_several_operatories_follow_the_query_options() {
     let hours = [
         at(1, 2, on(MONDAY, "09:00", "11:00")),
         at(1, 1, on(MONDAY, "09:00", "11:00")),
@@ -206,7 +206,7 @@ fn a_provider_works_in_several_operatories_at_once() {
 }
 
 #[test]
-fn two_layers_of_one_operatory_count_once() {
+fn slot_in_two_layers_counts_as_one_operatory() {
     let hours = [synced(on(MONDAY, "09:00", "10:00")), block(on(MONDAY, "09:00", "10:00"))];
     let apart = SlotQuery { join_blocks: false, ..query(MONDAY) };
     assert_eq!(plain(&hours, &apart), ["09:00"]);
@@ -214,7 +214,7 @@ fn two_layers_of_one_operatory_count_once() {
 }
 
 #[test]
-fn hours_without_an_operatory_use_the_providers_own_column() {
+fn hours_without_an_operatory_use_the_provider_column() {
     let hours = [at(1, None, on(MONDAY, "09:00", "12:00")), at(1, 1, on(MONDAY, "09:00", "12:00"))];
     let calendar = busy(&[
         (chair(1), "2026-01-05T09:00:00Z", "2026-01-05T10:00:00Z"),
@@ -229,7 +229,7 @@ fn hours_without_an_operatory_use_the_providers_own_column() {
 }
 
 #[test]
-fn windows_reach_across_midnight_and_across_the_days_asked_for() {
+fn windows_extend_across_midnight_and_beyond_the_query() {
     let night = [hour(Recurrence::On(date("2026-01-04")), "22:30", "02:00"), daily("01:30", "02:30")];
     let zone = Zone::utc();
     let none = Calendar::new();
@@ -243,7 +243,7 @@ fn windows_reach_across_midnight_and_across_the_days_asked_for() {
 }
 
 #[test]
-fn when_clocks_change() {
+fn free_slots_follow_clock_changes() {
     let new_york = new_york();
     let none = Calendar::new();
     let half = |day: &str, days| SlotQuery { length: 30 * MINUTE, days, ..query(day) };
@@ -291,7 +291,7 @@ fn when_clocks_change() {
 }
 
 #[test]
-fn a_query_beyond_the_limits_is_named_and_has_no_slots() {
+fn invalid_queries_report_their_fields_and_return_no_slots() {
     let hours = [daily("00:00", "24:00")];
     let problem = |change: &dyn Fn(&mut SlotQuery)| {
         let mut query = query(MONDAY);
@@ -320,7 +320,7 @@ fn a_query_beyond_the_limits_is_named_and_has_no_slots() {
 }
 
 #[test]
-fn the_next_available_date() {
+fn next_available_returns_the_first_later_date_with_a_slot() {
     let zone = new_york();
     let hours = [hour(Recurrence::On(date("2026-03-20")), "22:00", "02:00"), on("2026-06-01", "09:00", "10:00")];
     let next =
@@ -340,7 +340,7 @@ fn the_next_available_date() {
 }
 
 #[test]
-fn whether_a_slot_can_be_booked() {
+fn fits_reports_why_a_slot_cannot_be_booked() {
     let hours = [
         on(MONDAY, "09:00", "12:00"),
         only(&[CLEANING], on(MONDAY, "12:00", "13:00")),
@@ -389,7 +389,7 @@ fn whether_a_slot_can_be_booked() {
 }
 
 #[test]
-fn alternatives_to_a_taken_slot() {
+fn nearest_returns_alternatives_by_provider_and_distance() {
     let hours = [
         at(1, 1, daily("09:00", "12:00")),
         at(1, 2, daily("09:00", "12:00")),

@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_offered_can_be_booked(case in cases()) {
+    fn offered_slots_can_be_booked(case in cases()) {
         let (calendar, query) = (case.calendar(), &case.query);
         for slot in free_slots(&case.hours, &calendar, &case.zone, query) {
             let wanted = Wanted { slot, appointment_type: query.appointment_type, join_blocks: query.join_blocks, own: vec![] };
@@ -315,7 +315,7 @@ proptest! {
     /// Expects the first following day that has a slot when queried alone. With an interval of a minute, the start of
     /// the query cannot move the grid of endless windows.
     #[test]
-    fn next_available_agrees_with_asking_day_by_day(case in cases(), horizon in 0u16..40) {
+    fn next_available_agrees_with_daily_queries(case in cases(), horizon in 0u16..40) {
         let query = SlotQuery { interval: Some(MINUTE), limit: usize::MAX, ..case.query.clone() };
         let calendar = case.calendar();
         let days = (0..i32::from(horizon)).map(|day| query.from.add_days(i32::from(query.days) + day));

@@ -107,7 +107,7 @@ fn week() -> SlotQuery {
 }
 
 #[test]
-fn a_full_calendar() {
+fn full_calendar_decisions_meet_their_time_limits() {
     let location = full(|day, operatory, half| day == 3 && operatory == 7 && half == 10);
     assert!(location.state.appointments.len() > 5_000);
     let search = || free_slots(location.hours(), &location.state.calendar, &location.settings.zone, &week());
@@ -129,7 +129,7 @@ fn a_full_calendar() {
 }
 
 #[test]
-fn a_calendar_with_room() {
+fn search_of_a_partly_free_calendar_meets_its_time_limit() {
     let location = full(|_, _, half| half % 4 == 0);
     let search = || free_slots(location.hours(), &location.state.calendar, &location.settings.zone, &week());
     assert_eq!(search().len(), 20);
@@ -137,7 +137,7 @@ fn a_calendar_with_room() {
 }
 
 #[test]
-fn loading_a_snapshot() {
+fn snapshot_loads_within_its_time_limit() {
     let location = full(|_, _, _| false);
     let snapshot = serde_json::to_vec(&location.state).unwrap();
     let load = || Location::load(location.settings.clone(), serde_json::from_slice::<State>(&snapshot).unwrap());
@@ -147,7 +147,7 @@ fn loading_a_snapshot() {
 }
 
 #[test]
-fn a_long_queue() {
+fn decisions_with_a_long_queue_meet_their_time_limits() {
     let mut location = full(|day, _, _| day == 3);
     let cx = Cx { now: now(), random: 1 };
     let mut appointment = 0;

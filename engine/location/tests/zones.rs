@@ -15,7 +15,7 @@ fn naive(date: Date) -> NaiveDate {
 }
 
 #[test]
-fn dates_are_read_and_written() {
+fn dates_parse_and_format_as_iso_8601() {
     for text in ["0001-01-01", "1969-12-31", "1970-01-01", "2000-02-29", "2024-02-29", "2026-10-17", "9999-12-31"] {
         assert_eq!(date(text).to_string(), text);
     }
@@ -54,7 +54,7 @@ fn dates_are_read_and_written() {
 
 /// Local times with the expected instants.
 #[test]
-fn known_changes() {
+fn local_times_near_known_changes_resolve_as_expected() {
     let at = |text| Resolved::One(utc(text));
     let gap = |text| Resolved::Gap { next: utc(text) };
     let two = |first, second| Resolved::Two(utc(first), utc(second));
@@ -99,7 +99,7 @@ fn known_changes() {
 }
 
 #[test]
-fn days_are_as_long_as_they_are() {
+fn days_with_clock_changes_have_their_actual_length() {
     let cases = [
         ("America/New_York", "2026-03-07", 24 * HOUR),
         ("America/New_York", "2026-03-08", 23 * HOUR),
@@ -121,7 +121,7 @@ fn days_are_as_long_as_they_are() {
 }
 
 #[test]
-fn clocks_show_local_time() {
+fn local_returns_date_and_time_with_the_offset_in_force() {
     let zone = new_york();
     let abbreviation = |text| zone.offset_at(utc(text)).abbreviation.as_str();
     assert_eq!(abbreviation("2026-11-01T05:59:59Z"), "EDT");
@@ -136,7 +136,7 @@ fn clocks_show_local_time() {
 }
 
 #[test]
-fn a_zone_must_be_in_order() {
+fn zones_with_invalid_changes_are_rejected() {
     let change = |at, offset_seconds| ZoneChange { at: Timestamp(at), offset_seconds, abbreviation: "X".into() };
     let first = change(i64::MIN, 0);
     let refused = |changes| Zone::new("X", changes).unwrap_err();
@@ -256,14 +256,14 @@ proptest! {
     }
 
     #[test]
-    fn any_numbers_make_the_date_chrono_makes_of_them(year in -1..=10_001, month in 0u32..=14, day in 0u32..=33) {
+    fn from_ymd_agrees_with_chrono(year in -1..=10_001, month in 0u32..=14, day in 0u32..=33) {
         let theirs = NaiveDate::from_ymd_opt(year, month, day).filter(|_| (1..=9999).contains(&year));
         prop_assert_eq!(Date::from_ymd(year, month, day).map(naive), theirs);
     }
 
     /// The definition of `resolve`: an instant has a local time if and only if that time resolves to the instant.
     #[test]
-    fn resolve_finds_what_clocks_show(zone in any_zone(), day in -4..140, seconds in 0u32..86_400, near in any::<prop::sample::Index>()) {
+    fn resolve_returns_exactly_the_instants_of_a_local_time(zone in any_zone(), day in -4..140, seconds in 0u32..86_400, near in any::<prop::sample::Index>()) {
         let around = near.get(zone.changes()).at;
         let (day, seconds) = if around == Timestamp::MIN { (Date(day), seconds) } else { zone.local(around.plus(i64::from(day) * 600_000)) };
         let shows = |at: Timestamp| zone.local(at) == (day, seconds);
