@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_in_order_and_each_code_is_there_once() {
+    fn currency_codes_are_sorted_and_unique() {
         assert!(CURRENCIES.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert!(CURRENCIES.iter().all(|(code, decimals)| code.len() == 3 && *decimals <= 3));
         assert_eq!(

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_fit() {
+    fn valid_answers_have_no_problems() {
         let answers = json!({
             "name": "Pat", "smoker": "yes", "cigarettes": 3, "allergies": {"latex": true, "nuts": false}, "agreed": true,
             "kin": [{"age": 3}], "pets": ["cat", 7], "submit": true, "beyond": {"the": "form"},
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_and_shown_must_be_there() {
+    fn missing_required_answers_of_shown_components_are_reported() {
         assert_eq!(
             found(json!({})),
             ["name is missing.", "smoker is missing.", "agreed is missing.", "not_smoking is missing.",]
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_the_type_of_their_question() {
+    fn answers_of_the_wrong_type_are_reported() {
         let answers = json!({
             "name": 7, "smoker": "maybe", "allergies": {"latex": true, "dust": true}, "agreed": "yes", "kin": {"age": 3},
             "pets": ["dog"], "not_smoking": ["x"],
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_say_what_their_type_says() {
+    fn texts_must_match_the_type_of_their_component() {
         let form = json!([
             {"key": "born", "type": "day", "validate": {"required": true}},
             {"key": "moved", "type": "day", "dayFirst": true},
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_forms_do_no_harm() {
+    fn malformed_forms_yield_no_problems() {
         let mut deep = json!([{"key": "end", "type": "textfield", "validate": {"required": true}}]);
         for _ in 0..100 {
             deep = json!([{"type": "panel", "components": deep}]);

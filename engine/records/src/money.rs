@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_decimal_is_refused() {
+    fn amounts_that_are_not_decimals_are_rejected() {
         for amount in ["", "-", ".5", "5.", "1e3", "1_000", "1,000", "+1", " 1", "NaN", "--1", "1.2.3", "٣"] {
             assert_eq!(Money::parse(amount, "USD"), Err(MoneyError::Amount), "{amount}");
         }

@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_has_its_cause() {
+    fn reasons_map_to_their_causes() {
         let guarded = BTreeSet::from([Resource::Patients]);
         let stopped = with_resources("stopped: the EHR shows 99 of 240 records deleted", &guarded);
         assert_eq!(stopped, "patients: the EHR shows 99 of 240 records deleted; nothing was deleted here");

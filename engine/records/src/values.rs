@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_checked_when_they_are_read() {
+    fn values_are_validated_when_deserialized() {
         assert_eq!(to_value(from_value::<Day>(json!("2024-02-29")).unwrap()).unwrap(), json!("2024-02-29"));
         assert_eq!(to_value(from_value::<Day>(json!("0001-01-01")).unwrap()).unwrap(), json!("0001-01-01"));
         for bad in ["2023-02-29", "2023-2-01", "20230201", ""] {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn json_texts_are_kept_as_they_were_written() {
+    fn json_texts_are_stored_as_written() {
         let text = from_value::<Json>(json!("{\"a\" : 1.50}")).unwrap();
         assert_eq!((text.raw().get(), text.value()), ("{\"a\" : 1.50}", json!({"a": 1.5})));
         let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sane_form_and_no_other() {
+    fn texts_in_known_formats_are_accepted_and_others_rejected() {
         let days =
             ["12/24/1980", "1/2/1980", "00/00/1980", "12/00/1980", "02/29/0000", "1980-12-24", "12/1980", "1980"];
         let no_days = [

@@ -71,7 +71,7 @@ fn cases(of: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_contracts_words_are_ours() {
+fn word_lists_match_the_contract() {
     let contract = contract();
     let named = contract.values().flatten().map(|(_, of)| of.trim_start_matches("option<").trim_end_matches('>'));
     let lists: BTreeSet<&str> = named.filter(|of| words(of).is_some()).collect();
@@ -190,7 +190,7 @@ impl EhrVisitor for ThereAndBack {
 
 proptest! {
     #[test]
-    fn every_resource_goes_to_the_ehr_and_back(choices in prop::collection::vec(any::<u32>(), 200)) {
+    fn records_survive_conversion_to_a_body_and_back(choices in prop::collection::vec(any::<u32>(), 200)) {
         for resource in resources() {
             let mut source = Source { choices: choices.iter(), contract: contract() };
             let mut fields = source.record(rules(resource).record);
@@ -211,7 +211,7 @@ fn full(record: &str) -> Value {
 }
 
 #[test]
-fn every_field_of_the_contract_is_kept() {
+fn bodies_keep_every_field_of_the_contract() {
     let (contract, mut records) = (contract(), BTreeSet::new());
     for resource in RESOURCES.iter().copied() {
         let rules = rules(resource);
@@ -243,7 +243,7 @@ fn every_foreign_id_is_a_reference() {
 }
 
 #[test]
-fn every_write_of_the_contract_has_a_row_and_no_other() {
+fn writes_of_the_table_match_the_contract() {
     let kinds = WORLD.split("enum write-kind {").nth(1).unwrap().split('}').next().unwrap();
     let kinds: BTreeSet<&str> = kinds
         .lines()
@@ -262,7 +262,7 @@ fn every_write_of_the_contract_has_a_row_and_no_other() {
 }
 
 #[test]
-fn what_is_wrong_is_said_by_field_and_never_with_the_value() {
+fn errors_name_the_field_but_never_the_value() {
     let spoil = |resource, path: &str, value: Value| {
         let mut fields = full(rules(resource).record);
         *fields.pointer_mut(path).unwrap() = value;
@@ -291,7 +291,7 @@ fn what_is_wrong_is_said_by_field_and_never_with_the_value() {
 }
 
 #[test]
-fn a_reference_without_foreign_id_is_missing() {
+fn reference_without_foreign_id_is_reported_as_missing() {
     let EhrRecord::Payment(shown) = EhrRecord::from_fields(Resource::Payments, "f1", full("payment")).unwrap() else {
         panic!("a payment")
     };
@@ -305,7 +305,7 @@ fn a_reference_without_foreign_id_is_missing() {
 }
 
 #[test]
-fn what_only_we_keep_is_not_sent_and_stays() {
+fn local_fields_are_kept_and_not_sent() {
     let shown = EhrRecord::from_fields(Resource::Documents, "f1", full("document")).unwrap();
     let EhrRecord::Document(shown) = shown else { panic!("a document") };
     let mut kept = Document::resolve::<Unsaid>(&shown, None, &mut ours).unwrap();
@@ -316,7 +316,7 @@ fn what_only_we_keep_is_not_sent_and_stays() {
 }
 
 #[test]
-fn lists_find_records_by_terms() {
+fn body_terms_contain_references_and_parts() {
     let usd = json!({"amount": "5.00", "currency": "USD"});
     let split = |charge: u64| json!({"charge_id": charge, "amount": usd});
     let body = json!({
@@ -335,13 +335,13 @@ fn lists_find_records_by_terms() {
 }
 
 #[test]
-fn what_is_not_in_use_says_so() {
+fn inactive_records_are_not_in_use() {
     let of = |active: Value| read::<FeeSchedule>(json!({"name": "UCR", "active": active})).unwrap().in_use();
     assert_eq!([of(json!(true)), of(json!(false)), of(json!(null))], [true, false, true]);
 }
 
 #[test]
-fn bodies_print_redacted() {
+fn debug_output_of_records_is_redacted() {
     let alert: PatientAlert = read(json!({"patient_id": 3, "note": "very private", "disabled_at": null})).unwrap();
     assert_eq!(format!("{alert:?}"), "PatientAlert(redacted)");
     let fields = json!({"patient": "f3", "note": "very private", "disabled_at": null});
