@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_accents_and_signs_make_no_difference() {
+    fn names_are_equal_despite_case_accents_and_signs() {
         for spellings in [
             &[
                 "O'Neill",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_other_names() {
+    fn different_names_are_not_equal() {
         for (one, other) in [
             ("O'Neill", "Neill"),
             ("Anna", "Ann"),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_word_for_each_place_it_can_be_entered_at() {
+    fn words_returns_one_word_for_each_part_of_a_name() {
         assert_eq!(words("  Zoë-Marie d'Arc "), ["zoemariedarc", "mariedarc", "darc", "arc"]);
         assert_eq!(words("ÅNGSTRÖM"), ["angstrom"]);
         assert!(words(" .-' ").is_empty());

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_is_no_part_of_the_number() {
+    fn extensions_are_not_part_of_the_number() {
         for extension in [
             "x45",
             " x45",
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn national_and_international_forms_are_one_number() {
+    fn national_and_international_forms_are_equal() {
         same(
             "US",
             &[
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_other_numbers() {
+    fn numbers_of_different_lines_are_not_equal() {
         for (one, other, country) in [
             ("212-555-0399", "212-555-0398", "US"),
             ("212-555-0399", "555-0399", "US"),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_too_few_digits_is_no_number() {
+    fn texts_with_too_few_digits_are_rejected() {
         for text in ["", "12-34", "x212", "ext. 1234", "555-012", "555 x4567890", "call me", "+", "tel:"] {
             assert_eq!((Number::read(text, "US"), last_digits(text)), (None, None), "{text}");
             assert!(!is_number(text), "{text}");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_with_another_text_is_read_and_not_taken() {
+    fn number_with_other_text_is_read_but_fails_is_number() {
         for text in [
             "5550109; drop",
             "212-555-0399 or mail",
