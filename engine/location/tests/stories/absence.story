@@ -1,4 +1,4 @@
-# An EHR's silence is not a deletion: a record goes only if two complete passes in a row do not show it.
+# Absence from a page does not prove a deletion: a record is deleted only if two consecutive complete passes lack it.
 
 story a record that one pass misses and the next one shows again stays
 settings pulls=appointments!
@@ -156,7 +156,7 @@ page appointments 0 cursor c1 last whole estimate 3 -> applied
 wake
 sync
 wake
-# The total falls between two pages: what moved up is on neither of them.
+# The total falls between two pages: the record that moved up is on neither of them.
 page appointments 1 cursor c2 whole estimate 3 -> applied
 | a1 op1 prov1 10:00 30m patient p1
 page appointments 2 cursor c3 last whole estimate 2 -> applied
@@ -243,7 +243,7 @@ page appointments 5 cursor c6 last whole estimate 2 -> applied
 | a1 op1 prov1 10:00 30m patient p1
 wake
 + cycle_finished *
-# The next one is the regular pass.
+# The next pass is the regular one.
 at 2026-12-01T08:12:00
 wake
 > nothing

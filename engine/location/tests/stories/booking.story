@@ -1,4 +1,4 @@
-# Taking a slot. The practice: operatories 1 to 3, in each of them providers 1 and 2 from 08:00 to 18:00.
+# Booking a slot. The practice has operatories 1 to 3, in each of which providers 1 and 2 work from 08:00 to 18:00.
 
 story a booking takes its slot at once and its insert is queued
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

@@ -1,4 +1,5 @@
-# When nothing gets through: the breaker, the workstation's gate, refused credentials. What waits is parked, and drained in order.
+# Blocked writes: the circuit breaker, the workstation gate, and refused credentials. Waiting writes are parked and then
+# sent in order.
 
 story different writes that fail in a row open the breaker, and a success closes it
 settings concurrency=1 threshold=2

@@ -1,4 +1,4 @@
-# Cancelling at every stage of the insert.
+# Cancellation at every stage of the insert.
 
 story before it was sent nobody needs to know
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

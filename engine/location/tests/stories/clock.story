@@ -32,7 +32,7 @@ book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
 wake
 > push w0 1 *
 restart
-# The clock here is two minutes ahead.
+# The local clock is two minutes ahead.
 after 2m
 taken_over
 + calls_outlast 08:02:30

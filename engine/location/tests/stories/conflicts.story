@@ -1,4 +1,4 @@
-# Staff take a slot in the EHR before our insert got there.
+# Staff take a slot in the EHR before the insert of a booking arrives there.
 
 story the booking fails with that reason where the rule says so
 settings pulls=appointments

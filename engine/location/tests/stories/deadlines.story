@@ -1,4 +1,4 @@
-# What is not written in time.
+# Writes that miss their deadline.
 
 story an insert that waits until its appointment starts times out and frees the rest of the slot
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

@@ -1,4 +1,4 @@
-# A pull that would delete most of a resource is a fault until an operator says otherwise.
+# The deletion guard: a pass that would delete most of a resource is stopped until an operator accepts the deletions.
 
 story few deletions, or a small share, are nothing unusual
 settings pulls=patients! guard_at_least=20

@@ -1,4 +1,5 @@
-# The workstation gate, as the shell tells how it stands: shut, nothing is asked of the EHR and nothing fails; open, what waits goes at once.
+# The workstation gate. While it is shut, no request is sent to the EHR and no write fails. When it opens, waiting
+# writes are sent at once.
 
 story while the gate is shut nothing is sent, and opened the queue drains in order
 settings concurrency=1

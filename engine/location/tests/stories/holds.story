@@ -1,4 +1,4 @@
-# A hold keeps a slot for the client that looks at it.
+# A hold keeps a slot for one client.
 
 story a hold keeps the slot from others and lets its holder book
 hold h1 op1 prov1 10:00 30m -> held until 08:05

@@ -1,4 +1,4 @@
-# Idempotency keys: one key, one booking.
+# Idempotency keys: one booking per key.
 
 story the same key and data answer with the first booking
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1

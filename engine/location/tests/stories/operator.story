@@ -1,4 +1,4 @@
-# What operators do to writes: try a failed one again, give one up.
+# Operators retry and drop writes.
 
 story a refused booking is tried again, under its key, and looked up first
 book a1 op1 prov1 10:00 30m patient p1 key k1 -> booked a1

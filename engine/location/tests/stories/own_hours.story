@@ -1,4 +1,4 @@
-# Working hours set here, where the EHR takes them.
+# Local working hours, with an EHR that supports writing them.
 
 story hours set here offer slots at once and are told to the EHR
 settings hours=create,update,delete

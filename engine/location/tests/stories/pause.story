@@ -1,4 +1,4 @@
-# What an operator pauses at a location: nothing is read, or written, until it is resumed; deadlines stay what was promised.
+# An operator pauses reading, writing, or both, until resumed. Deadlines of writes are unchanged.
 
 story while writing is paused bookings wait, and go when it is resumed
 settings concurrency=1

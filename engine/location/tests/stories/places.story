@@ -1,4 +1,5 @@
-# Calls that were not begun: others had all places of the adapter host. That is nobody's fault and never waits long.
+# Calls that were not started, because all call slots of the adapter host were in use. They count against no one and are
+# retried soon.
 
 story a call has its own time after the time it may wait for its turn
 settings place_wait=20s pulls=appointments

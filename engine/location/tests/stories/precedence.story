@@ -1,4 +1,4 @@
-# Which refusal comes first when several apply: the key's, the offer's, the slot's, the patient's, the EHR's, the queue's.
+# The order of refusals when several apply: idempotency key, offer, slot, patient, EHR, queue.
 
 story a key comes before everything
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1

@@ -1,4 +1,4 @@
-# The read cycle: resource after resource, page after page, each applied once.
+# The read cycle: one resource after another, page by page, each page applied once.
 
 story a cycle pulls each resource to its last page and ends
 settings pulls=patients,appointments

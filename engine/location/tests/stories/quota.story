@@ -1,4 +1,4 @@
-# Calls in flight and calls per minute.
+# Limits on calls in flight and on requests per minute.
 
 story no more calls in flight than allowed
 settings concurrency=2

@@ -1,4 +1,4 @@
-# The store was restored from a backup: since it was made, the location has gone on.
+# The store was restored from a backup, so later changes of the location are lost.
 
 story what makes a record is looked up before it is sent, and sent if it is not there
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

@@ -1,4 +1,4 @@
-# What is saved here besides bookings: records, changes of appointments, hours set by hand.
+# Local changes other than bookings: records, details of appointments, and working hours.
 
 story a payment waits behind its patient's other writes
 save payments 7 create patient p1 -> saved

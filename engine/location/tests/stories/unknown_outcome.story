@@ -1,4 +1,4 @@
-# It may have been written: look first, then send again.
+# Unknown outcomes: a write is looked up before it is sent again.
 
 story an unknown outcome is looked up before anything is sent
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

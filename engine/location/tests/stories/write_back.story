@@ -1,4 +1,4 @@
-# What is accepted reaches the EHR once, in order per patient.
+# Accepted changes reach the EHR once, in order per patient.
 
 story a booking is pushed and confirmed
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
