@@ -1,6 +1,6 @@
 # Absence from a page does not prove a deletion: a record is deleted only if two consecutive complete passes lack it.
 
-story a record that one pass misses and the next one shows again stays
+story a record that one pass lacks and the next one contains is kept
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -28,7 +28,7 @@ page appointments 3 cursor c4 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 expect slot op1 prov1 11:00 30m busy
 
-story a deletion is confirmed two minutes after the pass that first misses it, by a pass from the beginning
+story a deletion is confirmed by a full pass two minutes after the pass that first lacks the record
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -51,7 +51,7 @@ page appointments 2 cursor c3 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 expect slot op1 prov1 11:00 30m free
 
-story a record that changes between two passes is not missing, though a pass over changes comes in between
+story a record that changes between two passes is not missing, even with a pass over changes in between
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -75,7 +75,7 @@ page appointments 3 cursor c4 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 expect slot op1 prov1 11:00 30m busy
 
-story a pass that shows fewer records than the EHR announces deletes nothing and confirms nothing
+story a pass with fewer records than the EHR announces neither deletes nor confirms anything
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole estimate 2 -> applied
@@ -109,7 +109,7 @@ page appointments 4 cursor c5 last whole estimate 1 -> applied
 + page_applied *
 | a1 op1 prov1 10:00 30m patient p1
 
-story a record that the EHR reports deleted goes at once
+story a record that the EHR reports as deleted is deleted at once
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -125,7 +125,7 @@ page appointments 1 cursor c2 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 | deleted a2
 
-story a restart between the two passes does not forget what is missing
+story a restart between two passes keeps the missing records
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -146,7 +146,7 @@ page appointments 2 cursor c3 last whole -> applied
 + page_applied *
 | a1 op1 prov1 10:00 30m patient p1
 
-story a pass whose announced total changes on the way deletes nothing and confirms nothing
+story a pass whose announced total changes neither deletes nor confirms anything
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole estimate 3 -> applied
@@ -203,7 +203,7 @@ page appointments 4 cursor c5 last whole estimate 1 -> applied
 | a1 op1 prov1 10:00 30m patient p1
 expect slot op1 prov1 11:00 30m busy
 
-story a confirming pass that contradicts itself is read again two minutes later, three times in a row
+story a confirming pass that contradicts itself is repeated after two minutes, up to three times in a row
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole estimate 2 -> applied

@@ -1,7 +1,7 @@
 # Blocked writes: the circuit breaker, the workstation gate, and refused credentials. Waiting writes are parked and then
 # sent in order.
 
-story different writes that fail in a row open the breaker, and a success closes it
+story distinct writes that fail in a row open the breaker, and a success closes it
 settings concurrency=1 threshold=2
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
@@ -29,7 +29,7 @@ pushed w2 1 written f3
 wake
 > push * *
 
-story one poison write alone never opens the breaker
+story a single failing write never opens the breaker
 settings threshold=2 backoff_cap=1s
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -54,7 +54,7 @@ wake
 pushed w1 1 retry "no"
 expect path open
 
-story while open one probe at a time, each failure doubles the pause up to the cap
+story an open breaker sends one probe at a time, and each failure doubles the pause up to the cap
 settings threshold=1 concurrency=4
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 book a2 op1 prov1 16:00 30m patient p2 -> booked a2
@@ -79,7 +79,7 @@ pushed w0 3 retry "down"
 + breaker_failure w0
 + blocked breaker until 08:01:32
 
-story a closed gate parks everything, a sync request or the pause tries again, in order
+story a closed gate parks all writes until a sync request or the end of the pause, then sends them in order
 settings concurrency=1
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
@@ -105,7 +105,7 @@ wake
 pushed w2 1 written f3
 expect queue none
 
-story refused credentials park everything too, and nothing is lost
+story refused credentials park all writes, and none is lost
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unauthorized "expired token"
@@ -119,7 +119,7 @@ pushed w0 2 written f1
 + done *
 + insert_done *
 
-story bookings are accepted while everything is parked
+story bookings are accepted while writes are parked
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 gate_closed
@@ -149,7 +149,7 @@ wake
 pushed w1 1 retry "no"
 expect path open
 
-story calls that hit the closed gate together pause once, not twice as long each
+story calls that meet the closed gate together double the pause only once
 settings concurrency=4
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
@@ -172,7 +172,7 @@ pushed w0 2 gate_closed
 + deferred w0 *
 + blocked gate_closed until 08:01:30
 
-story calls that time out together open the breaker once
+story calls that time out together open the breaker only once
 settings concurrency=4 threshold=1
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2

@@ -1,6 +1,6 @@
 # Cancellation at every stage of the insert.
 
-story before it was sent nobody needs to know
+story a cancellation before the insert was sent sends nothing
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 cancel a1 "ill" -> cancelled
 + cancelled a1 by client "ill"
@@ -9,7 +9,7 @@ cancel a1 "ill" -> cancelled
 expect queue none
 expect slot op1 prov1 10:00 30m free
 
-story while it is sent, the cancellation follows and the slot stays taken until it arrived
+story a cancellation during the insert follows it, and the slot stays taken until the cancellation arrives
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 cancel a1 -> cancelled
@@ -25,7 +25,7 @@ pushed w1 1 written f1
 + cancel_confirmed a1
 expect slot op1 prov1 10:00 30m free
 
-story a refused insert needs no cancellation any more
+story a refused insert makes the cancellation unnecessary
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 cancel a1 -> cancelled
@@ -35,7 +35,7 @@ pushed w0 1 rejected "no"
 + insert_failed a1 failed "no"
 expect queue none
 
-story cancelled while unknown: found, then cancelled there
+story a cancellation of an unknown insert is sent after the insert is found
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -46,7 +46,7 @@ found w0 2 written f1
 wake
 > push w1 1 cancel a1 *
 
-story once it is there
+story a cancellation of an appointment in the EHR is sent
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -60,7 +60,7 @@ pushed w1 1 written f1
 expect appointment a1 none
 cancel a1 -> refused appointment_not_found
 
-story a refused cancellation brings the appointment back
+story a refused cancellation restores the appointment
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -71,7 +71,7 @@ pushed w1 1 rejected "checked in already"
 + cancel_reverted a1 "checked in already"
 expect appointment a1 op1 prov1 10:00 30m done
 
-story an EHR that cannot cancel
+story a cancellation is refused if the EHR cannot cancel
 settings no_cancels
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 cancel a1 -> cancelled
@@ -81,19 +81,19 @@ cancel a2 -> refused not_supported_by_ehr
 pushed w1 1 written f1
 cancel a2 -> refused not_supported_by_ehr
 
-story over is over
+story a past appointment cannot be cancelled
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
 at 2026-12-01T10:00
 cancel a1 -> refused appointment_not_open past
 
-story the slot can be booked again at once where the cancellation is not needed
+story a cancellation that need not be sent frees the slot at once
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 cancel a1 -> cancelled
 book a2 op1 prov1 10:00 30m patient p2 -> booked a2
 
-story cancelled after it was sent, moved and not written: the move goes with it
+story a cancelled insert that was sent, moved and not written takes its move along
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 move a1 op2 prov1 11:00 30m -> moved
@@ -105,7 +105,7 @@ cancel a1 -> cancelled
 + insert_failed a1 withdrawn *
 expect queue none
 
-story a refused move of a cancelled appointment leaves the EHR's place taken until the cancellation arrived
+story a refused move of a cancelled appointment keeps its slot in the EHR taken until the cancellation arrives
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -122,7 +122,7 @@ wake
 pushed w2 1 rejected "checked in"
 expect appointment a1 op1 prov1 10:00 30m done
 
-story a cancellation that runs out behind an unknown move gives none of its places away
+story a cancellation that times out behind an unknown move frees none of the slots
 settings deadline=1h
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -147,7 +147,7 @@ found w1 3 written f1
 expect appointment a1 op2 prov1 11:00 30m done
 expect slot op1 prov1 10:00 30m free
 
-story what staff moved while our cancellation was on its way stays there when it is refused
+story a move by staff during a cancellation in flight is kept if the cancellation is refused
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -168,7 +168,7 @@ pushed w1 1 rejected "checked in"
 + move_reverted a1 to op3 prov2 14:00 30m "checked in"
 expect appointment a1 op3 prov2 14:00 30m done
 
-story cancelled while it was sent, and not written: it is not sent again
+story an insert cancelled in flight and not written is not sent again
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 cancel a1 -> cancelled
@@ -180,7 +180,7 @@ pushed w0 1 retry "busy"
 expect queue none
 expect slot op1 prov1 10:00 30m free
 
-story cancelled while unknown, and not found: it is not sent again
+story an unknown insert that was cancelled and not found is not sent again
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -192,7 +192,7 @@ found w0 2 nothing
 + failed w1 cancel a1 withdrawn *
 + insert_failed a1 withdrawn *
 
-story a move that waits before a cancellation keeps its place taken: it goes out first
+story a move that waits before a cancellation keeps its slot taken and is sent first
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1

@@ -1,6 +1,6 @@
 # A clock that is set back: every pause keeps its length.
 
-story a write that failed is tried again within its pause
+story a failed write is retried within its pause
 book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 retry "down" after 30s
@@ -15,7 +15,7 @@ at 2026-11-30T08:00:30
 wake
 > push w0 2 *
 
-story after a start nobody knows how long it was: the pause begins anew
+story after a restart with an earlier clock the pause begins again
 book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -27,7 +27,7 @@ at 06:00:05
 wake
 > find w0 2 *
 
-story a call that another process began has all its time by the clock here
+story a call of another process has a full deadline by the local clock
 book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
 wake
 > push w0 1 *
@@ -45,7 +45,7 @@ wake
 + breaker_failure w0
 taken_over
 
-story a call, the breaker, holds and read cycles too
+story calls, breaker, holds and read cycles keep their pauses too
 settings threshold=1 pulls=appointments
 hold h1 op2 prov2 10:00 30m -> held until 08:05
 book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1

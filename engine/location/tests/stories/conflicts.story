@@ -1,6 +1,6 @@
 # Staff take a slot in the EHR before the insert of a booking arrives there.
 
-story the booking fails with that reason where the rule says so
+story with the rule to fail, the booking fails with the reason
 settings pulls=appointments
 wake
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -16,7 +16,7 @@ wake
 > nothing
 expect conflicts none
 
-story or it moves to another operatory of the same provider at the same time
+story with the rule to move, the booking moves to another operatory of the same provider at the same time
 settings pulls=appointments on_conflict=move
 wake
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -28,7 +28,7 @@ wake
 wake
 > push w0 1 create_appointment a1 op3 prov1 10:00 30m
 
-story and fails where there is none
+story with the rule to move, the booking fails if no operatory is free
 settings pulls=appointments on_conflict=move
 wake
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -40,7 +40,7 @@ wake
 + failed w0 create_appointment a1 failed *
 + insert_failed a1 failed *
 
-story two bookings that lose their slots do not move into the same one
+story two bookings that lose their slots do not move to the same one
 settings pulls=appointments on_conflict=move
 wake
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -54,7 +54,7 @@ wake
 + failed w1 create_appointment a2 failed *
 + insert_failed a2 failed *
 
-story an insert on its way is waited for: the EHR may have taken both
+story an insert in flight is awaited, because the EHR may have accepted both
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -69,7 +69,7 @@ pushed w0 1 written f1
 expect conflicts none
 expect appointment a1 op1 prov1 10:00 30m done
 
-story an insert on its way that was not written loses to staff
+story an insert in flight that was not written loses the slot to staff
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -89,7 +89,7 @@ page appointments 0 cursor c1 last -> applied
 move a1 op1 prov1 12:00 30m -> moved
 expect conflicts none
 
-story next door is no conflict
+story an adjacent appointment, or one in another operatory, is no conflict
 settings pulls=appointments
 wake
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -100,7 +100,7 @@ page appointments 0 cursor c1 last -> applied
 | a9 op1 prov2 10:30 30m patient p9
 | a8 op2 prov1 10:00 30m patient p8
 
-story an appointment that staff give to another patient keeps its writes, in order
+story an appointment that staff assign to another patient keeps its writes, in order
 settings pulls=appointments concurrency=4
 wake
 page appointments 0 cursor c1 last -> applied
@@ -130,7 +130,7 @@ page appointments 2 cursor c3 last -> applied
 | deleted a9
 expect queue none
 
-story staff that went again before it mattered took nothing
+story a conflict that staff resolve before the insert is answered has no effect
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -147,7 +147,7 @@ after 10s
 wake
 > push w0 2 create_appointment a1 op1 prov1 10:00 30m
 
-story a provider that is blocked in all operatories takes the slot too
+story a provider blocked in all operatories causes a conflict too
 settings pulls=appointments
 wake
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

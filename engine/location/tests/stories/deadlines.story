@@ -13,7 +13,7 @@ wake
 expect queue none
 expect appointment a1 none
 
-story a call on its way at the start is waited for
+story a call in flight at the start of the appointment is awaited
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 at 2026-12-01T09:59:59
 wake
@@ -24,7 +24,7 @@ pushed w0 1 written f1
 + done *
 + insert_done *
 
-story a call on its way at the start that was not written times out afterwards
+story a call in flight at the start that did not write times out afterwards
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 at 2026-12-01T09:59:59
 wake
@@ -34,7 +34,7 @@ wake
 + failed w0 create_appointment a1 timed_out *
 + insert_failed a1 timed_out *
 
-story a patient that is never written takes the appointment along
+story a patient that is never written fails the appointment too
 settings deadline=1h
 book a1 op1 prov1 17:00 30m patient p1 new -> booked a1
 wake
@@ -46,7 +46,7 @@ wake
 + insert_failed a1 timed_out *
 expect slot op1 prov1 17:00 30m free
 
-story a reschedule that never gets through is undone
+story a reschedule that times out is reverted
 settings deadline=1h
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -61,7 +61,7 @@ wake
 expect appointment a1 op1 prov1 10:00 30m done
 expect slot op2 prov1 17:00 30m free
 
-story a cancellation that never gets through is undone
+story a cancellation that times out is reverted
 settings deadline=1h
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -76,7 +76,7 @@ wake
 expect appointment a1 op1 prov1 10:00 30m done
 expect slot op1 prov1 10:00 30m busy
 
-story an insert on its way while the client moves it has until the new start
+story the deadline of an insert in flight moves to the new start of the appointment
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 move a1 op2 prov1 15:00 30m -> moved
@@ -86,7 +86,7 @@ at 2026-12-01T11:00
 wake
 > push w0 2 create_appointment a1 op2 prov1 15:00 30m
 
-story an unknown insert that is moved to an earlier time has until then only
+story the deadline of an unknown insert moves to an earlier start
 book a1 op1 prov1 15:00 30m patient p1 -> booked a1
 at 2026-12-01T09:59
 wake
@@ -100,7 +100,7 @@ found w0 2 nothing
 + failed w1 reschedule a1 withdrawn *
 + insert_failed a1 timed_out *
 
-story everything of a patient that runs out at once ends once
+story writes of one patient that time out together end once each
 settings deadline=2h
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
@@ -112,7 +112,7 @@ wake
 + insert_failed a1 timed_out *
 expect queue none
 
-story an insert that ran out is not also said to have lost its slot
+story an insert that times out is not also reported as losing its slot
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake

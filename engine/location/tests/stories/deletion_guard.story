@@ -1,6 +1,6 @@
 # The deletion guard: a pass that would delete most of a resource is stopped until an operator accepts the deletions.
 
-story few deletions, or a small share, are nothing unusual
+story few deletions, or a small share, are applied
 settings pulls=patients! guard_at_least=20
 wake
 page patients 0 cursor c1 last whole known 25 -> applied
@@ -11,7 +11,7 @@ wake
 page patients 1 cursor c2 last whole known 100 -> applied
 | absent 1..30
 
-story many and most stop the pull with an alarm, and nothing of the page is applied
+story many deletions of a large share stop the pass with an alarm, and no record of the page is applied
 settings pulls=appointments! guard_at_least=2
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -29,7 +29,7 @@ expect slot op1 prov1 10:00 30m busy
 expect slot op1 prov1 15:00 30m free
 expect reads failing since 08:00 stopped: the EHR shows 2 of 3 records deleted
 
-story the pass begins anew, and an EHR that shows its records again ends the alarm
+story the pass starts again, and the alarm ends when the EHR shows its records again
 settings pulls=appointments! guard_at_least=2
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -53,7 +53,7 @@ wake
 + cycle_finished *
 expect reads fine
 
-story an operator accepts the deletions, once
+story an operator accepts the deletions once
 settings pulls=appointments! guard_at_least=2
 accept appointments -> refused no_deletions_stopped
 wake
@@ -91,7 +91,7 @@ wake
 page appointments 5 cursor c5 last whole -> ignored
 + guard_tripped appointments 2 of 2
 
-story deletions spread over many pages are counted together, also over several cycles
+story deletions on several pages and in several cycles are counted together
 settings pulls=appointments guard_at_least=2
 wake
 page appointments 0 cursor c1 last -> applied
@@ -117,7 +117,7 @@ page appointments 3 cursor c3 -> ignored
 | deleted a2
 expect slot op1 prov1 11:00 30m busy
 
-story tombstones that were stopped are asked for again from the same cursor, and applied once accepted
+story stopped tombstones are requested again from the same cursor, and applied once accepted
 settings pulls=appointments guard_at_least=2
 wake
 page appointments 0 cursor c1 last -> applied
@@ -144,7 +144,7 @@ wake
 + cycle_finished *
 expect reads fine
 
-story one stopped resource does not keep the others from being read
+story a stopped resource does not prevent reading the others
 settings pulls=patients!,appointments
 wake
 page patients 0 cursor c1 last whole known 50 -> ignored
@@ -158,7 +158,7 @@ wake
 + cycle_finished *
 expect reads failing *
 
-story few deletions of a shared resource, page by page, need nobody to count what is known
+story few deletions of a shared resource, page by page, require no count of the known records
 settings pulls=patients guard_at_least=3
 wake
 page patients 0 cursor c1 -> applied
@@ -170,7 +170,7 @@ page patients 2 cursor c3 known 10 -> ignored
 | deleted 5 6
 | seen 7
 
-story a whole pass that shows nothing any more is stopped whatever the size of the resource, until an operator accepts it
+story a whole pass without records is stopped for a resource of any size until an operator accepts it
 settings pulls=operatories!,appointments
 wake
 page operatories 0 cursor c1 last whole -> applied
@@ -215,14 +215,14 @@ page operatories 8 cursor c5 last whole -> applied
 + page_applied *
 + pulling *
 
-story the only provider does not vanish with an empty pass
+story the only provider is not deleted by an empty pass
 settings pulls=providers!
 wake
 page providers 0 cursor c1 last whole known 1 -> ignored
 + guard_tripped providers 1 of 1
 | absent 1
 
-story an empty last page ends a pass that showed something
+story an empty last page ends a pass that showed records
 settings pulls=providers!
 wake
 page providers 0 cursor c1 whole -> applied
@@ -240,7 +240,7 @@ page providers 3 cursor c4 last whole known 1 -> applied
 + page_applied *
 | absent 1
 
-story another provider in place of the only one is nothing unusual
+story another provider in place of the only one is applied
 settings pulls=providers!
 wake
 page providers 0 cursor c1 last whole known 1 -> applied
@@ -256,7 +256,7 @@ page providers 1 cursor c2 last whole known 1 -> applied
 | seen 2
 | absent 1
 
-story what the EHR says is deleted, one by one, is believed of a small resource
+story single deletions reported by the EHR are applied for a small resource
 settings pulls=providers
 wake
 page providers 0 cursor c1 last whole -> applied

@@ -1,7 +1,7 @@
 # The workstation gate. While it is shut, no request is sent to the EHR and no write fails. When it opens, waiting
 # writes are sent at once.
 
-story while the gate is shut nothing is sent, and opened the queue drains in order
+story a shut gate sends nothing, and an opened gate sends the queue in order
 settings concurrency=1
 gate no_workstation
 + gate no_workstation
@@ -26,7 +26,7 @@ wake
 pushed w2 1 written f3
 expect queue none
 
-story what is past when the gate opens has timed out by then
+story writes whose deadline passed before the gate opens have timed out
 gate logged_out
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 17:00 30m patient p2 -> booked a2
@@ -39,7 +39,7 @@ gate open
 wake
 > push w1 1 *
 
-story a gate that opens ends the pause of the calls that met it closed
+story an opening gate ends the pause of calls that met it closed
 settings concurrency=1
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -58,7 +58,7 @@ expect path open
 wake
 > push w0 3 *
 
-story said again, a shut gate is no news, and an open one only for what waits
+story a repeated gate state changes nothing unless writes wait for a retry
 gate no_workstation
 gate no_workstation
 + nothing
@@ -72,7 +72,7 @@ book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 gate open
 + nothing
 
-story writes that wait for the staff's approval go at once when it comes, in their order, and others meanwhile
+story writes that wait for the staff's approval are sent in order on approval, and others meanwhile
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 book a2 op1 prov1 16:00 30m patient p2 -> booked a2
 book a3 op1 prov1 15:00 30m patient p3 -> booked a3
@@ -93,7 +93,7 @@ wake
 > push w0 2 *
 > push w1 2 *
 
-story a write the staff declines has failed for good
+story a write that staff decline fails permanently
 gate open
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -101,7 +101,7 @@ pushed w0 1 rejected "declined by the staff at the workstation"
 + failed w0 create_appointment a1 failed "declined by the staff at the workstation"
 + insert_failed a1 failed *
 
-story a workstation that goes in the middle of a write leaves it unknown, and the next one looks
+story a workstation that disconnects during a write leaves it unknown, and the next one looks it up
 gate open
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -127,7 +127,7 @@ wake
 pushed w0 4 written f1
 expect queue none
 
-story a write that may be in the EHR is given up when the gate stays shut for as long as look-ups may fail
+story a write of unknown outcome fails if the gate stays shut as long as look-ups may fail
 settings deadline=1h
 gate open
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -143,7 +143,7 @@ wake
 + failed w0 create_appointment a1 failed "the outcome stayed unknown: the workstation gate did not open again"
 + insert_failed a1 failed *
 
-story a read cycle that meets a shut gate goes on where it was when the gate opens
+story a read cycle that meets a shut gate continues where it was when the gate opens
 settings pulls=patients,appointments
 gate open
 wake
@@ -162,7 +162,7 @@ gate open
 wake
 > pull patients 2 cursor c1
 
-story a page that comes when the gate has shut is applied, and the next one is asked for when it opens
+story a page that arrives at a shut gate is applied, and the next one is requested when the gate opens
 settings pulls=patients
 gate open
 wake

@@ -11,17 +11,17 @@ book a2 op1 prov1 10:00 30m patient p2 hold h1 -> booked a2
 + queued w0 *
 expect holds none
 
-story a hold outlives its offer until it lapses itself
+story a hold is valid beyond the expiry of its offer
 hold h1 op1 prov1 10:00 30m expires 08:01 -> held until 08:05
 at 2026-12-01T08:04
 book a1 op1 prov1 10:00 30m patient p1 hold h1 expires 08:01 -> booked a1
 
-story a lapsed hold of a lapsed offer books nothing
+story an expired hold of an expired offer cannot be booked
 hold h1 op1 prov1 10:00 30m expires 08:01 -> held until 08:05
 at 2026-12-01T08:05
 book a1 op1 prov1 10:00 30m patient p1 hold h1 expires 08:01 -> refused slot_expired
 
-story a hold lapses by itself and frees the slot
+story a hold expires and frees the slot
 hold h1 op1 prov1 10:00 30m -> held until 08:05
 expect wake 08:05
 at 2026-12-01T08:05
@@ -29,7 +29,7 @@ wake
 + hold_ended h1
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 
-story holding again changes nothing, after it lapsed it holds anew
+story a repeated hold changes nothing, and an expired one is renewed
 hold h1 op1 prov1 10:00 30m -> held until 08:05
 after 1m
 hold h1 op1 prov1 10:00 30m -> held until 08:05
@@ -38,7 +38,7 @@ at 2026-12-01T08:05
 hold h1 op1 prov1 10:00 30m -> held until 08:10
 expect holds h1
 
-story a released hold frees the slot, and releasing is done once
+story a released hold frees the slot, and a second release changes nothing
 hold h1 op1 prov1 10:00 30m -> held *
 release h1 -> done
 + hold_ended h1
@@ -46,7 +46,7 @@ release h1 -> done
 + nothing
 expect slot op1 prov1 10:00 30m free
 
-story no hold on what is over, taken or closed
+story a hold on an expired, past, taken or closed slot is refused
 hold h1 op1 prov1 10:00 30m expires 08:00 -> refused slot_expired
 at 2026-12-01T09:00
 hold h1 op1 prov1 09:00 30m -> refused slot_expired
@@ -54,7 +54,7 @@ hold h1 op1 prov1 19:00 30m -> refused slot_taken outside_hours *
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 hold h1 op1 prov1 10:00 30m -> refused slot_taken busy(a1) *
 
-story one client cannot hold a whole calendar
+story the limit on holds prevents one client from holding the whole calendar
 settings max_holds=2
 hold h1 op1 prov1 10:00 30m -> held *
 hold h2 op1 prov1 11:00 30m -> held *
@@ -62,7 +62,7 @@ hold h3 op1 prov1 12:00 30m -> refused too_many_holds 2 300s
 release h1 -> done
 hold h3 op1 prov1 12:00 30m -> held *
 
-story staff may take a held slot, and the hold then books nothing
+story staff may take a held slot, which then cannot be booked with the hold
 settings pulls=appointments
 hold h1 op1 prov1 10:00 30m -> held *
 wake
@@ -70,7 +70,7 @@ page appointments 0 cursor c1 last -> applied
 | a9 op1 prov1 10:00 30m patient p9
 book a1 op1 prov1 10:00 30m patient p1 hold h1 -> refused slot_taken busy(a9) *
 
-story one key cannot hold what is for all
+story the limit on holds per key leaves room for other keys
 settings max_holds_per_key=2
 hold h1 op1 prov1 10:00 30m holder k1 -> held *
 hold h2 op1 prov1 11:00 30m holder k1 -> held *

@@ -1,6 +1,6 @@
 # Idempotency keys: one booking per key.
 
-story the same key and data answer with the first booking
+story the same key and data replay the first booking
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1
 + booked a1 op1 prov1 10:00 30m patient p1 key k1 until 2026-12-02T08:00
 + queued w0 *
@@ -8,7 +8,7 @@ book a2 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1 replay
 + nothing
 > nothing
 
-story the replay answers whatever became of the booking, and after the offer lapsed
+story the replay is independent of the booking's result and of the offer's expiry
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1
 cancel a1 -> cancelled
 at 2026-12-01T12:00
@@ -23,14 +23,14 @@ story a key belongs to the location of the institution that used it first
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x claimed l7 -> refused idempotency_conflict
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x claimed l1 -> booked a1
 
-story a refusal pins no key: the same key may try again and succeed
+story a refusal does not pin the key, so that a retry may succeed
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 10:00 30m patient p2 key k1 data x -> refused slot_taken *
 expect keys none
 cancel a1 -> cancelled
 book a2 op1 prov1 10:00 30m patient p2 key k1 data x -> booked a2
 
-story a key expires to the millisecond and is forgotten later
+story a key expires to the millisecond and is removed later
 settings key_lifetime=1h unintegrated
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1
 at 2026-12-01T08:59:59.999
@@ -46,7 +46,7 @@ wake
 + pruned before 2026-11-30T10:00
 expect keys none
 
-story a key used again before it was forgotten is not forgotten too early
+story a key used again before its removal is not removed too early
 settings key_lifetime=1h unintegrated
 book a1 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1
 at 2026-12-01T09:00

@@ -1,6 +1,6 @@
 # Moving an appointment at every stage of its insert.
 
-story before it was sent, the insert carries the new place
+story a move before the insert was sent is sent with the insert
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 move a1 op2 prov1 11:00 30m -> moved
 + moved a1 to op2 prov1 11:00 30m
@@ -10,7 +10,7 @@ expect write w0 waiting until 08:00 deadline 11:00
 wake
 > push w0 1 create_appointment a1 op2 prov1 11:00 30m
 
-story while it is sent, both places stay taken until the EHR has the new one
+story a move during the insert keeps both slots taken until the EHR has the new one
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 move a1 op2 prov1 11:00 30m -> moved
@@ -26,7 +26,7 @@ pushed w1 1 written f1
 expect slot op1 prov1 10:00 30m free
 expect appointment a1 op2 prov1 11:00 30m done
 
-story while its outcome is unknown
+story a move of an unknown insert waits for the look-up
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -41,7 +41,7 @@ expect slot op1 prov1 10:00 30m busy
 wake
 > push w1 1 reschedule a1 op2 prov1 11:00 30m
 
-story an unknown insert that was moved and is not there goes out at the new place
+story an unknown insert that was moved and not found is sent with the new slot
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -54,7 +54,7 @@ wake
 pushed w0 3 written f1
 expect appointment a1 op2 prov1 11:00 30m done
 
-story once it is there, a reschedule goes out, and a second move goes with it while it waits
+story a move in the EHR queues a reschedule, which also carries a second move while it waits
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -67,7 +67,7 @@ expect slot op2 prov1 11:00 30m free
 wake
 > push w1 1 reschedule a1 op3 prov1 12:00 30m
 
-story moved while a reschedule is on its way: one more follows
+story a move during a reschedule in flight queues another one
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -84,7 +84,7 @@ wake
 pushed w2 1 written f1
 expect appointment a1 op3 prov1 12:00 30m done
 
-story a refused move goes back to where the EHR has it
+story a refused move reverts to the slot in the EHR
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -96,17 +96,17 @@ pushed w1 1 rejected "closed"
 expect slot op2 prov1 11:00 30m free
 expect slot op1 prov1 10:00 30m busy
 
-story moving within its own time needs no free slot but its own
+story a move within the old time requires no other free slot
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 move a1 op1 prov1 10:15 30m -> moved
 expect appointment a1 op1 prov1 10:15 30m pending
 
-story moving to where it is changes nothing
+story a move to the current slot changes nothing
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 move a1 op1 prov1 10:00 30m -> moved
 + nothing
 
-story back and forth while a reschedule is on its way
+story a move back during a reschedule in flight queues another reschedule
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -122,7 +122,7 @@ wake
 pushed w2 1 written f1
 expect appointment a1 op1 prov1 10:00 30m done
 
-story nobody moves what is gone, over, or another's slot
+story a move is refused for a taken or past slot and for a missing or cancelled appointment
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op2 prov1 10:00 30m patient p2 -> booked a2
 move a1 op2 prov1 10:15 30m -> refused slot_taken busy(a2) *
@@ -133,7 +133,7 @@ pushed w0 1 written f1
 cancel a1 -> cancelled
 move a1 op2 prov1 12:00 30m -> refused appointment_not_open cancelled
 
-story a move that runs out while the insert is unknown goes back to where the insert may be
+story a move that times out behind an unknown insert reverts to the slot that the insert may have
 settings deadline=1h pulls=appointments
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -150,7 +150,7 @@ wake
 found w0 2 written f1
 expect appointment a1 op1 prov1 17:00 30m done
 
-story a place the insert certainly did not reach is free at once
+story a slot that the insert certainly did not reach is free at once
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 move a1 op2 prov1 11:00 30m -> moved
@@ -160,7 +160,7 @@ expect slot op1 prov1 10:00 30m free
 wake
 > nothing
 
-story an appointment whose write still waits is not forgotten, though it is over
+story a past appointment with a waiting write is not pruned
 settings unintegrated
 book a9 op1 prov1 2026-12-03T10:00 30m patient p9 -> booked a9
 settings integrated
@@ -183,7 +183,7 @@ wake
 + pruned *
 expect appointment a1 none
 
-story staff move it while our move is on its way: nobody knows who was last, so ours goes out once more
+story a move by staff during a client's move makes the client's move be sent again
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -209,7 +209,7 @@ wake
 pushed w1 1 written f9
 expect appointment a9 op2 prov1 11:00 30m pulled
 
-story what follows the move and says nothing of its place does not keep it from going out once more
+story a later write without placement does not prevent sending the move again
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -231,7 +231,7 @@ found w0 2 written f9
 + done w0 reschedule a9
 + queued w2 reschedule a9 *
 
-story a move that is given up behind one that is out leaves the place where that one puts it
+story a move dropped behind one in flight leaves the slot of the one in flight
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1

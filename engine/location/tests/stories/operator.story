@@ -1,6 +1,6 @@
 # Operators retry and drop writes.
 
-story a refused booking is tried again, under its key, and looked up first
+story a refused booking is retried under its key after a look-up
 book a1 op1 prov1 10:00 30m patient p1 key k1 -> booked a1
 wake
 pushed w0 1 rejected "closed that day"
@@ -20,7 +20,7 @@ pushed w1 2 written f1
 + done w1 create_appointment a1
 + insert_done a1 f1
 
-story what had arrived after all is not written again
+story a retried write that had arrived is not written again
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 rejected "so it said"
@@ -31,7 +31,7 @@ found w1 1 written f1
 + done w1 create_appointment a1
 + insert_done a1 f1
 
-story what may have arrived after all keeps its place while it is cancelled
+story a retried write that may have arrived keeps its slot while it is cancelled
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 rejected "so it said"
@@ -50,7 +50,7 @@ pushed w2 1 written f1
 + cancel_confirmed a1
 expect slot op1 prov1 10:00 30m free
 
-story what was never sent is sent at once
+story a write that was never sent is sent at once
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
 > push w0 1 create_patient p1
@@ -70,7 +70,7 @@ found w2 1 written f9
 wake
 > push w3 1 create_appointment a1 op1 prov1 10:00 30m
 
-story the place may be another's by now
+story a retry is refused if the slot is taken
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 rejected "no"
@@ -78,7 +78,7 @@ book a2 op1 prov1 10:15 30m patient p2 -> booked a2
 retry w0 with op1 prov1 10:00 30m patient p1 -> refused slot_taken *
 + nothing
 
-story a time that has come is not tried again
+story a retry is refused after the start of the appointment
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 rejected "no"
@@ -86,14 +86,14 @@ at 10:00
 retry w0 with op1 prov1 10:00 30m patient p1 -> refused slot_expired
 + nothing
 
-story what lives is not tried again
+story a retry of a write that has not failed is refused
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 retry w0 with op1 prov1 10:00 30m patient p1 -> refused write_not_failed
 wake
 pushed w0 1 written f1
 retry w0 with op1 prov1 10:00 30m patient p1 -> refused write_not_failed
 
-story a refused change was put back and is asked for anew
+story a refused change was reverted and must be requested again
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -102,7 +102,7 @@ wake
 pushed w1 1 rejected "no"
 retry w1 -> refused write_was_put_back
 
-story what the EHR takes no more is not tried again
+story a retry is refused if the EHR no longer supports the write
 save payments 7 create patient p1 -> saved
 wake
 pushed w0 1 rejected "no"
@@ -110,7 +110,7 @@ settings no_writes
 retry w0 -> refused not_supported_by_ehr
 + nothing
 
-story records and hours are tried again
+story records and hours can be retried
 settings hours=create
 save payments 7 create patient p1 -> saved
 set_hour 50 op4 prov1 -> saved
@@ -126,7 +126,7 @@ retry w1 with 50 op4 prov1 -> retried w3
 expect hours 11 12 21 22 31 32 50
 retry w1 with 50 op4 prov1 -> refused write_not_failed
 
-story a full queue takes no retries
+story a full queue refuses retries
 settings max_queue=1
 save payments 7 create patient p1 -> saved
 wake
@@ -134,7 +134,7 @@ pushed w0 1 rejected "no"
 save payments 8 create patient p1 -> saved
 retry w0 -> refused queue_full 1
 
-story a write that waits is given up, and what rested on it
+story a waiting write is dropped with the writes that depend on it
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 drop w0 -> done
 + failed w0 create_appointment a1 failed "dropped by an operator"
@@ -143,7 +143,7 @@ drop w0 -> done
 expect slot op1 prov1 10:00 30m free
 expect queue none
 
-story what may be in the EHR cannot be given up
+story a write that may be in the EHR cannot be dropped
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 drop w0 -> refused write_on_its_way
@@ -151,7 +151,7 @@ pushed w0 1 unknown "lost"
 drop w0 -> refused write_on_its_way
 + nothing
 
-story a failed write is given up
+story a failed write is dropped
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 rejected "no"
@@ -159,7 +159,7 @@ drop w0 failed -> done
 + dropped w0
 drop w7 -> refused write_not_failed
 
-story a change that waits is given up and put back
+story a waiting change is dropped and reverted
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1

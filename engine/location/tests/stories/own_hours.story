@@ -1,6 +1,6 @@
 # Local working hours, with an EHR that supports writing them.
 
-story hours set here offer slots at once and are told to the EHR
+story local hours offer slots at once and are sent to the EHR
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 + hour_set 50
@@ -31,7 +31,7 @@ wake
 pushed w2 1 written f50
 expect told none
 
-story where the EHR takes no hours they stay here, and changes too
+story hours and their changes stay local if the EHR does not support hours
 settings hours=update,delete
 set_hour 50 op4 prov1 -> saved here
 + hour_set 50
@@ -40,14 +40,14 @@ expect queue none
 remove_hour 50 -> saved here
 + hour_removed 50
 
-story hours that stayed here are told with the next change once the EHR takes them
+story local hours are sent with their next change once the EHR supports hours
 set_hour 50 op4 prov1 -> saved here
 settings hours=create
 set_hour 50 op4 prov1 until 17 -> saved
 + hour_set 50
 + queued w0 create hours 50 ordered_by hours/50 deadline 2026-12-04T08:00
 
-story hours the EHR cannot have stay here
+story hours that the EHR cannot have stay local
 settings hours=create,update,delete
 set_hour 50 op4 prov1 here_only -> saved here
 + hour_set 50
@@ -57,7 +57,7 @@ set_hour 51 op4 prov1 until 17 here_only -> saved here
 + failed w0 create hours 51 withdrawn *
 expect queue none
 
-story hours the EHR has are not changed here only
+story hours in the EHR cannot be changed locally only
 settings hours=create
 set_hour 50 op4 prov1 -> saved
 wake
@@ -69,7 +69,7 @@ remove_hour 50 -> refused not_supported_by_ehr
 settings hours=create,update,delete
 set_hour 50 op4 prov1 until 17 here_only -> refused not_supported_by_ehr
 
-story what was not sent yet carries the change, and is never sent when it is removed
+story an unsent write carries later changes, and is withdrawn if the hours are removed
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 set_hour 50 op4 prov1 until 17 -> saved
@@ -80,7 +80,7 @@ remove_hour 50 -> saved here
 + failed w0 create hours 50 withdrawn "removed before it was sent"
 expect queue none
 
-story hours the EHR refuses offer nothing any more
+story hours that the EHR refuses offer no slots
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -94,7 +94,7 @@ set_hour 50 op4 prov1 until 16 -> saved
 + hour_set 50
 + queued w2 create hours 50 ordered_by hours/50 *
 
-story a refused change is put back, unless another is to follow
+story a refused change is reverted, unless another one follows
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -111,7 +111,7 @@ pushed w2 1 rejected "too short"
 + hour_reverted 50 "too short"
 expect hour 50 until 18
 
-story a refused removal brings the hours back
+story a refused removal restores the hours
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -127,7 +127,7 @@ pushed w2 1 rejected "in use"
 + hour_reverted 50 "in use"
 expect hour 50 until 18
 
-story hours with unknown outcome are looked up
+story hours of unknown outcome are looked up
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -143,7 +143,7 @@ expect told 50 until 18
 wake
 > push w1 1 update hours 50
 
-story staff removed hours before we heard that they had arrived: then the EHR is read anew
+story hours removed by staff before their write was answered cause a full pass
 settings hours=create,update,delete pulls=hours
 wake
 page hours 0 cursor c1 last -> applied
@@ -191,7 +191,7 @@ page hours 9 cursor c2 last -> applied
 | deleted 50
 expect hours 11 12 21 22 31 32
 
-story hours removed while nobody knew whether they arrived are not sent again
+story hours removed while their outcome is unknown are not sent again
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -207,7 +207,7 @@ found w0 2 nothing
 expect queue none
 expect told none
 
-story a pull shows hours of ours as what they are
+story a pull shows local hours as local
 settings hours=create,update,delete pulls=hours!
 set_hour 50 op4 prov1 -> saved
 wake
@@ -227,7 +227,7 @@ page hours 1 last whole -> applied
 + page_applied hours cursor * last
 expect hours 11 12 21 22 31 32 50
 
-story staff change and remove hours of ours in the EHR
+story staff change and remove local hours in the EHR
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -254,7 +254,7 @@ page hours 1 last -> applied
 + page_applied hours *
 expect told none
 
-story what a pull shows of hours that are being changed waits beside them
+story pulled values of hours with a pending change apply if the change is refused
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -274,7 +274,7 @@ pushed w1 1 rejected "no"
 + hour_reverted 50 "no"
 expect hour 50 until 12
 
-story a change that staff may have overtaken is told once more
+story a change that staff may have overwritten is sent again
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -296,7 +296,7 @@ pushed w2 1 written f50
 + done w2 update hours 50
 expect hour 50 until 17
 
-story a page older than what was written meanwhile is read again
+story a page older than a write made meanwhile is read again
 settings hours=create,update,delete pulls=hours
 set_hour 50 op4 prov1 -> saved
 wake
@@ -313,7 +313,7 @@ page hours 2 last -> applied
 expect hours 11 12 21 22 31 32
 expect told none
 
-story hours shown before their answer are one record
+story hours shown before their write was answered become one record
 settings hours=create,update,delete pulls=hours
 set_hour 50 op4 prov1 -> saved
 wake
@@ -326,7 +326,7 @@ hour_twin_found 60 by 50 op4 prov1 until 12
 expect hours 11 12 21 22 31 32 50
 expect hour 50 until 12
 
-story hours gone before their answer are gone
+story hours removed before their write was answered are removed
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 wake
@@ -338,12 +338,12 @@ hour_twin_found 60 gone 50
 + record_gone hours 50
 expect hours 11 12 21 22 31 32
 
-story a full queue takes no more hours
+story a full queue refuses hours
 settings hours=create,update,delete max_queue=1
 set_hour 50 op4 prov1 -> saved
 set_hour 51 op4 prov1 -> refused queue_full 1
 
-story a change whose time is over with the look-up of the hours ends with them, once
+story a change whose deadline passes with the look-up of the hours ends once, together with them
 settings hours=create,update,delete deadline=1h
 set_hour 50 op4 prov1 -> saved
 wake

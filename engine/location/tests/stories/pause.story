@@ -1,6 +1,6 @@
 # An operator pauses reading, writing, or both, until resumed. Deadlines of writes are unchanged.
 
-story while writing is paused bookings wait, and go when it is resumed
+story while writing is paused bookings wait, and are sent when it is resumed
 settings concurrency=1
 pause writing
 + paused writing
@@ -20,7 +20,7 @@ pushed w0 1 written f1
 wake
 > push w1 1 *
 
-story what is under way when writing is paused ends, and nothing follows it
+story a call in flight ends when writing is paused, and no other starts
 settings concurrency=1
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
@@ -47,7 +47,7 @@ wake
 + failed w0 create_appointment a1 timed_out *
 + insert_failed a1 timed_out *
 
-story a write that may be in the EHR is given up when writing stays paused for as long as look-ups may fail
+story a write of unknown outcome fails if writing stays paused as long as look-ups may fail
 settings deadline=1h
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -61,7 +61,7 @@ wake
 + failed w0 create_appointment a1 failed "the outcome stayed unknown: an operator paused writing"
 + insert_failed a1 failed *
 
-story a read cycle that is paused goes on where it was, and what is asked for meanwhile waits
+story a paused read cycle continues where it was, and requests made meanwhile wait
 settings pulls=patients,appointments
 wake
 > pull patients 0 cursor -
@@ -80,7 +80,7 @@ resume both
 wake
 > pull patients 1 cursor c1
 
-story a gate that opens does not resume what an operator paused
+story an opening gate does not resume a direction that an operator paused
 settings concurrency=1
 gate no_workstation
 pause writing

@@ -1,7 +1,7 @@
-# Calls that were not started, because all call slots of the adapter host were in use. They count against no one and are
-# retried soon.
+# Calls that were not started, because all call slots of the adapter host were in use. They are retried soon and do not
+# count as failures.
 
-story a call has its own time after the time it may wait for its turn
+story a call has its own deadline in addition to the wait for a call slot
 settings place_wait=20s pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -11,7 +11,7 @@ wake
 > push w0 1 *
 > pull appointments 0 cursor -
 
-story a write that was not begun is tried again soon, however often, and the breaker does not count it
+story a write that was not started is retried soon, however often, and does not count for the breaker
 settings threshold=1 concurrency=1
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -36,7 +36,7 @@ wake
 > push w0 6 *
 expect path open
 
-story a look-up that was not begun stays a look-up
+story a look-up that was not started stays a look-up
 settings threshold=1
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -55,7 +55,7 @@ after 2s
 wake
 > find w0 4 *
 
-story pages that were not asked for never suspend a resource, and reading is not failing
+story pages that were not requested never suspend a resource, and reading counts as working
 settings pulls=patients
 wake
 > pull patients 0 cursor -

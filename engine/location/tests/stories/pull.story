@@ -29,7 +29,7 @@ wake
 page patients 3 cursor c3 last -> applied
 > pull appointments 4 cursor d1
 
-story the next resource waits for its turn of the quota
+story the next resource waits for the quota
 settings burst=1 per_minute=60 pulls=patients,appointments
 wake
 > pull patients 0 cursor -
@@ -40,7 +40,7 @@ after 1s
 wake
 > pull appointments 1 cursor -
 
-story a page is applied once: late, repeated and foreign answers are ignored
+story late, repeated and unrelated pages are ignored
 settings pulls=appointments
 wake
 page appointments 7 cursor c9 last -> ignored
@@ -52,7 +52,7 @@ page appointments 0 cursor c1 -> ignored
 + nothing
 expect cursor appointments c1
 
-story after its deadline a page comes too late, and the same cursor is asked again
+story a page after its deadline is ignored, and its cursor is requested again
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 -> applied
@@ -71,7 +71,7 @@ wake
 + cycle_finished *
 expect reads fine
 
-story a failed pull is repeated from the same cursor, with the wait the EHR names
+story a failed pull is repeated from the same cursor after the pause that the EHR requests
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 -> applied
@@ -82,7 +82,7 @@ at 2026-12-01T08:02
 wake
 > pull appointments 2 cursor c1
 
-story every kind of failure of a pull is repeated later
+story every kind of failed pull is repeated later
 settings pulls=appointments
 wake
 pulled appointments 0 gate_closed -> ignored
@@ -92,7 +92,7 @@ wake
 pulled appointments 1 unauthorized "expired" -> ignored
 + pull_failed appointments * "the EHR did not accept the credentials: expired"
 
-story a resource the EHR refuses does not keep others from being read
+story a resource that the EHR refuses does not prevent reading the others
 settings pulls=patients,appointments
 wake
 pulled patients 0 rejected "not for you" -> ignored
@@ -106,7 +106,7 @@ wake
 + cycle_finished *
 expect reads failing since 08:00 not for you
 
-story a resource that cannot be read is left after a while, and the others are read
+story an unreadable resource is suspended after several failures, and the others are read
 settings pulls=patients,appointments
 wake
 pulled patients 0 retry "what?" -> ignored
@@ -147,7 +147,7 @@ sync -> done
 wake
 > pull appointments 1 cursor c1
 
-story an insert whose answer was lost turns up in a page
+story an insert without answer is found on a page
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -164,7 +164,7 @@ page appointments 0 cursor c1 last -> applied
 expect queue none
 expect appointment a1 op1 prov1 10:00 30m done
 
-story the EHR wins over what it confirmed
+story the EHR takes precedence over values that it confirmed
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -178,7 +178,7 @@ page appointments 1 cursor c1 last -> applied
 expect appointment a1 op2 prov2 15:00 30m done
 expect slot op1 prov1 10:00 30m free
 
-story a change of ours on its way stays ours, and the EHR's place stays taken
+story a pending local change takes precedence, and the slot in the EHR stays taken
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -200,7 +200,7 @@ pushed w1 1 rejected "no"
 + failed w1 *
 + move_reverted a1 to op3 prov1 12:00 30m "no"
 
-story a record that says nothing new leaves no trace
+story a record without changes produces no event
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 -> applied
@@ -209,7 +209,7 @@ page appointments 1 cursor c2 last -> applied
 + page_applied *
 | a9 op1 prov1 10:00 30m patient p1
 
-story cancelled in the EHR frees the slot and drops what we still wanted of it
+story a cancellation in the EHR frees the slot and withdraws pending writes
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -232,14 +232,14 @@ expect slot op2 prov1 11:00 30m free
 pushed w0 1 written f9
 + nothing
 
-story a cancelled record that nobody knows is nothing new
+story an unknown record that is cancelled produces no event
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
 + page_applied *
 | a9 op1 prov1 10:00 30m patient p9 cancelled
 
-story deletions by tombstone
+story tombstones delete records
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 -> applied
@@ -253,7 +253,7 @@ page appointments 1 cursor c2 last -> applied
 expect slot op1 prov1 11:00 30m free
 expect slot op1 prov1 10:00 30m busy
 
-story deletions by absence: what two whole passes in a row did not show, over all their pages
+story records that two consecutive whole passes lack on all their pages are deleted
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -279,7 +279,7 @@ page appointments 4 cursor c5 last whole -> applied
 + page_applied *
 | a3 op1 prov1 12:00 30m patient p3
 
-story absence counts only where the adapter says so, on a whole pass, for what is still to come and is in the EHR
+story absence counts only for adapters that declare it, on whole passes, and for future appointments in the EHR
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -318,7 +318,7 @@ page appointments 4 cursor c5 last whole -> applied
 | a4 op2 prov1 16:00 30m patient p4
 expect appointment a1 op1 prov1 10:00 30m pulled
 
-story operatories and hours come and go
+story operatories and hours are added and removed
 settings pulls=operatories!,hours!
 wake
 page operatories 0 cursor c1 last whole -> applied
@@ -350,7 +350,7 @@ expect slot op4 prov1 10:00 30m free
 expect slot op1 prov1 10:00 30m free
 expect slot op1 prov2 10:00 30m closed
 
-story records of a shared resource: the shell says what is absent
+story the processor reports absent records of a shared resource
 settings pulls=patients!
 wake
 page patients 0 cursor c1 last whole known 50 -> applied
@@ -366,7 +366,7 @@ page patients 1 cursor c2 last whole known 50 -> applied
 | seen 1..6
 | absent 7
 
-story the past leaves memory
+story past appointments are pruned
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -379,7 +379,7 @@ wake
 expect appointment a1 none
 expect appointment a2 op1 prov1 2026-12-05T10:00 30m pulled
 
-story an insert that lands while a whole pass is read is not taken for deleted
+story an insert written during a whole pass does not count as deleted
 settings pulls=appointments!
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op2 prov1 10:00 30m patient p2 -> booked a2
@@ -408,7 +408,7 @@ page appointments 3 cursor c4 last whole -> applied
 + page_applied *
 | a2 op2 prov1 10:00 30m patient p2
 
-story a page that is older than a move that landed meanwhile is read again
+story a page older than a move written meanwhile is read again
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -429,7 +429,7 @@ page appointments 2 cursor c2 last -> applied
 + page_applied *
 | a9 op2 prov1 11:00 30m patient p9
 
-story a page that is older than a cancellation that landed meanwhile does not bring the appointment back
+story a page older than a cancellation written meanwhile does not restore the appointment
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -448,7 +448,7 @@ page appointments 2 cursor c2 last -> applied
 + page_applied *
 | a9 op1 prov1 10:00 30m patient p9 cancelled
 
-story what staff change after our write landed is taken over at once
+story changes by staff after our write are applied at once
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -464,7 +464,7 @@ page appointments 1 cursor c2 last -> applied
 + page_applied *
 | a9 op3 prov1 12:00 30m patient p9
 
-story a page to be read again waits for the quota
+story a repeated page request waits for the quota
 settings pulls=appointments burst=1 per_minute=60
 wake
 page appointments 0 cursor c1 last -> applied
@@ -488,7 +488,7 @@ after 10s
 wake
 > pull appointments 2 cursor c1
 
-story an EHR that never says last does not keep other resources from being read
+story an EHR that never returns a last page does not prevent reading other resources
 settings pulls=patients,appointments max_pages=2
 wake
 page patients 0 cursor c1 -> applied
@@ -512,7 +512,7 @@ wake
 + cycle_finished *
 expect reads fine
 
-story a block that is deleted while it lasts frees what is left of it
+story a block deleted during its time frees the rest of it
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last -> applied
@@ -528,7 +528,7 @@ page appointments 1 cursor c2 last -> applied
 | deleted a9
 expect slot op1 prov1 13:00 30m free
 
-story a record that comes twice on a page counts once, the later one
+story the later of two copies of a record on a page counts
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -550,7 +550,7 @@ page appointments 1 cursor c2 last -> applied
 | a1 op2 prov1 10:00 30m patient p1 cancelled
 | deleted a1
 
-story a deleted operatory is not booked any more, whatever hours it still has
+story a deleted operatory cannot be booked, whatever hours it has
 settings pulls=operatories!
 wake
 page operatories 0 cursor c1 last whole -> applied
@@ -565,13 +565,13 @@ page operatories 1 cursor c2 last whole -> applied
 expect slot op2 prov1 10:00 30m closed
 expect slot op3 prov1 10:00 30m free
 
-story an EHR that asks for an absurd wait is asked again after a day
+story a pause of more than a day requested by the EHR is capped at a day
 settings pulls=appointments
 wake
 pulled appointments 0 retry "busy" after 9999d -> ignored
 + pull_failed appointments until 2026-12-02T08:00 "busy"
 
-story nothing is offered or booked before the EHR has shown its appointments once
+story no slot is offered or booked before the EHR's appointments were read once
 settings pulls=appointments new_here
 expect slot op1 prov1 10:00 30m closed
 book a2 op1 prov1 11:00 30m patient p2 -> refused slot_taken *
@@ -589,7 +589,7 @@ expect slot op1 prov1 10:00 30m busy
 expect slot op1 prov1 11:00 30m free
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
 
-story a cycle asked for while one runs follows it at once
+story a cycle requested during another one follows immediately
 settings pulls=patients
 wake
 > pull patients 0 cursor -
@@ -605,7 +605,7 @@ wake
 + cycle_finished next 08:1*
 expect wake 08:1*
 
-story waiting for the answer of an insert is no failure
+story a wait for the answer of an insert is not a failure
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -623,7 +623,7 @@ page appointments 1 cursor c1 last -> applied
 | a9 op2 prov1 11:00 30m patient p9
 expect reads fine
 
-story waits and failures are counted apart: neither four waits nor a failure after them leave a healthy resource
+story waits and failures are counted separately, so that four waits and a failure do not suspend a resource
 settings pulls=appointments
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -655,7 +655,7 @@ sync
 wake
 > pull appointments 5 *
 
-story failures are those of one resource: what failed before does not leave the next one
+story failures of one resource do not count for the next one
 settings pulls=patients,appointments
 wake
 pulled patients 0 retry "what?" -> ignored
@@ -682,7 +682,7 @@ after 10m
 wake
 > pull appointments 6 cursor -
 
-story what was read is not read again when the EHR says anew in mid-cycle what can be read
+story resources already read in a cycle are not read again if the EHR's list of resources changes
 settings pulls=patients,appointments
 wake
 page patients 0 cursor c1 last -> applied
@@ -696,7 +696,7 @@ page payments 3 cursor f1 last -> applied
 wake
 + cycle_finished *
 
-story what can no longer be read does not make the cycle leave out another
+story a resource removed from the EHR's list does not make the cycle skip another one
 settings pulls=providers,patients,appointments
 wake
 page providers 0 cursor c1 last -> applied
@@ -708,7 +708,7 @@ page appointments 2 cursor e1 last -> applied
 wake
 + cycle_finished *
 
-story a page that another location's reading may have overtaken is read again
+story a page possibly older than another location's data is read again
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 last outdated -> ignored
@@ -720,7 +720,7 @@ page appointments 1 cursor c1 last -> applied
 | a9 op1 prov1 10:00 30m patient p9
 expect slot op1 prov1 10:00 30m busy
 
-story a part of a page is taken in, and all of it is asked for again
+story a part of a page is applied, and the whole page is requested again
 settings pulls=appointments
 wake
 > pull appointments 0 cursor -
@@ -737,7 +737,7 @@ expect slot op1 prov1 11:00 30m busy
 wake
 + cycle_finished *
 
-story an EHR that does not say what it can do is noted once, and again with another reason after a while
+story a failing describe is recorded once, and again with another reason after a while
 described retry "connection refused"
 + describe_failed "connection refused"
 after 15s
@@ -754,7 +754,7 @@ described
 described
 + nothing
 
-story a page that was in flight when the process ended is requested again after the restart
+story a page in flight at the end of the process is requested again after the restart
 settings pulls=appointments
 wake
 page appointments 0 cursor c1 -> applied

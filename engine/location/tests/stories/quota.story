@@ -1,6 +1,6 @@
 # Limits on calls in flight and on requests per minute.
 
-story no more calls in flight than allowed
+story calls in flight are limited
 settings concurrency=2
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
@@ -13,7 +13,7 @@ pushed w1 1 written f2
 wake
 > push w2 1 *
 
-story a used up quota waits for its refill
+story an exhausted quota delays calls until its refill
 settings concurrency=9 burst=2 per_minute=60
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
@@ -41,7 +41,7 @@ after 1s
 wake
 > pull appointments 0 cursor -
 
-story the quota is of requests, not of calls: what a call sent beyond one is waited for
+story the quota counts requests, so that further requests of a call delay later calls
 settings burst=4 per_minute=60 pulls=appointments
 wake
 > pull appointments 0 cursor -
@@ -53,7 +53,7 @@ after 3s
 wake
 > pull appointments 1 cursor c1
 
-story a cycle whose quota is used up waits for the refill, not in a busy loop
+story a cycle with an exhausted quota waits for the refill without a busy loop
 settings burst=2 per_minute=60 pulls=appointments
 wake
 page appointments 0 cursor c1 -> applied
@@ -67,7 +67,7 @@ after 1s
 wake
 > pull appointments 2 cursor c2
 
-story a quota of nothing still lets single calls through
+story a quota of 0 still allows single calls
 settings burst=0 per_minute=0 pulls=appointments
 wake
 > pull appointments 0 cursor -
@@ -78,7 +78,7 @@ at 2026-12-01T08:01
 wake
 > pull appointments 1 cursor c1
 
-story moves and cancellations find room in a queue too full for bookings, but not without end
+story moves and cancellations fit into a queue that is full for bookings, up to a limit
 settings pulls=appointments max_queue=1
 wake
 page appointments 0 cursor c1 last -> applied

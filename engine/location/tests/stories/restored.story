@@ -1,6 +1,6 @@
 # The store was restored from a backup, so later changes of the location are lost.
 
-story what makes a record is looked up before it is sent, and sent if it is not there
+story a creation is looked up before it is sent, and sent if not found
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
 restart
@@ -19,7 +19,7 @@ found w1 1 nothing
 wake
 > push w1 2 *
 
-story a change that is not so is not made over what came since
+story a change that is not found is not sent over later changes
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -44,13 +44,13 @@ wake
 page appointments 1 cursor c2 last -> applied
 expect slot op1 prov1 10:00 30m free
 
-story numbers of writes that may have been given since do not come again
+story write ids that may have been used are skipped
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 restored
 book a3 op1 prov1 12:00 30m patient p3 -> booked a3
 expect queue w0 w1000001
 
-story what had failed unsent may have been retried and written since the backup
+story a retry of an unsent failed write is looked up, because it may have been written since the backup
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 drop w0 -> done
 restored

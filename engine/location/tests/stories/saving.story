@@ -1,6 +1,6 @@
 # Local changes other than bookings: records, details of appointments, and working hours.
 
-story a payment waits behind its patient's other writes
+story a payment waits behind other writes of its patient
 save payments 7 create patient p1 -> saved
 + saved payments 7 create
 + queued w0 create payments 7 ordered_by p1 deadline 2026-12-04T08:00
@@ -11,19 +11,19 @@ pushed w0 1 written f7
 + done w0 create payments 7
 expect queue w1
 
-story a record of no patient has an ordering key of its own
+story a record without patient has its own ordering key
 save plans 3 create -> saved
 + saved plans 3 create
 + queued w0 create plans 3 ordered_by plans/3 deadline 2026-12-04T08:00
 
-story what the EHR does not take is refused at once
+story an operation that the EHR does not support is refused at once
 settings no_writes
 save payments 7 create patient p1 -> refused not_supported_by_ehr
 + nothing
 save payments 7 create patient p1 here_only -> saved here
 + saved payments 7 create
 
-story without an EHR it is saved here
+story without an EHR a record is saved locally
 settings unintegrated
 save patients 7 create patient p7 -> saved here
 + saved patients 7 create
@@ -37,7 +37,7 @@ save patients 7 update patient p7 -> saved
 + saved patients 7 update
 expect queue w0
 
-story changes that were not sent yet go together
+story unsent changes are combined
 save patients 7 update patient p7 -> saved
 save patients 7 update patient p7 -> saved
 expect queue w0
@@ -53,7 +53,7 @@ save coverages 5 delete patient p1 -> saved here
 + failed w0 create coverages 5 withdrawn "removed before it was sent"
 expect queue none
 
-story a record removed while it is sent is removed there too
+story a record removed in flight is removed in the EHR too
 save coverages 5 create patient p1 -> saved
 wake
 > push w0 1 create coverages 5
@@ -62,7 +62,7 @@ pushed w0 1 written f5
 wake
 > push w1 1 delete coverages 5
 
-story what follows a refused record is not sent
+story later writes of a refused record are not sent
 save coverages 5 create patient p1 -> saved
 wake
 save coverages 5 delete patient p1 -> saved
@@ -71,7 +71,7 @@ pushed w0 1 rejected "no such plan"
 + failed w1 delete coverages 5 failed "no such plan"
 expect queue none
 
-story a record with unknown outcome is looked up
+story a record of unknown outcome is looked up
 save payments 7 create patient p1 -> saved
 wake
 pushed w0 1 unknown "lost"
@@ -89,18 +89,18 @@ after 1h
 wake
 + failed w0 create payments 7 timed_out *
 
-story a full queue takes no more records, and still takes changes
+story a full queue refuses records, but accepts changes
 settings max_queue=1
 save payments 7 create patient p1 -> saved
 save payments 8 create patient p2 -> refused queue_full 1
 save patients 1 update patient p1 -> saved
 
-story an appointment not in the EHR yet cannot be changed there
+story an appointment that is not in the EHR yet cannot be changed there
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 change a1 note -> refused appointment_not_synced
 change a2 note -> refused appointment_not_open forgotten
 
-story without an EHR an appointment is changed here, and nothing is queued
+story without an EHR an appointment is changed locally, and no write is queued
 settings unintegrated
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 change a1 note confirmation to op1 prov1 11:00 30m -> changed
@@ -110,7 +110,7 @@ expect queue none
 cancel a1 -> cancelled
 change a1 note -> refused appointment_not_open forgotten
 
-story an appointment is changed in all its parts or not at all
+story an appointment is changed in all requested parts or not at all
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
 wake
@@ -126,7 +126,7 @@ change a1 note confirmation to op1 prov1 12:00 30m -> changed
 change a1 note -> changed
 + changed a1 note a1
 
-story a patient is checked in when the appointment has begun
+story a patient can be checked in after the start of the appointment
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
@@ -136,7 +136,7 @@ change a1 check_in -> changed
 + queued w1 check_in a1 ordered_by p1 deadline 2026-12-04T10:05
 change a1 to op1 prov1 11:00 30m -> refused appointment_not_open past
 
-story a change the EHR does not know is refused
+story a change that the EHR does not support is refused
 settings no_notes
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -144,7 +144,7 @@ pushed w0 1 written f1
 change a1 note confirmation -> refused not_supported_by_ehr
 + nothing
 
-story hours set by hand offer slots, and can be taken back
+story local hours offer slots, and can be removed
 set_hour 50 op4 prov1 -> saved here
 + hour_set 50
 set_hour 50 op4 prov1 -> saved here

@@ -1,6 +1,6 @@
 # Unknown outcomes: a write is looked up before it is sent again.
 
-story an unknown outcome is looked up before anything is sent
+story an unknown outcome is looked up before the write is sent again
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "connection reset"
@@ -16,7 +16,7 @@ found w0 2 written f1
 + done w0 create_appointment a1
 + insert_done a1 f1
 
-story not found: sent again
+story a write that is not found is sent again
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "connection reset"
@@ -32,7 +32,7 @@ pushed w0 3 written f1
 + done *
 + insert_done *
 
-story no answer before the call's deadline is unknown too
+story a call without answer before its deadline is unknown
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 at 2026-12-01T08:00:30
@@ -47,7 +47,7 @@ after 5s
 wake
 > find w0 2 *
 
-story a process that died during a call comes back to the same rule
+story a call in flight at a crash is unknown after the restart
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 restart
@@ -59,7 +59,7 @@ after 5s
 wake
 > find w0 2 *
 
-story a look-up that fails is repeated, never turned into a push
+story a failed look-up is repeated and never replaced by a push
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -79,7 +79,7 @@ after 15m
 wake
 > find w0 4 *
 
-story what cannot have been sent is sent when it can be
+story a write that cannot have been sent is sent when possible
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 after 30s
@@ -92,7 +92,7 @@ found w0 2 never_sent "the patient is not in the EHR yet"
 wake
 > push w0 3 *
 
-story past its start what cannot have been sent times out
+story a write that cannot have been sent times out at the start
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -103,7 +103,7 @@ found w0 2 never_sent "the patient was refused"
 + failed w0 create_appointment a1 timed_out *
 + insert_failed a1 timed_out *
 
-story past its start an unknown insert is still looked up: it may be there
+story an unknown insert is looked up after its start too
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 at 2026-12-01T09:59:50
 wake
@@ -116,7 +116,7 @@ found w0 2 written f1
 + done w0 *
 + insert_done a1 f1
 
-story past its start an insert that was not found times out
+story an insert that is not found after its start times out
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 at 2026-12-01T09:59:50
 wake
@@ -128,7 +128,7 @@ found w0 2 nothing
 + failed w0 create_appointment a1 timed_out *
 + insert_failed a1 timed_out *
 
-story an EHR that never answers whether it has it: given up long after the deadline
+story a write whose look-ups keep failing is given up long after its deadline
 settings deadline=1h
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -141,7 +141,7 @@ found w0 2 retry "busy"
 + failed w0 create_appointment a1 failed "the outcome stayed unknown: the EHR could not be asked"
 + insert_failed a1 failed *
 
-story what waits behind an unknown write of the same patient keeps waiting
+story writes behind an unknown write of the same patient keep waiting
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
 pushed w0 1 unknown "reset"
@@ -154,7 +154,7 @@ found w0 2 written f1
 wake
 > push w1 1 create_appointment a1 *
 
-story look-ups that are never answered are given up too, and repeated with growing patience until then
+story unanswered look-ups are repeated with backoff and finally fail
 settings deadline=1h backoff_base=2s
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -176,7 +176,7 @@ wake
 + insert_failed a1 failed *
 expect queue none
 
-story what is sent and never found is not sent for ever: the fourth time an operator decides
+story an insert that is sent and not found four times fails, and an operator decides
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
 > push w0 1 *
@@ -227,7 +227,7 @@ pushed w1 2 written f1
 + done *
 + insert_done *
 
-story how often is a setting, and what is found in time is done
+story the number of resends is configurable, and a write found in time is done
 settings max_resends=1
 save payments 7 create patient p1 -> saved
 wake
@@ -244,7 +244,7 @@ found w0 4 written f1
 + breaker_closed
 + done w0 create payments 7
 
-story a change makes nothing twice: it is sent until its deadline
+story a change cannot be duplicated, so it is resent until its deadline
 settings max_resends=0
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -259,7 +259,7 @@ found w1 2 nothing
 wake
 > push w1 3 *
 
-story with the identifier of another record it is not done: looked up once, then an operator decides
+story an answer with another record's identifier is looked up once, then an operator decides
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 of_another "appointments 7 has it"
@@ -272,7 +272,7 @@ found w0 2 of_another "appointments 7 has it"
 + failed w0 create_appointment a1 failed "appointments 7 has it"
 + insert_failed a1 failed *
 
-story look-ups that find nothing do not close the breaker: it is writes that fail
+story look-ups that find nothing do not close a breaker opened by failing writes
 settings threshold=2 concurrency=1
 save payments 7 create patient p1 -> saved
 save payments 8 create patient p2 -> saved

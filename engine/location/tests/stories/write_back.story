@@ -12,7 +12,7 @@ pushed w0 1 written f1
 expect appointment a1 op1 prov1 10:00 30m done
 expect queue none
 
-story the patient goes before the appointment
+story the patient is written before the appointment
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
 > push w0 1 create_patient p1
@@ -23,7 +23,7 @@ pushed w0 1 written f1
 wake
 > push w1 1 create_appointment a1 op1 prov1 10:00 30m
 
-story a refused patient takes the appointment along, with the reason
+story a refused patient fails the appointment with the same reason
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
 pushed w0 1 rejected "no such zip code"
@@ -41,14 +41,14 @@ pushed w0 1 rejected "no"
 expect queue none
 expect slot op1 prov1 10:00 30m free
 
-story what the EHR does not support fails like what it refuses
+story an unsupported write fails like a refused one
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unsupported "no such call"
 + failed w0 create_appointment a1 failed "no such call"
 + insert_failed a1 failed "no such call"
 
-story one patient's writes wait for each other, other patients go on
+story writes of one patient are sent one at a time, independently of other patients
 settings concurrency=8
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p1 -> booked a2
@@ -63,7 +63,7 @@ pushed w0 1 written f1
 wake
 > push w1 1 create_appointment a2 *
 
-story a poison item keeps trying and blocks nobody else
+story a write that always fails is retried and blocks no other patient
 settings concurrency=1
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
@@ -82,7 +82,7 @@ wake
 pushed w0 2 retry "busy"
 expect path open
 
-story a retry waits between nothing and twice as long each time, up to the cap
+story the pause before a retry is random, and its maximum doubles up to the cap
 settings backoff_base=2s backoff_cap=5s threshold=200
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
@@ -103,7 +103,7 @@ wake
 pushed w0 4 retry "busy"
 expect waits w0 1ms 5s
 
-story an EHR that names a wait gets it
+story a pause requested by the EHR is kept
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 retry "later" after 10m
@@ -124,7 +124,7 @@ pushed w0 1 written f1
 pushed w0 1 written f1
 + nothing
 
-story not ready is nobody's fault: it waits and the breaker does not count it
+story a write that is not ready waits and does not count for the breaker
 settings threshold=1
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -132,7 +132,7 @@ pushed w0 1 not_ready "the patient is not in the EHR yet"
 + deferred w0 until * "the patient is not in the EHR yet"
 expect path open
 
-story an outcome survives a restart in the middle of a call
+story an outcome survives a restart during a call
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
 restart
@@ -144,7 +144,7 @@ pushed w1 1 written f2
 + done w1 create_appointment a1
 + insert_done a1 f2
 
-story a patient whose insert is on its way is not created twice
+story a patient with a pending insert is not created twice
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
 book a2 op1 prov1 11:00 30m patient p1 new -> booked a2
@@ -155,7 +155,7 @@ book a3 op1 prov1 12:00 30m patient p1 new -> booked a3
 + booked a3 *
 + queued w3 create_appointment a3 ordered_by p1 *
 
-story a refused patient leaves alone what the EHR has of it already
+story a refused patient does not affect appointments already in the EHR
 settings concurrency=4
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
@@ -180,7 +180,7 @@ pushed w2 1 rejected "known already"
 wake
 > push w4 1 cancel a1 *
 
-story a patient made after all goes before what waited for it
+story a patient created later is written before the writes that wait for it
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 > push w0 1 create_appointment a1 *
@@ -194,7 +194,7 @@ after 5s
 wake
 > push w0 2 create_appointment a1 *
 
-story what waited for a patient fails with it, whoever asked first
+story writes that wait for a patient fail with it, in any order of requests
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 not_ready "the patient is not in the EHR yet"
