@@ -94,8 +94,8 @@ impl Location {
         !self.settings.capabilities.pulls.iter().any(pulled) || self.state.pulls.known.contains(&Resource::Appointments)
     }
 
-    /// Returns `true` if the schedule has been read completely once, so that slots can be offered: either by a whole
-    /// cycle, or by a whole pass over each resource that slots depend on.
+    /// Returns `true` if the schedule has been read completely once, so that slots can be offered. That requires a
+    /// whole cycle, or a whole pass over each resource that slots depend on.
     pub fn schedule_is_read(&self) -> bool {
         let (capabilities, pulls) = (&self.settings.capabilities, &self.state.pulls);
         let slots_rest_on = [Resource::Operatories, Resource::WorkingHours, Resource::Appointments];

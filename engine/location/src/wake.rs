@@ -79,7 +79,7 @@ impl Location {
         }
     }
 
-    /// Times out writes. A failure may end other writes of its ordering key, so only the first write of each key is
+    /// Times out writes. A failure may end other writes of its ordering key. So only the first write of each key is
     /// handled, and none after an overdue call.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
         let mut ordered: BTreeSet<OrderingKey> =

@@ -136,8 +136,8 @@ pub struct Booking {
 }
 
 impl Record<Appointment> {
-    /// Returns the state of the last write to the EHR, and the reason of a failure: of the insert until it is done,
-    /// then of the last change. Returns `None` if no client has written the appointment.
+    /// Returns the state of the last write to the EHR, and the reason of a failure. The insert takes precedence until
+    /// it is done, then the last change counts. Returns `None` if no client has written the appointment.
     pub fn last_write(&self) -> Option<(Writeback, Option<&str>)> {
         let insert = self.booking.as_ref().map(|it| (it.writeback, it.failure_reason.as_deref()));
         let change = self.write.as_ref().map(RecordWrite::writeback);

@@ -231,8 +231,8 @@ impl WorkingHour {
     }
 
     /// Returns the window that these hours would have on `date`, regardless of the recurrence. A begin or end in a gap
-    /// moves to the end of the gap; of ambiguous times the begin takes the first and the end the second. Returns `None`
-    /// if the window is empty.
+    /// moves to the end of the gap. If a local time occurs twice, the first counts for the begin and the second for the
+    /// end. Returns `None` if the window is empty.
     pub fn span_on(&self, zone: &Zone, date: Date) -> Option<Span> {
         Span::new(zone.resolve(date, self.begin).first(), zone.resolve(date, self.closing()).last())
     }

@@ -308,8 +308,8 @@ impl Zone {
         self.resolve_label(date.label() + i64::from(seconds) * SECOND)
     }
 
-    /// Returns the span from the first instant of `date` to that of the next date: 23 or 25 hours if clocks change, and
-    /// empty (`start == end`) for a skipped day.
+    /// Returns the span from the first instant of `date` to that of the next date. It lasts 23 or 25 hours if clocks
+    /// change, and is empty (`start == end`) for a skipped day.
     pub fn day(&self, date: Date) -> Span {
         Span { start: self.resolve(date, 0).first(), end: self.resolve(date.add_days(1), 0).first() }
     }

@@ -22,8 +22,8 @@ impl Location {
         absent.iter().partition(|id| before.is_some_and(|before| before.contains(id)))
     }
 
-    /// Returns `true` if the last page of a whole pass contradicts the pass: it contained fewer records than announced,
-    /// or the announced total changed although absences count. The absences of such a pass are ignored.
+    /// Returns `true` if the last page of a whole pass contradicts the pass. Either the pass contained fewer records
+    /// than announced, or the announced total changed although absences count. The absences of such a pass are ignored.
     pub fn is_short(&self, resource: Resource, page: &Page) -> bool {
         let pulls = &self.state.pulls;
         let pass = pulls.passes.get(&resource);

@@ -155,8 +155,8 @@ impl Location {
         }
     }
 
-    /// Returns `true` if the guard stops the deletions: too large a share of the resource, or all of a small one,
-    /// unless an operator accepted them.
+    /// Returns `true` if the guard stops the deletions: a large share of the resource, or all of a small one, without
+    /// acceptance by an operator.
     pub(super) fn guarded(&self, resource: Resource, deletions: u64, known: u64, emptied: bool) -> bool {
         let rules = &self.settings.pull;
         let many =

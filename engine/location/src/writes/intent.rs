@@ -145,8 +145,7 @@ pub enum Failure {
     /// The call was not started: all call slots were in use, or the adapter is not loaded yet. Retried soon, and does
     /// not count against the EHR.
     NotBegun(String),
-    /// The result of a look-up of a write that cannot have been sent, because a record that it refers to was never in
-    /// the EHR.
+    /// The result of a look-up of a write that cannot have been sent: a record that it refers to was never in the EHR.
     NeverSent(String),
 }
 

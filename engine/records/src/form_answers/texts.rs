@@ -47,8 +47,7 @@ fn is_part(number: u32) -> bool {
     number <= 31 || (1000..=9999).contains(&number)
 }
 
-/// Returns `true` for a date and time: ISO 8601 with or without offset, as sent by formio, or a date and a time as
-/// people write them.
+/// Returns `true` for a date and time: ISO 8601 with or without offset, as sent by formio, or as people write them.
 pub(super) fn is_moment(text: &str, day_first: bool) -> bool {
     let (day, time) = text.split_once(' ').unwrap_or((text, ""));
     let written = is_day(day, day_first) && day.len() > YEAR && (time.is_empty() || is_time(time));
