@@ -142,7 +142,7 @@ pub enum Event {
     },
     /// Local working hours were created or changed.
     HourSet(WorkingHour),
-    /// Local working hours were removed locally, or the EHR refused to create them.
+    /// Local working hours were removed, or the EHR refused to create them.
     HourRemoved {
         /// The working hours.
         hour: WorkingHourId,
@@ -298,8 +298,8 @@ pub enum Event {
     DescribeWorked,
     /// A read cycle began.
     CycleStarted,
-    /// A resource is read from its beginning, because a page may have shown the result of an insert before its foreign
-    /// id was known.
+    /// A resource is read from its beginning: a result of an insert may have been shown unmatched, or missing records
+    /// need confirmation.
     ReadAnew {
         /// The resource.
         resource: Resource,
@@ -594,7 +594,7 @@ pub fn another_time_helps(reason: &str) -> bool {
     [SLOT_LOST, TOO_LATE].contains(&reason)
 }
 
-/// The way a write ended without being written (specification 6.5 and 3).
+/// The kind of failure of a write (specification 6.5 and 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InsertFailure {

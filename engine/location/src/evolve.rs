@@ -122,7 +122,7 @@ impl State {
                 }
                 self.queue.push(*write, retried);
             }
-            // The `WriteFailed` event in the same commit has the effect.
+            // The state changes with the `WriteFailed` event of the write.
             Event::WriteDropped { .. } => {}
             Event::CallStarted { write, attempt, kind, until, sent } => {
                 self.quota.take(quota, at);
