@@ -58,7 +58,7 @@ pub trait Document: Indexed + Serialize + DeserializeOwned {
     fn scope_of(owner: u32) -> u32 {
         owner
     }
-    /// `true` if the record belongs to a data source, not to a single location.
+    /// `true` if the locations of a data source share the record.
     const SHARED: bool;
     /// `true` if several locations write the record. A turn that has read it then commits only if it is unchanged.
     const GUARDED: bool = Self::SHARED;

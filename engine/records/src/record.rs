@@ -48,7 +48,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Returns `true` if the records belong to a data source, not to a single location.
+    /// Returns `true` if the locations of a data source share the records.
     pub const fn shared(self) -> bool {
         matches!(self, Scope::Institution | Scope::Source)
     }

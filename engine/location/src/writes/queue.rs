@@ -20,7 +20,7 @@ use crate::{
 pub struct Write {
     /// The intended change in the EHR.
     pub work: WriteIntent,
-    /// Serializes writes to the EHR: those with the same key are sent one at a time, the patient first, then by id.
+    /// The key that serializes writes. Those with the same key are sent one at a time: the patient first, then by id.
     #[serde(rename = "lane")]
     pub ordering_key: OrderingKey,
     /// Idempotency key sent with each attempt, so that the EHR or a look-up can detect a repeat.
