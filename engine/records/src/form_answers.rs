@@ -141,8 +141,7 @@ fn at<'a>(root: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     rest.split('.').filter(|name| !name.is_empty()).try_fold(root.get(first)?, |value, name| value.get(name))
 }
 
-/// Returns `true` if an answer has the wanted value. For select boxes the box must be ticked, and for lists the value
-/// contained.
+/// Returns `true` if an answer has the wanted value: a ticked box, an element of a list, or the answer itself.
 fn holds(answer: &Value, wanted: &str) -> bool {
     match answer {
         Value::Object(boxes) => boxes.get(wanted) == Some(&Value::Bool(true)),

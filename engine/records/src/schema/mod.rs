@@ -120,7 +120,7 @@ fn rule(message: &str) -> String {
     }
 }
 
-/// Removes unknown fields, also in parts of a record.
+/// Removes fields that are null, in parts of a record too.
 fn drop_unknown(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     fields.values_mut().filter_map(Value::as_object_mut).for_each(drop_unknown);
