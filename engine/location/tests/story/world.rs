@@ -50,9 +50,9 @@ pub fn hour(id: u32, operatory: u64, provider: u32) -> WorkingHour {
 }
 
 impl World {
-    /// Creates a practice with an EHR that supports everything. Providers 1 and 2 work in operatories 1 to 3 from 8 to
-    /// 18. Nothing is pulled unless a story sets it. The EHR's appointments count as known unless a story is
-    /// `new_here`.
+    /// Creates a practice with an EHR that supports everything. Providers 1 and 2 work from 08:00 to 18:00 in
+    /// operatories 1 to 3. Nothing is pulled unless a story sets it. The EHR's appointments count as known unless a
+    /// story is `new_here`.
     pub fn new() -> World {
         let mut settings = Settings::new(LocationId(1), Zone::utc());
         settings.write.settle = 5_000;
