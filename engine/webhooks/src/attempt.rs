@@ -1,4 +1,4 @@
-//! One attempt: read the delivery, send it signed, have recorded what became of it.
+//! A single delivery attempt: reads the delivery, sends the signed message, and records the outcome.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use super::{
     sign,
 };
 
-/// The time of day. Read in one place of the engine; tests set their own.
+/// The source of the current time; tests set their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Chooses the jitter of retries; tests choose it themselves.
+/// The source of randomness for the jitter of retries; tests set their own.
 pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// What attempts work with.
+/// The dependencies of a delivery attempt.
 #[derive(Clone)]
 pub struct Sender {
     pub store: Arc<dyn Store>,
@@ -37,18 +37,18 @@ pub struct Sender {
     pub random: Random,
 }
 
-/// What an attempt leaves of its delivery.
+/// The state of a delivery after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterAttempt {
     Ended,
-    /// It is to be looked at again.
+    /// The delivery needs another look at the store.
     Pending,
-    /// Its endpoint is another node's by now, and nothing was sent.
+    /// The endpoint is assigned to another node now. Nothing was sent.
     Elsewhere,
 }
 
 impl Sender {
-    /// Makes the attempt. An error means that the store did not let it begin.
+    /// Runs the attempt. Returns an error if the store could not be read before the message was sent.
     pub(crate) async fn attempt(
         &self,
         due: Due,
@@ -63,7 +63,7 @@ impl Sender {
         let mut after = before.clone();
         let answer = match self.active_endpoint(&before) {
             Some(endpoint) => match shown.read(&*self.store, &before) {
-                // This process may have stood still since it began.
+                // The endpoint may have moved to another node while this process was suspended.
                 Ok(_) if !self.registry.subscriptions().is_here(due.endpoint) => return Ok(AfterAttempt::Elsewhere),
                 Ok(data) => {
                     let sending = self.send(&endpoint, before.body(&data), before.id, attempted);
@@ -97,7 +97,7 @@ impl Sender {
         Ok(if recorded && ended { AfterAttempt::Ended } else { AfterAttempt::Pending })
     }
 
-    /// The delivery, or what is wrong with it.
+    /// Reads the delivery. Returns the reason in the inner `Err` if the delivery cannot be attempted.
     fn read(&self, due: Due) -> Result<Result<Delivery, SetAsideReason>, StoreError> {
         let stored = match self.store.get(&keys::delivery(due.delivery)) {
             Ok(Some(stored)) => stored,
@@ -151,7 +151,7 @@ impl Sender {
     }
 }
 
-/// For traces alone.
+/// Returns a span that is used for traces only.
 fn sending_span(delivery: &Delivery) -> Span {
     let (id, endpoint, event) = (delivery.id, delivery.endpoint_id, delivery.event_name.as_str());
     let request = delivery.origin.as_deref();

@@ -1,4 +1,5 @@
-//! The clock was set back, within this life or since the last one: what was to be tried again then is due as much earlier.
+//! Handling of a clock that was set back, in this process or since the last one: retries become due earlier by the same
+//! amount.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +15,12 @@ use super::{
     model::EndpointId,
 };
 
-/// Keys of the due index read at once.
+/// Keys of the due index per read.
 const PAGE: usize = 500;
 
 impl Sender {
-    /// The endpoints with something due earlier. `by`: how much the clock was set back, as far as that is known; what was made or tried
-    /// in a time to come tells it otherwise.
+    /// Moves the retries back. Returns the endpoints with a delivery that is due earlier now. `by` is the known amount,
+    /// or 0. Deliveries created or attempted in the future reveal a larger one.
     pub async fn keep_pauses(&self, now: Timestamp, by: Millis) -> Result<BTreeSet<EndpointId>, StoreError> {
         let (mut moved, mut range) = (BTreeSet::new(), keys::all_due());
         loop {
@@ -27,7 +28,7 @@ impl Sender {
             let Some(last) = page.last() else { return Ok(moved) };
             range = range.after(last);
             let known = self.registry.subscriptions();
-            // Others see to theirs.
+            // Other nodes move their own.
             let here = page.iter().filter_map(|key| keys::parse_due(key)).filter(|(of, ..)| known.is_here(*of));
             let late = here.filter(|(_, at, _)| *at > now);
             let mut changes = Vec::new();
@@ -49,7 +50,7 @@ impl Sender {
         }
     }
 
-    /// Together; where one of them was sent meanwhile, each by itself.
+    /// Replaces all in one commit, or each in a separate one if an attempt was recorded concurrently.
     async fn replace(&self, changes: &[(Delivery, Delivery)]) -> Result<(), StoreError> {
         let batch_of = |some: &[(Delivery, Delivery)]| {
             let mut batch = Batch::new();

@@ -1,4 +1,5 @@
-//! Watches the due index, gives every endpoint its turn on the threads that send, and forgets finished deliveries in time.
+//! Watches the due index, schedules the endpoints on the sending threads, and prunes finished deliveries after their
+//! retention.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -30,7 +31,7 @@ use super::{
     shown::Shown,
 };
 
-/// A running dispatcher. Stops when told to, or when this is dropped.
+/// A running dispatcher. Stops on `stop` or on drop.
 pub struct Dispatcher {
     stop: watch::Sender<bool>,
     run: JoinHandle<()>,
@@ -53,18 +54,19 @@ impl Dispatcher {
         self.moves.clone()
     }
 
-    /// Begins no further attempt and waits for those under way. What is not done by then is sent again after the next start.
+    /// Begins no further attempt and waits up to `grace` for those in flight. Unfinished deliveries are sent again
+    /// after the next start.
     pub async fn stop(mut self, grace: Duration) {
         self.stop.send_replace(true);
         if timeout(grace, &mut self.run).await.is_err() {
             self.run.abort();
-            // Ended on its own thread.
+            // The task is dropped on its own thread.
             drop(self.run.await);
         }
     }
 }
 
-/// Those that send, so that neither locations nor clients wait for them, nor they for those. Dropping them never waits: whoever stops
+/// The sending threads, separate from those of locations and clients. Dropping them never blocks, because the caller
 /// may be an actor.
 struct Threads(Option<Runtime>);
 
@@ -82,13 +84,13 @@ enum TaskOutcome {
         more: bool,
     },
     Looked(Look),
-    /// Messages to endpoints of others have had their time.
+    /// The grace period of messages to endpoints of other nodes is over.
     LetGo,
-    /// The endpoints with something due earlier.
+    /// The endpoints with a delivery that is due earlier now.
     SetBack(Result<BTreeSet<EndpointId>, StoreError>),
 }
 
-/// Endpoints with something to send, and when the first of it is due.
+/// Endpoints with waiting deliveries, and the time at which the first is due.
 type Look = Result<BTreeMap<EndpointId, Timestamp>, CommitError>;
 
 struct DispatchLoop {
@@ -99,15 +101,15 @@ struct DispatchLoop {
     queues: EndpointQueues,
     tasks: JoinSet<TaskOutcome>,
     attempts: HashMap<task::Id, (Due, AbortHandle)>,
-    /// What was due before is caught up on.
+    /// Deliveries that were due before this time are caught up on.
     started: Timestamp,
     prune_at: Option<Timestamp>,
     watch: Watch,
-    /// A look at the store is under way.
+    /// A look at the store is in progress.
     looking: bool,
-    /// What the next look finds has come from other nodes.
+    /// New endpoints in the next result were assigned to this node by a move.
     came: bool,
-    /// Whoever waits for the end of messages to endpoints of others.
+    /// Callers that wait for the end of messages to endpoints of other nodes.
     letting_go: Vec<oneshot::Sender<()>>,
 }
 
@@ -157,7 +159,7 @@ impl DispatchLoop {
                 _ = stopped.changed() => break,
                 Some(done) = self.tasks.join_next_with_id() => {
                     self.joined(done);
-                    // Commits end in groups, and so do attempts.
+                    // Group commits make several attempts end together.
                     while let Some(done) = self.tasks.try_join_next_with_id() {
                         self.joined(done);
                     }
@@ -175,11 +177,11 @@ impl DispatchLoop {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    /// Every endpoint with something to send, at the time of the first of it.
+    /// Queues every endpoint with waiting deliveries, at the time at which the first is due.
     async fn find_queues(&mut self) -> Result<(), CommitError> {
         let known = self.sender.registry.subscriptions();
         if known.shared.is_some() {
-            // None is here before this node is a member, and what others count is theirs.
+            // No endpoint is assigned here before this node is a member, and the counts of other nodes are theirs.
             return Ok(());
         }
         let mut counted = known.backlogs.counted();
@@ -216,12 +218,13 @@ impl DispatchLoop {
         }
     }
 
-    /// To be called when an attempt has ended.
+    /// Replies to callers of `Moves::let_go` once no attempt to an endpoint of another node is in flight. Must be
+    /// called whenever an attempt ends.
     fn tell_let_go(&mut self) {
         if self.letting_go.is_empty() || self.attempts.values().any(|(due, _)| !self.is_here(due.endpoint)) {
             return;
         }
-        // One that waits no more does not care.
+        // The receiver is gone if the caller timed out.
         for ended in self.letting_go.drain(..) {
             let _ = ended.send(());
         }
@@ -231,8 +234,8 @@ impl DispatchLoop {
         self.sender.registry.subscriptions().is_here(endpoint)
     }
 
-    /// Looks what other nodes have changed and left for endpoints that are here. Should they ring one day, this is the look that a lost
-    /// call waits for.
+    /// Looks for changes by other nodes and for deliveries that they left for endpoints of this node. Doubles as the
+    /// fallback for a lost notification, if nodes ever notify each other.
     fn look(&mut self) {
         if !std::mem::replace(&mut self.looking, true) {
             let sender = self.sender.clone();
@@ -259,7 +262,7 @@ impl DispatchLoop {
         }
     }
 
-    /// Begins attempts for the endpoint, or finds out when the next one is.
+    /// Begins attempts for the endpoint, or finds out when the next one is due.
     fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
         if !self.is_here(endpoint) {
             return self.queues.let_go(endpoint);
@@ -279,21 +282,23 @@ impl DispatchLoop {
         }
     }
 
-    /// Begins what is due and has room, and sees to it that the endpoint has a further turn when it needs one.
+    /// Begins due attempts up to the limits, and schedules a further turn of the endpoint if it needs one.
     fn begin(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> Result<(), StoreError> {
         if kind == EndpointState::Failing {
-            // It takes one at a time, for as long as it likes: nothing is held for it meanwhile.
+            // A failing endpoint takes one message at a time, for as long as it takes: no found deliveries are held
+            // meanwhile.
             self.queues.forget_found(endpoint);
         }
         if self.begin_found(endpoint, kind, now) && !self.queues.found_all(endpoint) {
             self.find(endpoint, kind, now)?;
-            // Should all of it wait for messages that are under way, the end of one makes the endpoint ready again.
+            // If all found deliveries wait for messages in flight, the end of one of those makes the endpoint ready
+            // again.
             self.begin_found(endpoint, kind, now);
         }
         Ok(())
     }
 
-    /// Looks what is due.
+    /// Reads the due deliveries of the endpoint from the store.
     fn find(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> Result<(), StoreError> {
         let ahead = match kind {
             EndpointState::Healthy => limits::LOOK_AHEAD,
@@ -318,7 +323,7 @@ impl DispatchLoop {
         Ok(())
     }
 
-    /// Begins what was found, and tells whether there is room for more.
+    /// Begins the found deliveries. Returns `true` if the endpoint has room for more.
     fn begin_found(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> bool {
         while self.queues.capacity(endpoint, kind) > 0 {
             let Some(Found { at, delivery, record }) = self.queues.take_found(endpoint) else { return true };
@@ -383,11 +388,11 @@ impl DispatchLoop {
         }
     }
 
-    /// A bug. The endpoint is left alone for a while and the rest goes on.
+    /// Handles an aborted or panicked task. After a panic the endpoint pauses; the other endpoints are not affected.
     fn panicked(&mut self, error: &JoinError) {
         let now = (self.sender.clock)();
         match self.ended(error.id()) {
-            // Whoever has the endpoint now sends it again, under its id.
+            // The node to which the endpoint moved sends the message again, under the same id.
             Some(due) if error.is_cancelled() => {
                 self.queues.let_go(due.endpoint);
                 self.tell_let_go();
@@ -410,7 +415,7 @@ impl DispatchLoop {
 
     fn wait_for_store(&mut self, endpoint: EndpointId, error: &StoreError, now: Timestamp) {
         tracing::warn!(%endpoint, %error, "webhooks to an endpoint wait for the store");
-        // What did not begin is still due, before what was found after it.
+        // The delivery that did not begin is due before the ones found after it.
         self.queues.forget_found(endpoint);
         self.queues.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
     }
@@ -434,7 +439,7 @@ impl DispatchLoop {
     fn prune(&mut self, now: Timestamp) {
         if self.prune_at.is_some_and(|at| at <= now) {
             if !self.is_here(EndpointId::NOBODY) {
-                // Should two nodes take it for theirs, one of them conflicts.
+                // If two nodes consider the pruning theirs, the commit of one of them conflicts.
                 self.prune_at = Some(now.plus(limits::PRUNE_EVERY));
                 return;
             }
@@ -459,13 +464,13 @@ impl DispatchLoop {
 }
 
 impl Sender {
-    /// Takes in what other nodes have changed, and finds what waits.
+    /// Loads the changes of other nodes, and finds the endpoints with waiting deliveries.
     async fn look(&self) -> Look {
         self.registry.refresh().await?;
         Ok(self.first_due()?)
     }
 
-    /// Every endpoint with something to send, at the time of the first of it.
+    /// Returns every endpoint with waiting deliveries, and the time at which the first is due.
     fn first_due(&self) -> Result<BTreeMap<EndpointId, Timestamp>, StoreError> {
         let (mut range, mut found) = (keys::all_due(), BTreeMap::new());
         while let Some(key) = self.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {

@@ -1,5 +1,6 @@
-//! Whose turn it is: one queue per endpoint that has something to send, served round robin, so that no endpoint waits for another.
-//! Pure bookkeeping; what is due stays in the store, and held here is only what is under way and what one look found to come next.
+//! Scheduling of endpoints: one queue per endpoint with waiting deliveries, served round robin, so that no endpoint
+//! waits for another. Pure bookkeeping in memory: attempts in flight, and the due deliveries found by the last read of
+//! the store.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,36 +12,36 @@ use super::{limits, model::EndpointId};
 #[derive(Default)]
 struct EndpointQueue {
     under_way: BTreeMap<Uuid, InFlight>,
-    /// Waiting in `ready`.
+    /// The endpoint is in `ready`.
     ready: bool,
-    /// Waiting in `timers`.
+    /// The time of the endpoint's entry in `timers`.
     timer: Option<Timestamp>,
-    /// Since when the endpoint is here, where it came from another node. What was due before is caught up on.
+    /// The time since which a moved endpoint is assigned to this node. Earlier due deliveries are caught up on.
     came: Option<Timestamp>,
-    /// No attempt that was missed in downtime is made up for before.
+    /// Attempts missed during downtime are not made before this time.
     no_catch_up_before: Option<Timestamp>,
-    /// What the last look at the store found due and what has not begun since, in order.
+    /// Due deliveries that the last read of the store found and that have not begun since, in order.
     found: VecDeque<Found>,
-    /// Nothing else is due, and nothing new has come.
+    /// Nothing else is due, and nothing new has arrived.
     found_all: bool,
 }
 
-/// Something that is due.
+/// A due delivery.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub at: Timestamp,
     pub delivery: Uuid,
-    /// The record it is about; empty where it is about none.
+    /// The record that the message is about; empty if there is none.
     pub record: Vec<u8>,
 }
 
 struct InFlight {
     kind: EndpointState,
-    /// The record it is about; empty where it is about none.
+    /// The record that the message is about; empty if there is none.
     record: Vec<u8>,
 }
 
-/// What is known of an endpoint when an attempt begins.
+/// The health of an endpoint when an attempt begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointState {
     Healthy,
@@ -57,7 +58,7 @@ pub(crate) struct EndpointQueues {
 }
 
 impl EndpointQueues {
-    /// There may be something new to send right now.
+    /// Schedules a turn, because there may be new deliveries.
     pub(crate) fn ready(&mut self, endpoint: EndpointId) {
         self.queues.entry(endpoint).or_default().found_all = false;
         self.line_up(endpoint);
@@ -69,7 +70,7 @@ impl EndpointQueues {
         }
     }
 
-    /// Something ended that leaves nothing to do.
+    /// Schedules a turn after an ended delivery, unless nothing else is due.
     pub(crate) fn ready_unless_drained(&mut self, endpoint: EndpointId) {
         match self.queues.get(&endpoint) {
             Some(queue) if queue.found_all && queue.found.is_empty() => self.forget_idle(endpoint),
@@ -77,14 +78,15 @@ impl EndpointQueues {
         }
     }
 
-    /// There is more to send. Where the endpoint itself has no room, the end of an attempt makes it ready again.
+    /// Schedules a turn for further deliveries. If the endpoint is at its limit, the end of an attempt schedules the
+    /// turn.
     pub(crate) fn ready_unless_full(&mut self, endpoint: EndpointId, kind: EndpointState) {
         if self.takes_more(endpoint, kind) {
             self.line_up(endpoint);
         }
     }
 
-    /// What a look at the store found due that is not under way; `all`: nothing else is.
+    /// Sets the due deliveries not in flight that a read of the store found. `all` if nothing else is due.
     pub(crate) fn found(&mut self, endpoint: EndpointId, found: VecDeque<Found>, all: bool) {
         let queue = self.queues.entry(endpoint).or_default();
         (queue.found, queue.found_all) = (found, all);
@@ -94,8 +96,8 @@ impl EndpointQueues {
         self.queues.get(&endpoint).is_some_and(|queue| queue.found_all)
     }
 
-    /// The first that was found and may begin: no other message about its record is under way. So messages about one record leave in
-    /// their order, and one that failed does not hold up the next.
+    /// Takes the first found delivery whose record has no message in flight. So messages about one record are sent in
+    /// their order, and a failed message does not delay the next.
     pub(crate) fn take_found(&mut self, endpoint: EndpointId) -> Option<Found> {
         let queue = self.queues.get_mut(&endpoint)?;
         let busy = |record: &[u8]| !record.is_empty() && queue.under_way.values().any(|it| it.record == record);
@@ -103,12 +105,12 @@ impl EndpointQueues {
         queue.found.remove(index)
     }
 
-    /// The next turn looks at the store again.
+    /// Makes the next turn read the store again.
     pub(crate) fn forget_found(&mut self, endpoint: EndpointId) {
         self.found(endpoint, VecDeque::new(), false);
     }
 
-    /// There is nothing to do for it before `at`. The earliest such time counts.
+    /// Schedules a turn at `at`, unless an earlier one is scheduled.
     pub(crate) fn ready_at(&mut self, endpoint: EndpointId, at: Timestamp) {
         let queue = self.queues.entry(endpoint).or_default();
         if queue.timer.is_some_and(|timer| timer <= at) {
@@ -120,7 +122,8 @@ impl EndpointQueues {
         self.timers.insert((at, endpoint));
     }
 
-    /// The clock was set back: no turn waits longer for that, and what was due may be due later.
+    /// Handles a clock that was set back: moves all times back, and forgets found deliveries, which may be due later
+    /// now.
     pub(crate) fn set_back(&mut self, by: Millis) {
         let timers = std::mem::take(&mut self.timers);
         self.timers = timers.into_iter().map(|(at, endpoint)| (at.minus(by), endpoint)).collect();
@@ -132,12 +135,12 @@ impl EndpointQueues {
         }
     }
 
-    /// When to look again, if nothing happens before.
+    /// Returns the time of the next scheduled turn.
     pub(crate) fn next_timer(&self) -> Option<Timestamp> {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// The endpoint whose turn it is. None also when all places are taken.
+    /// Returns the endpoint of the next turn. Also returns `None` at the limit of concurrent attempts.
     pub(crate) fn next(&mut self, now: Timestamp) -> Option<EndpointId> {
         while let Some((at, endpoint)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, endpoint));
@@ -153,17 +156,17 @@ impl EndpointQueues {
         Some(endpoint)
     }
 
-    /// Whether the endpoint itself takes one more. If not, the end of an attempt makes it ready again.
+    /// Returns `true` if the endpoint is below its own limit. If not, the end of an attempt schedules its next turn.
     pub(crate) fn takes_more(&self, endpoint: EndpointId, kind: EndpointState) -> bool {
         self.under_way_count(endpoint) < limit(kind)
     }
 
-    /// Whether failing endpoints have used up the places they share.
+    /// Returns `false` if the share of failing endpoints is used up.
     pub(crate) fn has_shared_capacity(&self, kind: EndpointState) -> bool {
         kind == EndpointState::Healthy || self.failing_under_way < limits::FAILING_CONCURRENCY
     }
 
-    /// How many may begin right now.
+    /// Returns the number of attempts that may begin now.
     pub(crate) fn capacity(&self, endpoint: EndpointId, kind: EndpointState) -> usize {
         let shared = match kind {
             EndpointState::Healthy => limits::CONCURRENCY,
@@ -183,7 +186,7 @@ impl EndpointQueues {
         self.queues.get(&endpoint).map_or(0, |queue| queue.under_way.len())
     }
 
-    /// When the endpoint may be sent what was missed in downtime, if not now.
+    /// Returns the time until which deliveries missed during downtime must wait, if they must.
     pub(crate) fn catch_up_wait(&self, endpoint: EndpointId, now: Timestamp) -> Option<Timestamp> {
         self.queues.get(&endpoint)?.no_catch_up_before.filter(|at| *at > now)
     }
@@ -207,7 +210,7 @@ impl EndpointQueues {
         self.failing_under_way -= usize::from(ended.is_some_and(|in_flight| in_flight.kind == EndpointState::Failing));
     }
 
-    /// An endpoint has come from another node, with something to send from `at` on.
+    /// Adds an endpoint that was assigned to this node by a move, with its first delivery due at `at`.
     pub(crate) fn came(&mut self, endpoint: EndpointId, at: Timestamp, now: Timestamp) {
         self.queues.entry(endpoint).or_default().came = Some(now);
         if at < now {
@@ -229,7 +232,7 @@ impl EndpointQueues {
         self.queues.keys().copied().collect()
     }
 
-    /// The endpoint is another node's. What is under way ends.
+    /// Drops an endpoint of another node. Its attempts in flight continue.
     pub(crate) fn let_go(&mut self, endpoint: EndpointId) {
         let Some(queue) = self.queues.get_mut(&endpoint) else { return };
         if let Some(at) = queue.timer.take() {
@@ -248,7 +251,7 @@ impl EndpointQueues {
     }
 }
 
-/// Of one endpoint.
+/// Returns the limit of concurrent attempts to one endpoint.
 fn limit(kind: EndpointState) -> usize {
     match kind {
         EndpointState::Healthy => limits::ENDPOINT_CONCURRENCY,
@@ -256,7 +259,7 @@ fn limit(kind: EndpointState) -> usize {
     }
 }
 
-/// When an endpoint begins to catch up after a start, so that not all begin at once.
+/// Returns the delay with which an endpoint begins to catch up, so that not all begin at the same time.
 pub(crate) fn catch_up_offset(endpoint: EndpointId) -> Millis {
     i64::from(endpoint.0).wrapping_mul(2_654_435_761).rem_euclid(limits::CATCH_UP_SPREAD)
 }
@@ -318,7 +321,7 @@ mod tests {
         queues.found(endpoint, records.iter().map(found).collect(), true);
     }
 
-    /// The one that may begin next, begun.
+    /// Begins the next delivery that may begin.
     fn begin(queues: &mut EndpointQueues, endpoint: EndpointId) -> Option<Uuid> {
         let Found { delivery, record, .. } = queues.take_found(endpoint)?;
         queues.begun(endpoint, delivery, record, EndpointState::Healthy);

@@ -1,4 +1,4 @@
-//! What the dispatcher is told of endpoints that move between nodes.
+//! Notifications to the dispatcher that endpoints move between nodes.
 
 use tokio::{
     sync::{mpsc, oneshot},
@@ -7,7 +7,7 @@ use tokio::{
 
 use super::limits;
 
-/// Tells a dispatcher that endpoints move between nodes.
+/// A handle that notifies a dispatcher of endpoints that move between nodes.
 #[derive(Clone)]
 pub struct Moves(mpsc::UnboundedSender<Move>);
 
@@ -21,17 +21,17 @@ impl Moves {
         Moves(told)
     }
 
-    /// Waits until no message is under way to an endpoint that is not here any more. What takes long is cut off: all that moves waits for
-    /// this, and a receiver may be slow.
+    /// Waits until no message to an endpoint of another node is in flight. Slow attempts are aborted, because every
+    /// move of endpoints waits for this call.
     pub async fn let_go(&self) {
         let (ended, end) = oneshot::channel();
-        // A dispatcher that has stopped sends nothing.
+        // A stopped dispatcher has no messages in flight.
         if self.0.send(Move::Gone(ended)).is_ok() && timeout(limits::LET_GO_TIMEOUT, end).await.is_err() {
             tracing::warn!("webhook deliveries to endpoints that move did not end in time");
         }
     }
 
-    /// Endpoints have come here.
+    /// Notifies the dispatcher that endpoints were assigned to this node.
     pub fn came(&self) {
         drop(self.0.send(Move::Came));
     }

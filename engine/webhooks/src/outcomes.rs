@@ -1,5 +1,5 @@
-//! What attempts leave is made durable in groups: all outcomes that came while one commit was under way share the next. A crash before
-//! that sends a message again, under the same delivery id.
+//! Group commit of attempt outcomes: all outcomes that arrive during a commit share the next one. After a crash before
+//! the commit, the message is sent again under the same delivery id.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{
     schedule::AttemptOutcome,
 };
 
-/// What is wrong with a delivery that is due.
+/// The reason why a due delivery is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetAsideReason {
     Missing,
@@ -29,10 +29,10 @@ pub(crate) enum SetAsideReason {
     NotDue,
 }
 
-/// What an attempt changes in the store, as long as the delivery is still due as it was.
+/// The effect of an attempt on the store. Applies only if the delivery is still due as before.
 pub(crate) struct Change {
     endpoint: EndpointId,
-    /// Under which it was due.
+    /// The key of the delivery in the due index.
     due: Key,
     /// No longer due.
     ended: bool,
@@ -41,15 +41,15 @@ pub(crate) struct Change {
 
 enum What {
     Replaced(Box<(Delivery, Delivery)>),
-    /// Taken out of the due index, so that it does not stand before the others for ever. What nobody can read has ended, and is kept as
-    /// long as others that have; a record that can be read is found under what it says itself.
+    /// Removed from the due index, so that the entry does not block the ones after it. An unreadable delivery counts as
+    /// ended and is kept as long as other ended deliveries. A readable one keeps the entries its own state names.
     SetAside {
         finished: Option<Key>,
     },
 }
 
 impl Change {
-    /// `before` is pending.
+    /// Creates the change from a pending delivery to its state after the attempt.
     pub(crate) fn replaced(before: Delivery, after: Delivery) -> Change {
         let (endpoint, due, ended) = (before.endpoint_id, before.index_key(), !after.is_pending());
         Change { endpoint, due, ended, what: What::Replaced(Box::new((before, after))) }
@@ -77,7 +77,7 @@ impl Change {
     }
 }
 
-/// Where attempts leave what became of them.
+/// A handle to the task that records the outcomes of attempts.
 #[derive(Clone)]
 pub(crate) struct Outcomes {
     registry: Arc<EndpointRegistry>,
@@ -90,23 +90,23 @@ struct Waiting {
 }
 
 impl Outcomes {
-    /// Its task ends with the last clone.
+    /// Starts the recording task, which ends when the last clone of the handle is dropped.
     pub(crate) fn start(store: Arc<dyn Store>, registry: Arc<EndpointRegistry>) -> Outcomes {
-        // Each attempt under way leaves one.
+        // Each attempt in flight sends one change at a time.
         let (waiting, arrived) = mpsc::channel(limits::CONCURRENCY);
         tokio::spawn(record_all(store, registry.clone(), arrived));
         Outcomes { registry, waiting }
     }
 
-    /// Together with others. False: somebody else recorded the delivery.
+    /// Records a change in a group commit. Returns `false` if the delivery was changed concurrently.
     pub(crate) async fn record(&self, change: Change) -> bool {
         let (reply, recorded) = oneshot::channel();
         let sent = self.waiting.send(Waiting { change, reply }).await;
-        // The task ends only when the threads do, and the attempts with them.
+        // The task and the attempts end together, with the threads.
         sent.is_ok() && recorded.await.unwrap_or(false)
     }
 
-    /// In a commit of its own with what it means for the endpoint's health.
+    /// Records a change in a separate commit, together with its effect on the endpoint's health.
     pub(crate) async fn record_with_health(
         &self,
         change: Change,
@@ -148,7 +148,7 @@ async fn record(store: &dyn Store, registry: &EndpointRegistry, mut group: Vec<W
                 backlogs.changed(&count);
                 answer(std::mem::take(&mut group), true);
             }
-            // Whoever was faster recorded one of them; the others are as they were.
+            // The delivery of that key was changed concurrently; the other changes still apply.
             Err(CommitError::Conflict { key }) if group.iter().any(|it| it.change.due == key) => {
                 let (lost, rest) = group.into_iter().partition(|it| it.change.due == key);
                 answer(lost, false);
@@ -161,12 +161,12 @@ async fn record(store: &dyn Store, registry: &EndpointRegistry, mut group: Vec<W
 
 fn answer(group: Vec<Waiting>, recorded: bool) {
     for waiting in group {
-        // An attempt that was given up does not care.
+        // The receiver is gone if the attempt was aborted.
         let _ = waiting.reply.send(recorded);
     }
 }
 
-/// A message that was delivered must not be sent again because the disk is full.
+/// Waits before the next commit. A delivered message must not be sent again because the disk is full.
 async fn wait_for_store(error: &CommitError) {
     tracing::warn!(%error, "outcomes of webhook deliveries wait for the store");
     sleep(limits::STORE_RETRY).await;

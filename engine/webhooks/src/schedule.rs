@@ -1,7 +1,7 @@
-//! When a message is tried again and when an endpoint is given up. Pure: the time is an argument.
+//! The schedule of retries, and the deactivation of failing endpoints. Pure: the time is an argument.
 //!
-//! Time in which nothing was tried counts for nobody: failures that lie further apart than those of one message ever do are not one
-//! outage, and a message whose last retries were all missed gets one more after the attempt that stood for them.
+//! Time without attempts does not count. Failures further apart than the retries of one message are not one streak. A
+//! message whose last retries were all missed gets one more, after the attempt made in their place.
 
 use location::time::{HOUR, MINUTE, Millis, SECOND, Timestamp};
 
@@ -21,21 +21,21 @@ pub const RETRIES: [Millis; 10] = [
     48 * HOUR,
 ];
 
-/// How much later than planned a retry may be: a tenth of the pause before it, at most ten minutes. Messages that failed together do
-/// not all come back in one moment.
+/// Returns the maximum jitter of a retry: a tenth of the pause before it, at most ten minutes. Jitter keeps messages
+/// that failed together from being retried together.
 pub fn most_jitter(retry: usize) -> Millis {
     let before = if retry == 0 { 0 } else { RETRIES[retry - 1] };
     ((RETRIES[retry] - before) / 10).min(10 * MINUTE)
 }
 
-/// The retry that follows an attempt begun at `attempted`. Retries missed meanwhile are not made up for: the one attempt
-/// stood for all of them. None after the last.
+/// Returns the retry that follows an attempt begun at `attempted`. Missed retries are skipped, because that one attempt
+/// replaced them. Returns `None` after the last.
 fn next_retry(first_attempt: Timestamp, attempted: Timestamp) -> Option<usize> {
     RETRIES.iter().position(|elapsed| first_attempt.plus(*elapsed) > attempted)
 }
 
-/// When the attempt after one that was due at `due` is. One that stood for missed retries, the last among them, is not the last itself.
-/// `random` chooses the jitter.
+/// Returns the time of the attempt after one that was due at `due`. An attempt that replaced missed retries, including
+/// the last, is followed by one more. `random` determines the jitter.
 pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp, random: u64) -> Option<Timestamp> {
     let [.., before, last] = RETRIES;
     let missed = due < first_attempt.plus(last);
@@ -48,34 +48,34 @@ pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp, ran
     }
 }
 
-/// What an attempt brought.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
     Delivered,
     Failed,
-    /// 410: the receiver says that the endpoint is no more.
+    /// 410: the receiver reports that the endpoint is gone.
     Gone,
 }
 
-/// Nothing but failures.
+/// A streak of failures without a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streak {
     pub since: Timestamp,
-    /// The last one that was noted. Early records know of none.
+    /// The last failure that was stored; `None` in records of earlier versions.
     pub last: Option<Timestamp>,
 }
 
-/// What an attempt means for its endpoint.
+/// The effect of an attempt on its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthChange {
     Unchanged,
-    /// The first failure after a success, or after a time in which nothing was tried.
+    /// The first failure after a success, or after a time without attempts.
     FailingSince(Timestamp),
-    /// One more, worth noting.
+    /// A further failure that is due to be stored.
     StillFailing,
     /// The first success after a failure.
     Recovered,
-    /// Nothing but failures for too long, or the receiver wants no more; with the reason.
+    /// Failures for too long, or a receiver that wants no more messages; with the reason.
     Deactivated(&'static str),
 }
 
@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(health(None, AttemptOutcome::Gone, T0), HealthChange::Deactivated("the receiver answered 410"));
     }
 
-    /// Attempts at one message, each begun `late` after it is due and failing unless `works` says otherwise: the times since
-    /// the first one, and the endpoint's health after them.
+    /// Simulates attempts of one message, each begun `late` after it is due and failing unless `works` returns `true`.
+    /// Returns the times since the first attempt, and the endpoint's health after them.
     fn outage(late: Millis, works: impl Fn(Millis) -> bool) -> (Vec<Millis>, Option<Timestamp>, bool) {
         let (mut attempts, mut failing, mut due) = (Vec::new(), None::<Streak>, Some(T0));
         while let Some(planned) = due {
@@ -197,12 +197,13 @@ mod tests {
     #[test]
     fn failures_far_apart_are_not_one_outage() {
         let failing = |last: Millis| Some(Streak { since: T0, last: Some(T0.plus(last)) });
-        // Down for two days after one failure; the same when a clock jumps, or when the failing message was stopped weeks ago.
+        // Down for two days after one failure. The same as after a jump of the clock, or if the failing message was
+        // stopped weeks ago.
         for silence in [49 * HOUR, 21 * 24 * HOUR] {
             let at = T0.plus(silence);
             assert_eq!(health(failing(0), answer(false), at), HealthChange::FailingSince(at));
         }
-        // The longest time between two retries of one message, with what may be late and not noted.
+        // The longest time between two retries of one message, plus delays and failures not stored.
         assert_eq!(
             health(failing(24 * HOUR), answer(false), T0.plus(48 * HOUR + 15 * SECOND)),
             HealthChange::Deactivated("48 hours of failures")

@@ -1,4 +1,4 @@
-//! What the messages under way show: read once for all of them that tell of one event.
+//! A cache of event data for deliveries in flight, so that the data is read once for all deliveries of an event.
 
 use std::{
     collections::HashMap,
@@ -11,12 +11,12 @@ use uuid::Uuid;
 
 use super::{delivery::Delivery, delivery_id::first_of, limits};
 
-/// Holds nothing itself: what no attempt needs any more is gone.
+/// Holds weak references: data that no attempt uses is freed.
 #[derive(Default)]
 pub(crate) struct Shown(Mutex<HashMap<Uuid, Weak<RawValue>>>);
 
 impl Shown {
-    /// To be kept until the attempt ends, so that others find it.
+    /// Reads the event data, which the caller keeps until the attempt ends, so that other attempts find it.
     pub(crate) fn read(&self, store: &dyn Store, delivery: &Delivery) -> Result<Arc<RawValue>, StoreError> {
         let event = first_of(delivery.id);
         if let Some(shown) = self.lock().get(&event).and_then(Weak::upgrade) {

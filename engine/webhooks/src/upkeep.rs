@@ -1,4 +1,4 @@
-//! What is put right at a start, and what is forgotten in time.
+//! Correction of counts at a start, and pruning of old deliveries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,8 @@ use uuid::Uuid;
 use super::{attempt::Sender, delivery_id::first_of, keys, limits, model::EndpointId};
 
 impl Sender {
-    /// Counts of endpoints for which nothing waits: a damaged store may have lost either.
+    /// Removes counts of endpoints without waiting deliveries. A damaged store may have lost the counts or the
+    /// deliveries.
     pub(super) async fn forget_counts(&self, wrong: BTreeMap<EndpointId, i64>) -> Result<(), CommitError> {
         if wrong.is_empty() {
             return Ok(());
@@ -24,7 +25,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Forgets deliveries that ended before, and tells whether there are more of them.
+    /// Prunes deliveries that ended before the given time. Returns `true` if there are more.
     pub(super) async fn prune(&self, before: Timestamp) -> Result<bool, CommitError> {
         let old = self.store.scan(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
         if old.is_empty() {
@@ -43,7 +44,7 @@ impl Sender {
             }
             batch.expect_present(key.clone()).delete(key.clone());
         }
-        // An event gets no further deliveries: with its last one goes what it shows.
+        // An event gets no further deliveries: its data is pruned with the last one.
         for (first, gone) in gone {
             let beside = self.store.scan_keys(keys::deliveries_beside(first), Direction::Forward, gone.len() + 1)?;
             if beside.iter().filter_map(|key| keys::parse_delivery(key)).all(|id| gone.contains(&id)) {
@@ -52,7 +53,7 @@ impl Sender {
         }
         match self.store.commit(batch).await {
             Ok(()) => Ok(old.len() == limits::SWEEP),
-            // One of them is being sent again.
+            // One of the deliveries is being sent again.
             Err(CommitError::Conflict { .. }) => Ok(true),
             Err(error) => Err(error),
         }
