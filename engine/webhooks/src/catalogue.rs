@@ -1,4 +1,4 @@
-//! The closed list of what can be subscribed to: resource types, their events, and the names under which messages are sent.
+//! The closed list of subscribable events: resource types, their events, and the names under which messages are sent.
 
 use location::{
     pull::Resource::{self, *},
@@ -7,7 +7,7 @@ use location::{
 use query::stream::Change;
 use serde::{Deserialize, Serialize};
 
-/// The longest piece of a caller's text that an error message repeats.
+/// The longest part of a caller's text that an error message repeats.
 const ECHOED: usize = 64;
 
 macro_rules! catalogue {
@@ -16,7 +16,7 @@ macro_rules! catalogue {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum ResourceType { $($(#[$doc])* $resource),* }
 
-        /// What can be subscribed to.
+        /// A subscribable event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Event { $($($event),*),* }
@@ -24,12 +24,12 @@ macro_rules! catalogue {
         impl ResourceType {
             pub const ALL: &[ResourceType] = &[$(ResourceType::$resource),*];
 
-            /// As subscriptions show it: `Appointment`.
+            /// Returns the name in subscriptions: `Appointment`.
             pub fn name(self) -> &'static str {
                 match self { $(ResourceType::$resource => stringify!($resource)),* }
             }
 
-            /// As messages show it, and the key of the record in their `data`: `appointment`.
+            /// Returns the name in messages, which is also the key of the record in their `data`: `appointment`.
             pub fn key(self) -> &'static str {
                 match self { $(ResourceType::$resource => $key),* }
             }
@@ -137,7 +137,7 @@ catalogue! {
     }
 }
 
-/// How a write to the EHR ended.
+/// The outcome of a write to the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteOutcome {
@@ -158,7 +158,7 @@ impl WriteOutcome {
     }
 }
 
-/// What happened, as messages name it: `patient_created`, `appointment_insertion.complete`.
+/// The event name in messages: `patient_created`, `appointment_insertion.complete`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventName {
     event: Event,
@@ -166,22 +166,22 @@ pub struct EventName {
 }
 
 impl EventName {
-    /// The change itself. None for insertions, of which only the outcome is told.
+    /// Returns the name for a change. Returns `None` for insertions, which are sent with an outcome only.
     pub fn change(event: Event) -> Option<EventName> {
         (!event.is_insertion()).then_some(EventName { event, outcome: None })
     }
 
-    /// The end of a write. None for events that no write of ours ends in.
+    /// Returns the name for the end of a write. Returns `None` for events in which no write of this service ends.
     pub fn written(event: Event, outcome: WriteOutcome) -> Option<EventName> {
         (event.is_insertion() || event.is_update()).then_some(EventName { event, outcome: Some(outcome) })
     }
 
-    /// What a subscriber has to have asked for.
+    /// Returns the event that a subscription must name.
     pub fn event(self) -> Event {
         self.event
     }
 
-    /// None: the change itself.
+    /// Returns the outcome of the write; `None` for the change itself.
     pub fn outcome(self) -> Option<WriteOutcome> {
         self.outcome
     }
@@ -201,8 +201,8 @@ impl std::fmt::Display for EventName {
 }
 
 impl ResourceType {
-    /// What subscribers know records by; none where nobody is told of them. A message is a conversation the EHR keeps: what is said in
-    /// one has no identity of its own there.
+    /// Returns the type under which subscribers know the resource; `None` if its changes are not sent. A message is a
+    /// conversation in the EHR: the single texts of a conversation have no identity there.
     pub fn of(resource: Resource) -> Option<ResourceType> {
         Some(match resource {
             Providers => ResourceType::Provider,
@@ -246,7 +246,7 @@ impl ResourceType {
         })
     }
 
-    /// What tells of a change of a record. Where there is no event for its beginning or end, these are updates.
+    /// Returns the event for a change of a record. Creations and deletions without an event are sent as updates.
     pub fn changed(self, change: Change) -> Option<Event> {
         let named = match change {
             Change::Created => self.ending_with("_created"),
@@ -256,7 +256,8 @@ impl ResourceType {
         named.or_else(|| self.ending_with("_updated"))
     }
 
-    /// What tells how a write of ours to the EHR ended. Where there is no event for insertions, these are updates too.
+    /// Returns the event for the end of a write to the EHR. Where there is no event for insertions, they are sent as
+    /// updates.
     pub fn written(self, verb: Operation) -> Option<Event> {
         let insertion = self.ending_with("_insertion").filter(|_| verb == Operation::Create);
         insertion.or_else(|| self.ending_with("_updated"))
@@ -277,7 +278,7 @@ impl Event {
     }
 }
 
-/// What a subscription asks for: an event with everything that is sent under it, or one outcome of its writes alone.
+/// The topic of a subscription: an event with everything sent under it, or a single outcome of its writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topic {
     pub event: Event,
@@ -296,14 +297,14 @@ impl From<Event> for Topic {
     }
 }
 
-/// As it is written when subscribing: `payment_created`, `appointment_insertion.failed`.
+/// Writes the topic as in a subscription: `payment_created`, `appointment_insertion.failed`.
 impl std::fmt::Display for Topic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         EventName { event: self.event, outcome: self.outcome }.fmt(f)
     }
 }
 
-/// Not something that can be subscribed to; the message names what can.
+/// The error for a name that is not subscribable. Its message lists the known names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownPair {
     #[error("resource_type {given:?} is not known; known are: {}", names(ResourceType::ALL, ResourceType::name))]
@@ -312,8 +313,8 @@ pub enum UnknownPair {
     Event { given: String, of: ResourceType },
 }
 
-/// Case does not matter and both `PatientInsuranceCoverage` and `patient_insurance_coverage` will do. `.complete`, `.failed` and
-/// `.timed_out` behind an event ask for that outcome of its writes alone.
+/// Parses a topic. Ignores case and accepts both `PatientInsuranceCoverage` and `patient_insurance_coverage`. The
+/// suffixes `.complete`, `.failed` and `.timed_out` select a single outcome of the event's writes.
 pub fn parse(resource_type: &str, event: &str) -> Result<Topic, UnknownPair> {
     let resource = parse_resource_type(resource_type)?;
     let (name, outcome) = event.split_once('.').map_or((event, None), |(name, outcome)| (name, Some(outcome)));

@@ -1,4 +1,4 @@
-//! By which subscriptions a batch was decided, where other nodes may change them meanwhile.
+//! The subscriptions on which a batch is based, as a precondition of its commit.
 
 use std::sync::Arc;
 
@@ -7,16 +7,17 @@ use store::{Batch, StoreError};
 
 use super::{keys, subscriptions::Subscriptions};
 
-/// The subscriptions a batch was decided by. Unless the batch becomes durable, they are looked at anew.
+/// The precondition that the recipients of an institution have not changed. Unless the batch becomes durable, the
+/// subscriptions are loaded again for the next batch.
 pub(super) struct Decided {
     by: Arc<Subscriptions>,
     institution: InstitutionId,
-    /// Its row stands as it was.
+    /// The batch is durable, so the remembered version is still valid.
     stands: bool,
 }
 
 impl Decided {
-    /// Puts into the batch that who hears of the institution has not changed. Of an institution without a row the batch makes one.
+    /// Adds the precondition to the batch. Creates the row of an institution that has none.
     pub(super) fn put(
         by: &Arc<Subscriptions>,
         institution: InstitutionId,
@@ -38,7 +39,7 @@ impl Decided {
         Ok(Some(Decided { by: by.clone(), institution, stands: false }))
     }
 
-    /// The batch is durable.
+    /// Marks the batch as durable.
     pub(super) fn committed(mut self) {
         self.stands = true;
     }

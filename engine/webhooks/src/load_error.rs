@@ -1,4 +1,4 @@
-//! Why what webhooks keep could not be read at the start.
+//! Errors of loading the webhook state at the start.
 
 use store::StoreError;
 

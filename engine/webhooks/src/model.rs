@@ -1,4 +1,4 @@
-//! What is registered: endpoints, and the subscriptions that depend on them.
+//! The registered endpoints, and the subscriptions that belong to them.
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -14,7 +14,7 @@ use super::{
 
 macro_rules! ids {
     ($($name:ident),*) => {$(
-        /// Positive.
+        /// A positive id.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
         pub struct $name(pub i32);
@@ -30,31 +30,31 @@ macro_rules! ids {
 ids!(EndpointId, SubscriptionId);
 
 impl EndpointId {
-    /// No endpoint's. Its node does what is done once for all endpoints.
+    /// The id of no endpoint. The node to which it is assigned does the work common to all endpoints.
     pub const NOBODY: EndpointId = EndpointId(0);
 }
 
-/// Whose endpoint it is: the organisation or key that registered it. Nobody else can see it.
+/// The organisation or API key that registered an endpoint. The endpoint is visible to its owner only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owner(pub String);
 
-/// Where messages are sent to.
+/// A URL that receives messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub id: EndpointId,
     pub owner: Owner,
     pub target_url: String,
     pub secret_key: SecretKey,
-    /// Of a rotation: takes over from `secret_key` when its time has come.
+    /// The secret that replaces `secret_key` at the end of a rotation.
     #[serde(default)]
     pub next_secret: Option<NextSecret>,
     pub active: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Since when it has done nothing but fail.
+    /// Start of the current failure streak.
     pub failing_since: Option<Timestamp>,
-    /// When it last failed since then, as noted now and then.
+    /// Last failure of the streak, updated at most every `FAILURE_NOTED_EVERY`.
     #[serde(default)]
     pub last_failed: Option<Timestamp>,
 }
@@ -62,12 +62,12 @@ pub struct Endpoint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextSecret {
     pub secret_key: SecretKey,
-    /// Until then both sign.
+    /// End of the overlap, during which both secrets sign.
     pub alone_from: Timestamp,
 }
 
 impl Endpoint {
-    /// The secret that signs, and during the overlap of a rotation the one that signs beside it.
+    /// Returns the secret that signs, and the second one that signs during the overlap of a rotation.
     pub fn secrets(&self, at: Timestamp) -> (&SecretKey, Option<&SecretKey>) {
         match &self.next_secret {
             None => (&self.secret_key, None),
@@ -80,28 +80,28 @@ impl Endpoint {
         self.failing_since.map(|since| Streak { since, last: self.last_failed })
     }
 
-    /// Until when a rotation's earlier secret still signs.
+    /// Returns the time until which the earlier secret of a rotation still signs.
     pub fn rotating_until(&self, at: Timestamp) -> Option<Timestamp> {
         self.next_secret.as_ref().map(|next| next.alone_from).filter(|until| at < *until)
     }
 }
 
-/// Which events of an institution an endpoint gets.
+/// The events of an institution that an endpoint receives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
     pub id: SubscriptionId,
     pub webhook_endpoint_id: EndpointId,
     pub institution_id: InstitutionId,
-    /// Tells the resource type too.
+    /// Determines the resource type.
     pub event: Event,
-    /// The one outcome of its writes that is wanted; none: everything that is sent under the event.
+    /// The only outcome of writes to send; `None` for everything sent under the event.
     #[serde(default)]
     pub outcome: Option<WriteOutcome>,
-    /// The one location it hears of; none: all of the institution.
+    /// The only location whose events are sent; `None` for all locations of the institution.
     #[serde(default)]
     pub location_id: Option<LocationId>,
     pub active: bool,
-    /// The version under which it was made; its messages keep to it.
+    /// The API version under which the subscription was created; its messages keep to that version.
     pub api_version: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -112,7 +112,7 @@ impl Subscription {
         Topic { event: self.event, outcome: self.outcome }
     }
 
-    /// Whether it asks for the same: an endpoint has no two of those.
+    /// Returns `true` if the subscription covers exactly these. An endpoint has at most one such subscription.
     pub fn asks_for(&self, institution: InstitutionId, topic: Topic, location: Option<LocationId>) -> bool {
         self.institution_id == institution && self.topic() == topic && self.location_id == location
     }

@@ -1,19 +1,19 @@
-//! Which endpoints a process sends to, where several share the store.
+//! Assignment of endpoints to the processes that share a store.
 
 use store::StoreError;
 
 use super::model::EndpointId;
 
-/// How often what is in memory is read anew because another node changes it at the same time.
+/// The number of tries of a change that other nodes may make conflict.
 pub(super) const RACES: usize = 20;
 
-/// Which endpoints this process sends to. Each is sent to by one node at a time.
+/// The endpoints that this process sends to. Each endpoint is assigned to one node at a time.
 pub trait Placement: Send + Sync {
     fn is_here(&self, endpoint: EndpointId) -> bool;
 
-    /// Of this node.
+    /// Returns the name of this node.
     fn name(&self) -> String;
 
-    /// Whether no process of that name serves any more, as far as can be seen.
+    /// Returns `true` if no live process of that name is known.
     fn is_gone(&self, name: &str) -> Result<bool, StoreError>;
 }

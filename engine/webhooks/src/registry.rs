@@ -1,5 +1,5 @@
-//! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then in memory. Where
-//! another node was faster, what it changed is taken in and the change is decided anew.
+//! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then
+//! in memory. If another node commits first, its change is loaded and the decision is repeated.
 
 use std::{
     collections::BTreeSet,
@@ -34,7 +34,7 @@ use super::{
     subscriptions::{Audience, Changed, Subscriptions},
 };
 
-/// Whose ids come from counters.
+/// The counters from which ids are allocated.
 pub const COUNTERS: [Counter<'static>; 2] = [ENDPOINT_IDS, SUBSCRIPTION_IDS];
 
 const ENDPOINT_IDS: Counter<'static> = Counter::int32("webhook endpoint");
@@ -70,8 +70,8 @@ pub enum RegistryError {
     Commit(CommitError),
 }
 
-/// Of what a change insists on beside the count of changes, which is decided anew, only the claim of an Idempotency-Key can be changed by
-/// others: some other request took the key.
+/// Maps conflicts on the claim of an Idempotency-Key. The only other precondition of a change is the change counter,
+/// and `change` retries those conflicts.
 impl From<CommitError> for RegistryError {
     fn from(error: CommitError) -> RegistryError {
         match error {
@@ -81,14 +81,14 @@ impl From<CommitError> for RegistryError {
     }
 }
 
-/// What was made, now or by an earlier request with the same Idempotency-Key.
+/// A record created now, or by an earlier request with the same Idempotency-Key.
 #[derive(Debug)]
 pub struct Made<T> {
     pub record: T,
     pub replay: bool,
 }
 
-/// The claim of an Idempotency-Key, to be committed with what it made.
+/// The claim of an Idempotency-Key, committed together with the created record.
 pub(super) struct IdempotencyClaim<'o>(Option<(&'o dyn Store, &'o IdempotencyKey)>);
 
 impl IdempotencyClaim<'_> {
@@ -100,9 +100,9 @@ impl IdempotencyClaim<'_> {
 }
 
 pub struct NewSubscription<'a> {
-    /// The caller sees to it that the owner may read this institution's data.
+    /// The caller checks that the owner may read this institution's data.
     pub institution_id: InstitutionId,
-    /// The one location to hear of; none: all of the institution.
+    /// The only location whose events are sent; `None` for all locations of the institution.
     pub location_id: Option<LocationId>,
     pub resource_type: &'a str,
     pub event: &'a str,
@@ -120,7 +120,7 @@ pub struct EndpointRegistry {
 }
 
 impl EndpointRegistry {
-    /// Reads all endpoints and subscriptions into memory. Nobody else uses the store.
+    /// Reads all endpoints and subscriptions into memory. For a store used by this process only.
     pub fn load(
         store: Arc<dyn Store>,
         ids: Arc<Ids>,
@@ -131,7 +131,7 @@ impl EndpointRegistry {
         EndpointRegistry::load_among(store, ids, egress, rules, audience, None)
     }
 
-    /// The same in one of several processes that share the store.
+    /// Like `load`, for one of several processes that share the store.
     pub fn load_among(
         store: Arc<dyn Store>,
         ids: Arc<Ids>,
@@ -150,8 +150,8 @@ impl EndpointRegistry {
         Ok(Arc::new(EndpointRegistry { store, egress, ids, subscriptions, rules, turn: Arc::default() }))
     }
 
-    /// Endpoints or institutions come here, and the nodes that had them have let go of them: ids of deliveries go on above those that they
-    /// gave, and this node counts for itself.
+    /// Prepares this node for endpoints or institutions that other nodes have released: delivery ids continue above
+    /// theirs, and this node claims its own count stripes.
     pub async fn arrive(&self) -> Result<(), CommitError> {
         let last = self.store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
         if let Some(last) = last.first().and_then(|key| keys::parse_delivery(key)) {
@@ -160,7 +160,7 @@ impl EndpointRegistry {
         self.refresh().await
     }
 
-    /// Takes in what other nodes have changed and counted.
+    /// Loads the changes and counts of other nodes.
     pub(super) async fn refresh(&self) -> Result<(), CommitError> {
         let Some(shared) = &self.subscriptions.shared else { return Ok(()) };
         self.subscriptions.refresh()?;
@@ -172,12 +172,12 @@ impl EndpointRegistry {
         })
     }
 
-    /// As they are now.
+    /// Returns the current rules.
     pub fn rules(&self) -> WebhookRules {
         *self.rules.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts from the next event, secret and pruning on.
+    /// Applies to the next event, secret and pruning.
     pub fn set_rules(&self, rules: WebhookRules) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
         self.subscriptions.backlogs.set_limit(rules.queue);
@@ -187,7 +187,7 @@ impl EndpointRegistry {
         &self.subscriptions
     }
 
-    /// The answer holds the secret key: this is when its owner is shown it.
+    /// The result contains the secret key, which the owner is shown only now.
     pub async fn create_endpoint(
         self: &Arc<Self>,
         owner: &Owner,
@@ -225,7 +225,7 @@ impl EndpointRegistry {
         self.change(decide).await
     }
 
-    /// The new secret signs beside the earlier one for a while, and alone after it. The answer holds it.
+    /// During the overlap both secrets sign, afterwards only the new one. The result contains the new secret.
     pub async fn rotate_secret(
         self: &Arc<Self>,
         owner: &Owner,
@@ -259,8 +259,8 @@ impl EndpointRegistry {
         self.change(decide).await
     }
 
-    /// Only what is given changes. One that is active again has not failed yet; its subscriptions stay as they are, unless its owner
-    /// may not hear them.
+    /// Changes only the given fields. Activation clears the failure streak. Subscriptions that the owner may no longer
+    /// receive are deactivated.
     pub async fn update_endpoint(
         self: &Arc<Self>,
         owner: &Owner,
@@ -292,8 +292,8 @@ impl EndpointRegistry {
         self.change(decide).await
     }
 
-    /// An endpoint that its owner changes, without what nobody of them may hear at present: whoever may hear that again did not see the
-    /// change, and has to say anew that it is to be sent there.
+    /// Returns the change of an endpoint by its owner, and deactivates its subscriptions without permission. An owner
+    /// who regains the permission must activate them again.
     fn taken_over(&self, endpoint: &Endpoint, now: Timestamp) -> Changed {
         let (known, owner) = (&self.subscriptions, &endpoint.owner);
         let unheard = |it: &Subscription| !known.hears(owner, it.institution_id, it.event.resource_type());
@@ -302,7 +302,7 @@ impl EndpointRegistry {
         Changed { endpoint: Some(endpoint.clone()), subscriptions, ..Changed::default() }
     }
 
-    /// With its subscriptions. What waits to be delivered is not sent any more.
+    /// Deletes the endpoint and its subscriptions. Waiting deliveries are not sent any more.
     pub async fn delete_endpoint(self: &Arc<Self>, owner: &Owner, id: EndpointId) -> Result<(), RegistryError> {
         let decide = |batch: &mut Batch| {
             self.endpoint(owner, id)?;
@@ -315,7 +315,7 @@ impl EndpointRegistry {
         self.change(decide).await
     }
 
-    /// Only what is given changes; a subscription may move to another endpoint of the same owner.
+    /// Changes only the given fields. A subscription may move to another endpoint of the same owner.
     pub async fn update_subscription(
         self: &Arc<Self>,
         owner: &Owner,
@@ -361,7 +361,7 @@ impl EndpointRegistry {
         self.change(decide).await
     }
 
-    /// Decides and commits; anew where another node was faster. Where there is nothing to change nothing is committed.
+    /// Decides and commits. Repeats both if another node commits first. Commits nothing if there is no change.
     async fn change<T>(
         self: &Arc<Self>,
         decide: impl Fn(&mut Batch) -> Result<(Option<Changed>, T), RegistryError>,
@@ -380,12 +380,12 @@ impl EndpointRegistry {
         Err(StoreError::Busy.into())
     }
 
-    /// Held by whoever changes something, from what they read to their commit.
+    /// Returns the lock of a change, held from the reads to the commit.
     pub(super) async fn turn(&self) -> OwnedMutexGuard<()> {
         self.turn.clone().lock_owned().await
     }
 
-    /// What an Idempotency-Key was used for: a claim to make, or the answer there was.
+    /// Returns a claim of the Idempotency-Key, or the result of the earlier request in the inner `Err`.
     pub(super) fn seen<'o, T: DeserializeOwned>(
         &'o self,
         key: Option<&'o IdempotencyKey>,
@@ -447,7 +447,7 @@ impl EndpointRegistry {
         self.subscriptions.endpoints().into_iter().filter(|endpoint| endpoint.owner == *owner).collect()
     }
 
-    /// Somebody else's endpoint is not found, like one that does not exist.
+    /// Returns `NotFound` for endpoints of other owners too.
     pub fn endpoint(&self, owner: &Owner, id: EndpointId) -> Result<Arc<Endpoint>, RegistryError> {
         self.subscriptions.endpoint(id).filter(|endpoint| endpoint.owner == *owner).ok_or(RegistryError::NotFound)
     }
@@ -468,13 +468,13 @@ impl EndpointRegistry {
         found.ok_or(RegistryError::NotFound)
     }
 
-    /// Whether an attempt means anything for the endpoint's health.
+    /// Returns `true` if an attempt changes the endpoint's health.
     pub(super) fn health_changes(&self, id: EndpointId, answer: AttemptOutcome, attempted: Timestamp) -> bool {
         let health = |endpoint: Arc<Endpoint>| schedule::health(endpoint.failing(), answer, attempted);
         self.subscriptions.endpoint(id).is_some_and(|endpoint| health(endpoint) != HealthChange::Unchanged)
     }
 
-    /// Commits what became of an attempt together with what it means for the endpoint's health.
+    /// Commits the outcome of an attempt together with its effect on the endpoint's health.
     pub(super) async fn commit_attempt(
         self: &Arc<Self>,
         id: EndpointId,
@@ -517,7 +517,7 @@ impl EndpointRegistry {
         Changed { endpoint: Some(endpoint), subscriptions, ..Changed::default() }
     }
 
-    /// In a task of its own: a caller that goes away must not leave memory behind the store.
+    /// Runs in a separate task, because a cancelled caller must not leave memory behind the store.
     async fn commit(
         self: &Arc<Self>,
         turn: OwnedMutexGuard<()>,
@@ -551,14 +551,14 @@ impl EndpointRegistry {
         commit.await.unwrap_or_else(|error| Err(StoreError::Unknown { why: error.to_string() }.into()))
     }
 
-    /// Below `i32::MAX`, as the counters see to.
+    /// Returns the next id of an `int32` counter.
     async fn next_id(&self, counter: Counter<'static>) -> Result<i32, RegistryError> {
         let id = self.ids.next_one(counter).await?;
         Ok(i32::try_from(id).expect("an int32 counter ends at i32::MAX"))
     }
 }
 
-/// Takes a subscription out of the store.
+/// Deletes a subscription from the store.
 fn forget(subscription: &Subscription, batch: &mut Batch) {
     let endpoint = subscription.webhook_endpoint_id;
     batch.delete(keys::subscription(endpoint, subscription.id));

@@ -1,8 +1,9 @@
-//! What holds where several processes, the nodes of a cluster, share the store. One that is alone has none of it.
+//! State for several processes, the nodes of a cluster, that share the store. A single process has none.
 //!
-//! Endpoints and subscriptions are in the memory of every node. A number in the store counts their changes: each change insists on the
-//! number it was decided by, and the next look takes in what others changed. What a turn tells subscribers insists on a row of its
-//! institution alone, which holds the number of the last change that says who hears of it: institutions do not wait for each other.
+//! Every node holds all endpoints and subscriptions in memory. A number in the store counts their changes. Each change
+//! has that number as a precondition, and nodes load each other's changes. A batch with events has only a row of its
+//! institution as a precondition, so that institutions do not block each other. The row holds the number of the last
+//! change of the institution's recipients.
 
 use std::{
     collections::HashMap,
@@ -14,11 +15,11 @@ use store::{Key, Store, StoreError, Version};
 
 use super::{keys, placement::Placement};
 
-/// This process among those that share the store.
+/// The connection of this process to the others.
 pub(super) struct Shared {
     pub store: Arc<dyn Store>,
     pub placement: Arc<dyn Placement>,
-    /// The rows of institutions, as far as they fit what is in memory.
+    /// The rows of institutions that match the subscriptions in memory.
     rows: Mutex<HashMap<InstitutionId, Version>>,
 }
 
@@ -27,12 +28,12 @@ impl Shared {
         Shared { store, placement, rows: Mutex::default() }
     }
 
-    /// How many changes of endpoints and subscriptions there were, and what says so.
+    /// Returns the number of changes of endpoints and subscriptions, and the version of that value.
     pub(super) fn changes(&self) -> Result<(u64, Option<Version>), StoreError> {
         self.number(&keys::changes())
     }
 
-    /// The number of the last of them that says who hears of the institution.
+    /// Returns the number of the last change of the institution's recipients.
     pub(super) fn changes_of(&self, institution: InstitutionId) -> Result<(u64, Option<Version>), StoreError> {
         self.number(&keys::changes_of(institution))
     }
@@ -48,12 +49,12 @@ impl Shared {
         self.rows().get(&institution).copied()
     }
 
-    /// It fits what is in memory.
+    /// Remembers a row that matches the subscriptions in memory.
     pub(super) fn keep(&self, institution: InstitutionId, row: Version) {
         self.rows().insert(institution, row);
     }
 
-    /// What was known of these rows does not count any more.
+    /// Forgets rows that may not match the subscriptions in memory any more.
     pub(super) fn forget(&self, institutions: impl IntoIterator<Item = InstitutionId>) {
         let mut rows = self.rows();
         for institution in institutions {

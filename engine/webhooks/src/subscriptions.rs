@@ -1,5 +1,5 @@
-//! Endpoints and subscriptions in memory, so that an event nobody subscribed to costs nothing. Loaded at the start and changed by
-//! the registry after each of its commits.
+//! Endpoints and subscriptions in memory, so that events without subscribers cost nothing. Loaded at the start and
+//! changed by the registry after each of its commits.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -21,18 +21,18 @@ use super::{
     shared::Shared,
 };
 
-/// Records read at once while loading.
+/// Records per read while loading.
 const PAGE: usize = 1_000;
 
-/// Who may hear of what, as of now: what an owner could subscribe to once may be taken away later.
+/// Current permissions of owners, which may have been revoked since the subscription.
 pub trait Audience: Send + Sync {
     fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool;
 
-    /// Whether records that are not about money show it the amounts they have.
+    /// Returns `true` if amounts are shown in records that are not about money.
     fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool;
 }
 
-/// For engines without users: whoever subscribed may hear.
+/// Permission for everyone, for engines without users.
 pub struct Everyone;
 
 impl Audience for Everyone {
@@ -50,11 +50,11 @@ pub struct Subscriptions {
     audience: Arc<dyn Audience>,
     pub backlogs: Backlogs,
     pub(super) delivery_ids: DeliveryIds,
-    /// None: nobody else uses the store.
+    /// `None` if no other process uses the store.
     pub(super) shared: Option<Shared>,
 }
 
-/// None, which everyone may hear.
+/// No endpoints and subscriptions, and no restriction of the audience.
 impl Default for Subscriptions {
     fn default() -> Subscriptions {
         Subscriptions::new(Backlogs::default(), DeliveryIds::default(), Arc::new(Everyone), None)
@@ -66,35 +66,35 @@ struct Index {
     endpoints: BTreeMap<EndpointId, Arc<Endpoint>>,
     subscriptions: BTreeMap<SubscriptionId, Arc<Subscription>>,
     by_institution: HashMap<InstitutionId, Vec<SubscriptionId>>,
-    /// How many changes it holds, where nodes count them.
+    /// The number of changes that the index contains, if nodes share the store.
     changes: u64,
 }
 
-/// None: all of the institution.
+/// `None` for all locations of the institution.
 pub type Locations = Option<BTreeSet<LocationId>>;
 
-/// Endpoints that are sent the same messages: of one version, with amounts or without, and about the same locations.
+/// Endpoints that are sent the same messages: same version, same visibility of amounts, same locations.
 pub struct Recipients {
     pub version: String,
     pub amounts: bool,
     pub locations: Locations,
-    /// One for each endpoint, however many of its subscriptions fit: nobody is told twice.
+    /// One per endpoint, even if several of its subscriptions match: an endpoint is sent each message once.
     pub subscriptions: Vec<Arc<Subscription>>,
 }
 
-/// What a commit changed.
+/// The effect of a commit.
 #[derive(Default)]
 pub(super) struct Changed {
     pub endpoint: Option<Endpoint>,
     pub subscriptions: Vec<Subscription>,
     pub gone_endpoint: Option<EndpointId>,
     pub gone_subscriptions: Vec<Arc<Subscription>>,
-    /// What its queue had no room for is forgotten: its owner has seen it, or the endpoint is gone.
+    /// The endpoint whose overflow is cleared, because it was activated or deleted.
     pub overflow_forgotten: Option<EndpointId>,
 }
 
 impl Subscriptions {
-    /// Without endpoints and subscriptions, which `load` reads.
+    /// Creates an empty index; `load` fills it.
     pub(super) fn new(
         backlogs: Backlogs,
         delivery_ids: DeliveryIds,
@@ -104,7 +104,7 @@ impl Subscriptions {
         Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids, shared }
     }
 
-    /// Reads all of them: as they were at one moment, also where other nodes change them meanwhile.
+    /// Reads all endpoints and subscriptions. The result is consistent even if other nodes change them during the read.
     pub(super) fn load(&self, store: &dyn Store) -> Result<(), LoadError> {
         for _ in 0..RACES {
             let changes = || self.shared.as_ref().map_or(Ok((0, None)), Shared::changes);
@@ -121,7 +121,7 @@ impl Subscriptions {
         Err(StoreError::Busy.into())
     }
 
-    /// Takes in what other nodes have changed, up to so many changes or more.
+    /// Loads changes of other nodes unless the index contains at least the given number of changes.
     pub(super) fn at_least(&self, changes: u64) -> Result<(), StoreError> {
         match &self.shared {
             Some(shared) if self.read().changes < changes => self.load(&*shared.store).map_err(|error| match error {
@@ -134,13 +134,14 @@ impl Subscriptions {
         }
     }
 
-    /// Takes in what other nodes have changed.
+    /// Loads the changes of other nodes.
     pub(super) fn refresh(&self) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         self.at_least(shared.changes()?.0)
     }
 
-    /// A batch for a change decided by what is in memory from now on; it conflicts where another node is faster.
+    /// Begins the batch of a change that is based on the current index. The commit conflicts if another node changes
+    /// the index first.
     pub(super) fn change(&self) -> Result<(Batch, u64), StoreError> {
         let mut batch = Batch::new();
         let Some(shared) = &self.shared else { return Ok((batch, 0)) };
@@ -156,12 +157,12 @@ impl Subscriptions {
         Err(StoreError::Busy)
     }
 
-    /// Whether this process sends to the endpoint.
+    /// Returns `true` if the endpoint is assigned to this process.
     pub(super) fn is_here(&self, endpoint: EndpointId) -> bool {
         self.shared.as_ref().is_none_or(|shared| shared.placement.is_here(endpoint))
     }
 
-    /// Of which institutions others hear after a change than before.
+    /// Returns the institutions whose recipients may differ after the change.
     pub(super) fn heard_otherwise(&self, changed: &Changed) -> BTreeSet<InstitutionId> {
         let of = |endpoint| self.subscriptions_of(endpoint).into_iter().map(|it| it.institution_id);
         let switched = changed.endpoint.as_ref().filter(|after| {
@@ -174,7 +175,7 @@ impl Subscriptions {
         endpoints.flat_map(of).chain(subscriptions).chain(gone).collect()
     }
 
-    /// Active subscriptions of active endpoints whose owners may hear, oldest first.
+    /// Returns the active subscriptions of active endpoints whose owners have permission, oldest first.
     pub fn subscribed(&self, institution: InstitutionId, event: Event) -> Vec<Arc<Subscription>> {
         let index = self.read();
         let of_institution = index.by_institution.get(&institution).map_or(&[][..], Vec::as_slice);
@@ -186,7 +187,7 @@ impl Subscriptions {
         wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(heard)).cloned().collect()
     }
 
-    /// Who is sent a message under a name, by what they are sent.
+    /// Returns the recipients of a message, grouped by content.
     pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
         let mut endpoints: BTreeMap<(EndpointId, String), (Arc<Subscription>, Locations)> = BTreeMap::new();
         let subscribed = self.subscribed(institution, name.event());
@@ -218,7 +219,7 @@ impl Subscriptions {
         self.audience.hears(owner, institution, kind)
     }
 
-    /// Whether there is any of the institution, active or not.
+    /// Returns `true` if the institution has any subscription, active or not.
     pub fn any(&self, institution: InstitutionId) -> bool {
         self.read().by_institution.get(&institution).is_some_and(|ids| !ids.is_empty())
     }
@@ -231,7 +232,7 @@ impl Subscriptions {
         self.read().endpoints.values().cloned().collect()
     }
 
-    /// Endpoints that have done nothing but fail for a while, and are not deactivated yet.
+    /// Returns the number of active endpoints with a failure streak.
     pub fn failing(&self) -> usize {
         self.read().endpoints.values().filter(|it| it.active && it.failing_since.is_some()).count()
     }
@@ -244,13 +245,13 @@ impl Subscriptions {
         self.read().subscriptions.values().filter(|s| s.webhook_endpoint_id == endpoint).cloned().collect()
     }
 
-    /// The change is durable. `changes`: how many there are with it, where nodes count them.
+    /// Applies a durable change. `changes` is the change number of the commit, if nodes share the store.
     pub(super) fn apply(&self, changed: Changed, changes: u64) {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(endpoint) = changed.overflow_forgotten {
             self.backlogs.forget_overflow(endpoint);
         }
-        // Else it was read from the store already, maybe with later ones.
+        // Otherwise the index was reloaded since the commit and contains this change.
         if self.shared.is_none() || index.changes < changes {
             index.changes = changes;
             index.apply(changed);
