@@ -1,4 +1,5 @@
-//! Which addresses a message may be sent to: the public internet and nothing that stands for, or leads to, our own network.
+//! The addresses to which a message may be sent: the public internet, and no address that represents or leads to the
+//! service's own network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,8 +22,8 @@ const REFUSED_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4),     // reserved, broadcast
 ];
 
-/// The only global unicast space there is. Outside of it lie loopback, link-local, unique local, multicast, IPv4-mapped,
-/// IPv4-compatible and NAT64-translated addresses.
+/// The only global unicast space. Loopback, link-local, unique local, multicast, IPv4-mapped, IPv4-compatible and
+/// NAT64-translated addresses are outside of it.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 const REFUSED_V6: &[(Ipv6Addr, u32)] = &[

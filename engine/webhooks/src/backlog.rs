@@ -1,5 +1,5 @@
-//! How much waits for each endpoint, and what its queue had no room for. Both are also in the store, in the commit of the change, so that
-//! a start reads few values however much waits.
+//! Per endpoint: the number of waiting deliveries, and the events dropped because the queue was full. Both are also
+//! stored, in the commit of the change, so that a start reads few values however long the queues are.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,7 +22,7 @@ use super::{
     placement::Placement,
 };
 
-/// Events of which an endpoint got no message because too many waited already.
+/// Events for which an endpoint got no message because its queue was full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overflow {
     pub events: u64,
@@ -32,13 +32,13 @@ pub struct Overflow {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Below zero for a moment when a delivery ends before its commit was counted.
+    /// Negative for a moment if a delivery ends before the commit that enqueued the delivery is counted.
     waiting: i64,
     pub overflow: Option<Overflow>,
 }
 
 impl Overflow {
-    /// One event more.
+    /// Returns an overflow of one event.
     pub fn of_one(at: Timestamp) -> Overflow {
         Overflow { events: 1, since: at, until: at }
     }
@@ -59,11 +59,11 @@ pub struct Backlogs {
     limit: AtomicUsize,
     of: Mutex<HashMap<EndpointId, Backlog>>,
     counts: Arc<Counts>,
-    /// In this process's life.
+    /// Dropped events since the start of the process.
     overflowed: AtomicU64,
 }
 
-/// Of nobody yet.
+/// No deliveries, with the default limit.
 impl Default for Backlogs {
     fn default() -> Backlogs {
         let (of, counts, overflowed) = (Mutex::default(), Arc::default(), AtomicU64::new(0));
@@ -72,7 +72,7 @@ impl Default for Backlogs {
 }
 
 impl Backlogs {
-    /// `shared`: other nodes count too, and `refresh` says what.
+    /// Loads the counts from the store. If the store is `shared` with other nodes, only `refresh` loads the counts.
     pub(super) fn load(store: &dyn Store, limit: usize, shared: bool) -> Result<Backlogs, LoadError> {
         let (counts, waiting) = if shared { (Counts::unclaimed(), BTreeMap::new()) } else { Counts::load(store)? };
         let waiting = waiting.into_iter().filter(|(_, waiting)| *waiting != 0);
@@ -88,17 +88,17 @@ impl Backlogs {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Claims what this node counts in, where other nodes count too.
+    /// Claims a block of stripes for the counts of this node, if other nodes count too.
     pub(super) async fn claim(&self, store: &dyn Store, placement: &dyn Placement) -> Result<(), CommitError> {
         self.counts.claim(store, placement).await
     }
 
-    /// Takes in what others have counted and left out.
+    /// Reloads the counts and overflows, including those of other nodes.
     pub(super) fn refresh(&self, store: &dyn Store) -> Result<(), LoadError> {
         let (sums, overflows) = (self.counts.sums(store)?, overflows(store)?);
         let mut of = self.lock();
         of.clear();
-        // With the backlogs locked: no change is in one of them alone.
+        // Summed with the backlogs locked: a change is in both the counts and the backlogs, or in neither.
         for (endpoint, waiting) in sums().into_iter().filter(|(_, waiting)| *waiting != 0) {
             of.insert(endpoint, Backlog { waiting, overflow: None });
         }
@@ -108,12 +108,12 @@ impl Backlogs {
         Ok(())
     }
 
-    /// A change of what waits, to go into a batch.
+    /// Begins a change of the counts, to be added to a batch.
     pub(super) fn change(&self) -> CountChange {
         CountChange::begin(&self.counts)
     }
 
-    /// The batch is durable.
+    /// Applies a change whose batch is durable.
     pub(super) fn changed(&self, change: &CountChange) {
         let mut of = self.lock();
         change.committed();
@@ -126,25 +126,25 @@ impl Backlogs {
         }
     }
 
-    /// Endpoints for which something waits, or less than nothing does, by their counts.
+    /// Returns the endpoints whose count is not zero, with that count.
     pub(super) fn counted(&self) -> BTreeMap<EndpointId, i64> {
         let of = self.lock();
         of.iter().filter(|(_, it)| it.waiting != 0).map(|(endpoint, it)| (*endpoint, it.waiting)).collect()
     }
 
-    /// Whether one more may wait.
+    /// Returns `true` if the queue of the endpoint has room for another delivery.
     pub(super) fn admits(&self, endpoint: EndpointId) -> bool {
         self.of(endpoint).waiting() < self.limit.load(Ordering::Relaxed) as u64
     }
 
-    /// Says in a batch what an endpoint is not told of the events it commits. `dropped` is all of that batch.
+    /// Adds the overflow of an endpoint to a batch. `dropped` covers all events of that batch.
     pub(super) fn put_overflow(&self, endpoint: EndpointId, dropped: Overflow, batch: &mut Batch) {
         let overflow = self.of(endpoint).overflow.map_or(dropped, |before| before.and(dropped));
         let value = serde_json::to_vec(&overflow).expect("plain data makes JSON");
         batch.put(keys::overflow(endpoint), value);
     }
 
-    /// The batch that said so is durable.
+    /// Records an overflow whose batch is durable.
     pub(super) fn overflowed_by(&self, endpoint: EndpointId, dropped: Overflow) {
         let mut of = self.lock();
         let backlog = of.entry(endpoint).or_default();
@@ -152,14 +152,14 @@ impl Backlogs {
         self.overflowed.fetch_add(dropped.events, Ordering::Relaxed);
     }
 
-    /// How many more may wait.
+    /// Returns the number of deliveries for which the queue still has room.
     pub(super) fn room(&self, endpoint: EndpointId) -> usize {
         self.limit
             .load(Ordering::Relaxed)
             .saturating_sub(usize::try_from(self.of(endpoint).waiting()).unwrap_or(usize::MAX))
     }
 
-    /// Its owner has seen it, or the endpoint is gone.
+    /// Clears the overflow, after the owner has activated the endpoint again or the endpoint was deleted.
     pub(super) fn forget_overflow(&self, endpoint: EndpointId) {
         if let Some(backlog) = self.lock().get_mut(&endpoint) {
             backlog.overflow = None;
@@ -170,12 +170,12 @@ impl Backlogs {
         self.lock().get(&endpoint).copied().unwrap_or_default()
     }
 
-    /// What waits for all endpoints together.
+    /// Returns the number of waiting deliveries of all endpoints.
     pub fn waiting(&self) -> u64 {
         self.lock().values().map(Backlog::waiting).sum()
     }
 
-    /// Events without room since the start of the process, counted once for each endpoint.
+    /// Returns the number of dropped events since the start of the process, counted once per endpoint.
     pub fn overflowed(&self) -> u64 {
         self.overflowed.load(Ordering::Relaxed)
     }

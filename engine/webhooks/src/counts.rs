@@ -1,11 +1,12 @@
-//! How many deliveries wait, kept in the store in the batch of each change, so that a start need not count them.
+//! The number of waiting deliveries per endpoint. Stored in the batch of each change, so that a start need not count
+//! them.
 //!
-//! Changes are committed side by side by locations, owners and the dispatcher; none of them waits for another, and none may overwrite
-//! what another wrote. So each has a stripe of counts to itself while it is on its way, and what waits for an endpoint is the sum over
-//! all stripes. There are as many stripes as changes were ever on their way at once.
+//! Locations, owners and the dispatcher commit changes concurrently, and must neither wait for nor overwrite each
+//! other. So each change in flight has a stripe of counts to itself, and the count of an endpoint is the sum over all
+//! stripes. There are as many stripes as the highest number of concurrent changes so far.
 //!
-//! Where nodes share the store, each claims a block of stripes, and every change of its counts insists on the claim. A block whose node
-//! is gone is taken over with what its stripes hold: whoever had it can write there no more, and claims another one.
+//! If nodes share the store, each claims a block of stripes, and every change has the claim as a precondition. A block
+//! of a dead node is taken over with its counts: the former owner can no longer write there, and claims another block.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,9 +24,10 @@ use super::{
     placement::{Placement, RACES},
 };
 
-/// Values read at once at the start.
+/// Values per read at the start.
 const PAGE: usize = 1_000;
-/// So many blocks there are before those of nodes that are gone are taken over: a node that begins may not be in the membership table yet.
+/// Blocks of dead nodes are taken over only after this many blocks exist: a starting node may not be in the membership
+/// table yet.
 const FRESH_BLOCKS: u32 = 16;
 
 #[derive(Default)]
@@ -33,21 +35,21 @@ pub(super) struct Counts(Mutex<Stripes>);
 
 #[derive(Default)]
 struct Stripes {
-    /// What each stripe of this process added less what it took away, as it is durable.
+    /// The durable net change by each stripe of this process.
     of: BTreeMap<u32, BTreeMap<EndpointId, i64>>,
     free: BTreeSet<u32>,
     whose: Whose,
 }
 
-/// Which stripes are this process's.
+/// The stripes that this process may use.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Whose {
-    /// All: nobody else uses the store.
+    /// All stripes: no other process uses the store.
     #[default]
     All,
-    /// None yet. What is counted now conflicts.
+    /// None yet. Commits of counts conflict.
     Unclaimed,
-    /// Those of a block, as long as the claim stands.
+    /// The stripes of a block, as long as the claim is valid.
     Block { block: u16, claim: Version },
 }
 
@@ -62,19 +64,19 @@ impl Stripes {
 }
 
 impl Counts {
-    /// With the sum for each endpoint.
+    /// Loads the counts. Returns the sum for each endpoint too.
     pub(super) fn load(store: &dyn Store) -> Result<(Counts, BTreeMap<EndpointId, i64>), LoadError> {
         let of = read(store, keys::counts())?;
         let (sums, free) = (sums(of.values()), of.keys().copied().collect());
         Ok((Counts(Mutex::new(Stripes { of, free, whose: Whose::All })), sums))
     }
 
-    /// One of several that count. It has no stripes before it claims some.
+    /// Creates the counts of one of several nodes. A node has no stripes before `claim`.
     pub(super) fn unclaimed() -> Counts {
         Counts(Mutex::new(Stripes { whose: Whose::Unclaimed, ..Stripes::default() }))
     }
 
-    /// Claims a block of stripes, unless it has one and the claim stands.
+    /// Claims a block of stripes, unless the node has a valid claim.
     pub(super) async fn claim(&self, store: &dyn Store, placement: &dyn Placement) -> Result<(), CommitError> {
         let whose = self.lock().whose;
         if let Whose::Block { block, claim } = whose
@@ -85,7 +87,7 @@ impl Counts {
         for _ in 0..RACES {
             let (block, before) = free_block(store, placement)?;
             let key = keys::stripes(block);
-            // Told from every other claim of a node of that name.
+            // Distinguishes this claim from all others of a node of that name.
             let unique = Builder::from_random_bytes(clock::random()).into_uuid();
             let value = claim_of(&placement.name(), &unique.to_string());
             let mut batch = Batch::new();
@@ -108,7 +110,7 @@ impl Counts {
         Err(StoreError::Busy.into())
     }
 
-    /// What waits, with what others count.
+    /// Returns the number of waiting deliveries, including those counted by other nodes.
     pub(super) fn sums(&self, store: &dyn Store) -> Result<impl FnOnce() -> BTreeMap<EndpointId, i64>, LoadError> {
         let mut all = read(store, keys::counts())?;
         Ok(move || {
@@ -135,7 +137,8 @@ fn name_of(claim: &[u8]) -> Option<&str> {
     std::str::from_utf8(claim).ok()?.split_once(' ').map(|(_, name)| name)
 }
 
-/// A block that an earlier process of this name had, or nobody has, or whose node is gone; and what says so.
+/// Returns a block that an earlier process of this name claimed, a free one, or one of a dead node, with the version of
+/// its claim.
 fn free_block(store: &dyn Store, placement: &dyn Placement) -> Result<(u16, Option<Version>), StoreError> {
     let mut gone = None;
     for block in 1..=u16::MAX {
@@ -173,12 +176,12 @@ fn sums<'s>(stripes: impl Iterator<Item = &'s BTreeMap<EndpointId, i64>>) -> BTr
     sums
 }
 
-/// A change of counts on its way: in a batch that may still come to nothing, in which case it is dropped.
+/// A change of counts in flight. If its batch is not committed, the change is dropped.
 pub(super) struct CountChange {
     counts: Arc<Counts>,
     stripe: u32,
     whose: Whose,
-    /// The batch insists on the claim.
+    /// The batch has the claim as a precondition.
     insists: bool,
     by: BTreeMap<EndpointId, i64>,
     /// Endpoints whose counts the batch does not have yet.
@@ -206,19 +209,19 @@ impl CountChange {
         }
     }
 
-    /// Writes what was added since the last time into the batch. Endpoints with ids next to each other share a value.
+    /// Adds the counts changed since the last call to the batch. Endpoints with neighbouring ids share a value.
     pub(super) fn put(&mut self, batch: &mut Batch) {
         let stripes = self.counts.lock();
         if !self.unsaid.is_empty() && !std::mem::replace(&mut self.insists, true) {
             match self.whose {
                 Whose::All => {}
-                // There is no such block.
+                // This block does not exist, so the commit conflicts.
                 Whose::Unclaimed => drop(batch.expect_present(keys::stripes(0))),
                 Whose::Block { block, claim } => drop(batch.expect_unchanged(keys::stripes(block), Some(claim))),
             }
         }
         let nothing = BTreeMap::new();
-        // Once the block is lost the batch conflicts.
+        // If the block was lost, the batch conflicts anyway.
         let durable = stripes.of.get(&self.stripe).filter(|_| stripes.whose == self.whose).unwrap_or(&nothing);
         while let Some(endpoint) = self.unsaid.first() {
             let together = keys::counted_together(*endpoint);
@@ -241,7 +244,7 @@ impl CountChange {
         &self.by
     }
 
-    /// The batch is durable.
+    /// Applies the change after its batch is durable.
     pub(super) fn committed(&self) {
         debug_assert!(self.unsaid.is_empty(), "what was counted is in the batch");
         let mut stripes = self.counts.lock();
@@ -259,7 +262,7 @@ impl CountChange {
     }
 }
 
-/// The stripe is free for the next change.
+/// Frees the stripe for the next change.
 impl Drop for CountChange {
     fn drop(&mut self) {
         let mut stripes = self.counts.lock();

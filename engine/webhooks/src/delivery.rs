@@ -1,4 +1,4 @@
-//! One message to one endpoint, from the commit of its event to the end of its retries.
+//! A message to an endpoint, from the commit of its event to the end of its retries.
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -18,7 +18,7 @@ use super::{
     schedule, sign,
 };
 
-/// What a test message is about: its endpoint.
+/// The subject of a test message: its endpoint.
 pub const TEST_RESOURCE: &str = "webhook_endpoint";
 pub const TEST_EVENT: &str = "webhook_endpoint.test";
 
@@ -27,34 +27,35 @@ pub struct Delivery {
     /// The `delivery-id` header, the same in every attempt.
     pub id: Uuid,
     pub endpoint_id: EndpointId,
-    /// None: a test message.
+    /// `None` for test messages.
     pub subscription_id: Option<SubscriptionId>,
-    /// None: a test message, which shows nothing of any institution.
+    /// `None` for test messages, which contain no data of an institution.
     pub institution_id: Option<InstitutionId>,
-    /// The institution's; none also of what earlier versions left.
+    /// The institution's subdomain; also `None` in records of earlier versions.
     #[serde(default)]
     pub subdomain: Option<String>,
-    /// None: it is not one location's.
+    /// `None` if the event is not limited to a location.
     #[serde(default)]
     pub location_id: Option<LocationId>,
-    /// None: a test message.
+    /// `None` for test messages.
     pub resource_type: Option<ResourceType>,
     pub event_name: String,
     pub event_time: Timestamp,
-    /// The record it is about. Of two messages about one record the second is not under way together with the first.
+    /// The record that the message is about. Messages to an endpoint about the same record are never in flight
+    /// concurrently.
     #[serde(default)]
     pub record: String,
-    /// The id of the request it comes from, for whoever reads logs: receivers are not told what another client wrote.
+    /// The id of the request that caused the event. For logs only: receivers must not learn of other clients' requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Made so far.
+    /// Attempts so far.
     #[serde(default)]
     pub attempts: u32,
     #[serde(default)]
     pub attempted_at: Option<Timestamp>,
-    /// The last ones, at most.
+    /// The last errors, up to `limits::MAX_ERRORS_TOLD`.
     pub delivery_errors: Vec<DeliveryError>,
-    /// From which the schedule counts.
+    /// The start of the retry schedule.
     pub first_attempt_at: Option<Timestamp>,
     pub state: State,
 }
@@ -69,17 +70,17 @@ pub enum State {
         at: Timestamp,
         status: u16,
     },
-    /// The last retry failed, or what it shows cannot be read any more.
+    /// The last retry failed, the receiver reported that it is gone, or the event data is unreadable.
     Failed {
         at: Timestamp,
     },
-    /// Its endpoint or subscription was not active any more, or its owner may not hear of it any more.
+    /// The endpoint or subscription was no longer active, or its owner has no permission for the event any more.
     Stopped {
         at: Timestamp,
     },
 }
 
-/// A failed attempt, as the messages after it show it.
+/// A failed attempt, as later messages list it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryError {
     pub code: String,
@@ -89,7 +90,7 @@ pub struct DeliveryError {
     pub attempts: u32,
 }
 
-/// The data may be a patient's.
+/// Omits the data, which may be a patient's.
 impl std::fmt::Debug for Delivery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -117,14 +118,15 @@ struct Message<'a> {
 }
 
 impl Delivery {
-    /// What the message shows, a compact JSON object, is kept once for all deliveries of one event; `Damaged`: nobody can read it.
+    /// Reads the event data, a compact JSON object that is stored once for all deliveries of an event. Returns
+    /// `Damaged` if the data is unreadable.
     pub fn data(&self, store: &dyn Store) -> Result<Box<RawValue>, StoreError> {
         let key = keys::data(self.id);
         let data = store.get(&key)?.and_then(|stored| serde_json::from_slice(&stored).ok());
         data.ok_or_else(|| StoreError::damaged(&key, "what a webhook delivery shows cannot be read"))
     }
 
-    /// The body of its next attempt.
+    /// Builds the body of the next attempt.
     pub fn body(&self, data: &RawValue) -> Vec<u8> {
         let message = Message {
             resource_type: self.resource(),
@@ -140,17 +142,17 @@ impl Delivery {
         serde_json::to_vec(&message).expect("strings and JSON make JSON")
     }
 
-    /// As messages show it.
+    /// Returns the resource type in messages.
     pub fn resource(&self) -> &'static str {
         self.resource_type.map_or(TEST_RESOURCE, ResourceType::key)
     }
 
-    /// Attempts made so far. Early records count them by their errors only.
+    /// Returns the number of attempts so far. Records of earlier versions count them by their errors only.
     pub fn attempts(&self) -> u32 {
         self.attempts.max(self.delivery_errors.len() as u32)
     }
 
-    /// The status of the last answer, if the last attempt had one.
+    /// Returns the status of the last response, if the last attempt had one.
     pub fn last_status(&self) -> Option<u16> {
         match self.state {
             State::Delivered { status, .. } => Some(status),
@@ -158,12 +160,12 @@ impl Delivery {
         }
     }
 
-    /// Of the last attempt.
+    /// Returns the error of the last attempt.
     pub fn last_error(&self) -> Option<&DeliveryError> {
         self.delivery_errors.last().filter(|_| !matches!(self.state, State::Delivered { .. }))
     }
 
-    /// What follows from an attempt begun at `attempted`. `random` chooses the jitter of the next one.
+    /// Records the outcome of an attempt begun at `attempted`. `random` determines the jitter of the next retry.
     pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, SendError>, random: u64) {
         let first = *self.first_attempt_at.get_or_insert(attempted);
         let due = if let State::Pending { next_attempt_at } = self.state { next_attempt_at } else { attempted };
@@ -197,7 +199,7 @@ impl Delivery {
         self.state = State::Failed { at };
     }
 
-    /// The clock was set back: every pause keeps its length.
+    /// Handles a clock that was set back: moves all times back, so that pauses keep their length.
     pub fn set_back(&mut self, by: Millis) {
         if let State::Pending { next_attempt_at } = &mut self.state {
             *next_attempt_at = next_attempt_at.minus(by);
@@ -211,13 +213,14 @@ impl Delivery {
         matches!(self.state, State::Pending { .. })
     }
 
-    /// The same message again, with a schedule of its own. It keeps its id, so that a receiver can tell, and its numbering.
+    /// Restarts the schedule. The id stays the same, so that a receiver can detect the repetition, and so does the
+    /// numbering of attempts.
     pub fn again(&mut self, at: Timestamp) {
         self.first_attempt_at = None;
         self.state = State::Pending { next_attempt_at: at };
     }
 
-    /// Under which it is found while pending, or once finished; and what stands there.
+    /// Returns the index entry of the delivery: due while pending, then finished.
     fn index(&self) -> (Key, Vec<u8>) {
         match self.state {
             State::Pending { next_attempt_at } => {
@@ -233,14 +236,14 @@ impl Delivery {
         self.index().0
     }
 
-    /// What the event shows is put there beside its deliveries.
+    /// Adds a new delivery to the batch. The caller adds the event data.
     pub fn insert(&self, batch: &mut Batch) {
         batch.put(keys::logged(self.endpoint_id, self.id), Vec::new());
         self.put(batch);
     }
 
-    /// Replaces `before`; does nothing if somebody else was faster. Where `before` is found says what state it is in, so that it is
-    /// enough to insist on that.
+    /// Replaces `before`; the commit conflicts if the delivery was changed concurrently. The index key of `before`
+    /// encodes its state, so its presence is a sufficient precondition.
     pub fn replace(&self, before: &Delivery, batch: &mut Batch) {
         let found = before.index_key();
         batch.expect_present(found.clone()).delete(found);

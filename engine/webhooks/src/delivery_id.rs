@@ -1,36 +1,36 @@
-//! Ids of deliveries: they rise with time, and those of one event differ in their last bits only.
+//! Delivery ids: they increase over time, and those of one event differ in their last bits only.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use location::time::Timestamp;
 use uuid::Uuid;
 
-/// Gives ids that rise with time (UUID version 7), also within a millisecond: what was made later has the greater id. Those of one event
-/// differ in their last bits only, so that each of them leads to what the event shows.
+/// Generates increasing ids (UUID version 7), also within a millisecond. The ids of one event differ in their last bits
+/// only, so that each identifies the data of the event.
 #[derive(Debug, Default)]
 pub struct DeliveryIds(AtomicU64);
 
 /// Bits of an id that number the deliveries of an event.
 const NUMBERED: u32 = 20;
 
-/// As many as they count.
+/// The maximum number of deliveries that share the data of an event.
 pub const MAX_OF_ONE_EVENT: usize = 1 << NUMBERED;
 
 /// Bits of an id's first half that count within a millisecond.
 const COUNTED: u32 = 12;
 
 impl DeliveryIds {
-    /// Goes on above what was given before, whatever the clock says now.
+    /// Creates a generator that continues above `last`, even if the clock is behind.
     pub fn after(last: Option<Uuid>) -> DeliveryIds {
         DeliveryIds(AtomicU64::new(last.map_or(0, number)))
     }
 
-    /// The same in a process that has given some itself.
+    /// Continues above `last`, like `after`, in a process that has already generated ids.
     pub(super) fn go_on_after(&self, last: Uuid) {
         self.0.fetch_max(number(last), Ordering::Relaxed);
     }
 
-    /// The first of an event. `random` tells it from ids given while the clock stood there before.
+    /// Returns the first id of an event. `random` separates the id from ids generated at the same clock time before.
     pub fn next(&self, at: Timestamp, random: Uuid) -> Uuid {
         let wanted = at.0.max(0).unsigned_abs() << COUNTED;
         let later = |last: u64| wanted.max(last + 1);
@@ -41,36 +41,36 @@ impl DeliveryIds {
     }
 }
 
-/// What `DeliveryIds` counted for an id.
+/// Returns the counter value in an id.
 fn number(id: Uuid) -> u64 {
     let high = id.as_u64_pair().0;
     ((high >> 16) << COUNTED) | (high & ((1 << COUNTED) - 1))
 }
 
-/// Of two messages about one record the later one has the greater number. Counted from 2026 on, so that it stays exact in a
-/// double-precision number until 2095.
+/// Returns a number that increases with each message about a record. Counts from 2026, so that the number is exact in a
+/// double until 2095.
 pub fn sequence(id: Uuid) -> u64 {
     const FROM: u64 = 1_767_225_600_000 << COUNTED;
     number(id).saturating_sub(FROM)
 }
 
-/// The first delivery of the event that a delivery tells of.
+/// Returns the first delivery id of the same event.
 pub fn first_of(id: Uuid) -> Uuid {
     Uuid::from_u128(id.as_u128() & !(MAX_OF_ONE_EVENT as u128 - 1))
 }
 
-/// A further delivery of an event, by its number.
+/// Returns the id of a further delivery of an event, by its number.
 pub fn nth_of(first: Uuid, number: usize) -> Uuid {
     debug_assert!(number < MAX_OF_ONE_EVENT && first == first_of(first), "ids of an event are numbered from its first");
     Uuid::from_u128(first.as_u128() | number as u128)
 }
 
-/// When a delivery was made, as its id says.
+/// Returns the creation time encoded in an id.
 pub fn made_at(id: Uuid) -> Timestamp {
     Timestamp((id.as_u64_pair().0 >> 16).cast_signed())
 }
 
-/// Below every id given at that time, and above those before.
+/// Returns an id below all ids generated at that time, and above all earlier ones.
 pub fn first_id_at(at: Timestamp) -> Uuid {
     Uuid::from_u64_pair(at.0.clamp(0, (1 << 48) - 1).unsigned_abs() << 16, 0)
 }

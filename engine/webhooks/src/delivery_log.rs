@@ -1,4 +1,4 @@
-//! The delivery log of an endpoint: what was sent and what became of it, for its owner to see and to send again.
+//! The delivery log of an endpoint, with test messages, redelivery and replay.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{
     registry::{EndpointRegistry, Made, RegistryError},
 };
 
-/// How often a change of one delivery is decided anew because an attempt was recorded meanwhile.
+/// The number of tries to change a delivery whose attempts are recorded concurrently.
 const RACES: usize = 20;
 
 pub struct DeliveryLog {
@@ -27,25 +27,25 @@ pub struct DeliveryLog {
     pub outbox: Outbox,
 }
 
-/// Which deliveries are sent again.
+/// The selection of deliveries to send again.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay {
     pub since: Timestamp,
     pub until: Timestamp,
-    /// Only those that were not delivered.
+    /// Excludes delivered messages.
     pub undelivered: bool,
 }
 
-/// What a replay did.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replayed {
     pub deliveries: usize,
-    /// Where to go on: there are more than one replay takes, or than the endpoint's queue has room for.
+    /// The start of the next replay, if there are more deliveries than one replay takes or than the queue has room for.
     pub next: Option<Timestamp>,
 }
 
 impl DeliveryLog {
-    /// Deliveries of an endpoint next to a place in its log, the nearest first.
+    /// Reads deliveries of an endpoint next to a position in its log, the nearest first.
     pub fn page(
         &self,
         endpoint: EndpointId,
@@ -64,17 +64,17 @@ impl DeliveryLog {
         ids.filter_map(|(_, id)| self.read(id).transpose()).collect()
     }
 
-    /// One delivery of the endpoint.
+    /// Reads a delivery of the endpoint.
     pub fn find(&self, endpoint: EndpointId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
         Ok(self.read(id)?.filter(|delivery| delivery.endpoint_id == endpoint))
     }
 
-    /// The body of a delivery, as its next attempt would carry it.
+    /// Builds the body of a delivery's next attempt.
     pub fn body(&self, delivery: &Delivery) -> Result<Vec<u8>, StoreError> {
         Ok(delivery.body(&delivery.data(&*self.store)?))
     }
 
-    /// A message that says nothing but that it came. It is delivered like any other.
+    /// Sends a test message. It is delivered like any other.
     pub async fn test(
         &self,
         owner: &Owner,
@@ -83,7 +83,7 @@ impl DeliveryLog {
         once: Option<&IdempotencyKey>,
         now: Timestamp,
     ) -> Result<Made<Delivery>, RegistryError> {
-        // Of two requests with one Idempotency-Key the second sees the answer of the first.
+        // The second of two requests with the same Idempotency-Key gets the result of the first.
         let _turn = self.registry.turn().await;
         for _ in 0..RACES {
             let claim = match self.registry.seen(once, now)? {
@@ -124,7 +124,7 @@ impl DeliveryLog {
         Err(StoreError::Busy.into())
     }
 
-    /// Sends a delivery again, or at once if it waits for its next attempt.
+    /// Sends a delivery again, or now if it waits for its next attempt.
     pub async fn redeliver(
         &self,
         owner: &Owner,
@@ -154,8 +154,8 @@ impl DeliveryLog {
         Err(StoreError::Busy.into())
     }
 
-    /// Sends again what was made within a time and has ended, in the order in which it was made. What still waits is left as it is, and
-    /// so is what belongs to a subscription that is not active. `may_see` judges what the caller may be sent.
+    /// Sends ended deliveries of a period again, in their original order. Skips pending deliveries and those of
+    /// inactive subscriptions. `may_see` checks the caller's permission for a delivery.
     pub async fn replay(
         &self,
         owner: &Owner,
@@ -190,8 +190,8 @@ impl DeliveryLog {
         }
     }
 
-    /// One commit for all of them, and the first one that the queue had no room for. A conflict means that one of them changed, so what
-    /// they are is read anew.
+    /// Commits all of them together. Returns their number, and the first delivery for which the queue had no room.
+    /// After a conflict all are read again, because one of them changed.
     async fn send_again(
         &self,
         endpoint: EndpointId,
@@ -235,7 +235,8 @@ impl DeliveryLog {
         delivery.subscription_id.is_none_or(|id| known.subscription(id).is_some_and(|it| it.active))
     }
 
-    /// With so many more deliveries that wait. In a task of its own: a caller that goes away must not leave memory behind the store.
+    /// Commits together with the count of deliveries that wait again. Runs in a separate task, because a cancelled
+    /// caller must not leave memory behind the store.
     async fn commit(&self, mut batch: Batch, endpoint: EndpointId, deliveries: usize) -> Result<(), CommitError> {
         let mut enqueued = Enqueued::default();
         enqueued.add(&self.registry.subscriptions().backlogs, endpoint, deliveries);

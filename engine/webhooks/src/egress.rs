@@ -1,5 +1,6 @@
-//! The one door through which messages leave: https to public addresses, no redirects, no proxies, everything bounded.
-//! An address is checked three times: as a literal in the URL, after name resolution, and once the answer shows its peer.
+//! The only path by which messages leave: HTTPS to public addresses, without redirects and proxies, with limits on time
+//! and size. An address is checked three times: as a literal in the URL, after name resolution, and as the peer of the
+//! response.
 
 use std::{
     future::Future,
@@ -21,7 +22,7 @@ use super::{address::is_public, limits};
 
 pub type AddressLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Who turns names into addresses.
+/// Resolves host names to addresses.
 pub trait Resolver: Send + Sync + 'static {
     fn lookup(&self, host: &str) -> AddressLookup;
 }
@@ -36,11 +37,11 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// Where messages may go.
+/// The networks to which messages may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     Public,
-    /// Also to this machine's loopback addresses, and to those over plain http.
+    /// Also this machine's loopback addresses, and plain HTTP to those.
     PublicAndLoopback,
 }
 
@@ -50,7 +51,7 @@ impl Reach {
     }
 }
 
-/// Why a `target_url` is not accepted.
+/// The reason why a `target_url` is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedUrl {
     #[error("is not a valid URL")]
@@ -67,7 +68,8 @@ pub enum RefusedUrl {
     PortZero,
 }
 
-/// Why an attempt did not count as delivered. No variant can carry what the receiver said: it may repeat patient data.
+/// The reason why an attempt does not count as delivered. No variant can carry the response: it may repeat patient
+/// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     #[error("the endpoint answered with status {0}")]
@@ -87,10 +89,10 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// The receiver says that there is nothing any more and will not be.
+    /// The receiver reports that the endpoint is gone for good.
     pub const GONE: SendError = SendError::Status(410);
 
-    /// As `delivery_errors` and the log show it.
+    /// Returns the code shown in `delivery_errors` and in logs.
     pub fn code(self) -> String {
         match self {
             SendError::Status(status) => return status.to_string(),
@@ -105,7 +107,7 @@ impl SendError {
     }
 }
 
-/// The client could not be set up.
+/// An error in the setup of the HTTP client.
 #[derive(Debug, thiserror::Error)]
 #[error("webhook client: {0}")]
 pub struct SetupError(String);
@@ -150,7 +152,7 @@ impl Egress {
         Ok(Egress { client: client.map_err(|error| SetupError(root_cause(&error)))?, reach })
     }
 
-    /// Whether messages may be sent there, as far as the URL itself shows. Names are judged when they are resolved.
+    /// Checks whether the URL itself allows messages to be sent there. Host names are checked on resolution.
     pub fn check_url(&self, target_url: &str) -> Result<Url, RefusedUrl> {
         if target_url.len() > limits::MAX_URL_BYTES {
             return Err(RefusedUrl::TooLong);
@@ -174,7 +176,7 @@ impl Egress {
         if public || loopback { Ok(url) } else { Err(RefusedUrl::NotPublic) }
     }
 
-    /// One attempt. A 2xx status delivers, whatever becomes of the rest of the answer.
+    /// Makes one attempt. A 2xx status counts as delivered, even if the rest of the response fails.
     pub async fn post(
         &self,
         target_url: &str,
@@ -187,23 +189,24 @@ impl Egress {
             request = request.header(HeaderName::from_static(name), value);
         }
         let answer = send(request).await.map_err(|error| fault(&error))?;
-        // Who answered has already read the message; this catches a hole in the other two checks and keeps it from being used.
+        // The peer has already read the message. This check detects a gap in the other two and keeps it from being
+        // exploited.
         if !answer.remote_addr().is_some_and(|peer| self.reach.allows(peer.ip())) {
             tracing::error!("a webhook connection reached a refused address");
             return Err(SendError::RefusedAddress);
         }
         let status = answer.status();
-        // Who is slow to end an answer holds up the next message about the same record: its status is known already.
+        // The status is known already: a slow response body must not delay the next message about the same record.
         drop(timeout(limits::ANSWER_TIMEOUT, read_and_forget(answer)).await);
         if status.is_success() { Ok(status.as_u16()) } else { Err(SendError::Status(status.as_u16())) }
     }
 }
 
-/// Servers close connections they find idle, some with a word of farewell. A request that met one in that moment and was not sent at all
-/// is sent on another.
+/// Sends the request, and retries it on another connection if the server closed an idle connection before anything was
+/// sent.
 async fn send(request: RequestBuilder) -> Result<Response, reqwest::Error> {
     for _ in 0..limits::UNSENT_TRIES {
-        // A body that lies in memory can be cloned.
+        // An in-memory body can be cloned.
         let Some(same) = request.try_clone() else { break };
         match same.send().await {
             Err(error) if was_not_sent(&error) => {}
@@ -224,7 +227,8 @@ fn was_not_sent(error: &reqwest::Error) -> bool {
     false
 }
 
-/// Reads a short answer to its end so that the connection can be used again; a long one is dropped with its connection.
+/// Reads a short response to its end so that the connection can be reused. A long response is dropped with its
+/// connection.
 async fn read_and_forget(mut answer: Response) {
     let mut read = 0;
     while let Ok(Some(chunk)) = answer.chunk().await {
@@ -239,20 +243,20 @@ fn is_loopback(host: &str, literal: Option<IpAddr>) -> bool {
     literal.map_or_else(|| host == "localhost", |address| address.is_loopback())
 }
 
-/// Names that never lead out of a network are refused early; the rest is seen when they are resolved.
+/// Rejects names that never leave a network. Other names are checked on resolution.
 fn is_public_name(host: &str) -> bool {
     let local = [".localhost", ".local", ".localdomain", ".internal", ".home.arpa", ".lan"];
     host.contains('.') && !local.iter().any(|suffix| host.ends_with(suffix))
 }
 
-/// Installs the process's one implementation of cryptography for TLS. May be called any number of times.
+/// Installs the TLS crypto provider of the process. May be called any number of times.
 pub fn install_crypto() {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    // An error means that the embedding program has installed one before us, which then serves.
+    // An error means that the embedding program has already installed a provider, which is then used.
     ONCE.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
 }
 
-/// Lets only allowed addresses through, at the moment a connection is made.
+/// A resolver that returns only allowed addresses, at the moment of connecting.
 struct WalledResolver {
     reach: Reach,
     resolver: Arc<dyn Resolver>,
@@ -297,7 +301,8 @@ fn fault(error: &reqwest::Error) -> SendError {
     }
 }
 
-/// Whether an error of type `E` is anywhere below, also inside an `io::Error`, whose `source` skips what it wraps.
+/// Checks whether an error of type `E` is in the chain of sources. Also looks inside an `io::Error`, whose `source`
+/// skips the wrapped error.
 fn caused_by<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

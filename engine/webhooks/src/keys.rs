@@ -1,4 +1,5 @@
-//! Where webhooks lie in the store: the keys of the spaces `store/keys.rs` names for them. Numbers are big-endian so that keys sort like what they name.
+//! Keys of webhooks in the store, in the spaces that `store/keys.rs` defines. Numbers are big-endian so that keys sort
+//! by value.
 
 use std::ops::RangeInclusive;
 
@@ -25,7 +26,7 @@ const CHANGES: u8 = Space::WebhookChanges as u8;
 const STRIPES: u8 = Space::DeliveryStripes as u8;
 const HEARD: u8 = Space::WebhookHeard as u8;
 
-/// Endpoints whose counts are one value: few values for an event to many endpoints, and small ones.
+/// The number of endpoints whose counts share a value: few and small values for an event to many endpoints.
 const COUNTED_TOGETHER: i32 = 64;
 
 pub(crate) fn endpoint(id: EndpointId) -> Key {
@@ -44,7 +45,8 @@ pub(crate) fn subscriptions() -> KeyRange {
     KeyRange::prefix(&[SUBSCRIPTION])
 }
 
-/// What an endpoint is subscribed to once: the event or one outcome of it, and behind that the location, where it is one location's.
+/// The uniqueness key of a subscription: endpoint, institution, event or one outcome of it, and the location, if it is
+/// limited to one.
 pub(crate) fn subscribed(it: &Subscription) -> Key {
     let (endpoint, institution) = (it.webhook_endpoint_id.0.to_be_bytes(), it.institution_id.0.to_be_bytes());
     let location = it.location_id.map(|location| location.0.to_be_bytes());
@@ -65,7 +67,7 @@ pub(crate) fn parse_delivery(key: &[u8]) -> Option<Uuid> {
     Uuid::from_slice(key.strip_prefix(&[DELIVERY])?).ok()
 }
 
-/// All deliveries of the event that a delivery tells of.
+/// All deliveries of the event to which a delivery belongs.
 pub(crate) fn deliveries_beside(id: Uuid) -> KeyRange {
     let first = first_of(id);
     let mut range = KeyRange::prefix(&delivery(nth_of(first, MAX_OF_ONE_EVENT - 1)));
@@ -73,17 +75,17 @@ pub(crate) fn deliveries_beside(id: Uuid) -> KeyRange {
     range
 }
 
-/// What the event shows that a delivery tells of.
+/// The data of the event to which a delivery belongs.
 pub(crate) fn data(delivery: Uuid) -> Key {
     key(DATA, &[first_of(delivery).as_bytes()])
 }
 
-/// What is to be sent to one endpoint, by time. One range per endpoint: the backlog of one never stands before that of another.
+/// Due deliveries of an endpoint, ordered by time. One range per endpoint, so that no backlog delays another endpoint.
 pub(crate) fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
     key(DUE, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
 }
 
-/// A delivery as the due index names it.
+/// A delivery in the due index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub endpoint: EndpointId,
@@ -118,7 +120,7 @@ pub(crate) fn finished_before(at: Timestamp) -> KeyRange {
     KeyRange::new(vec![FINISHED], key(FINISHED, &[&sortable(at)]))
 }
 
-/// Delivery ids rise with time, and so do the entries of an endpoint's log.
+/// Delivery ids increase over time, and so do the entries of an endpoint's log.
 pub(crate) fn logged(endpoint: EndpointId, delivery: Uuid) -> Key {
     key(LOG, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
 }
@@ -146,18 +148,18 @@ pub(crate) fn overflows() -> KeyRange {
     KeyRange::prefix(&[OVERFLOW])
 }
 
-/// Endpoints whose counts lie in one value.
+/// Returns the endpoints whose counts share a value.
 pub(crate) fn counted_together(endpoint: EndpointId) -> RangeInclusive<EndpointId> {
     let first = endpoint.0 - endpoint.0 % COUNTED_TOGETHER;
     EndpointId(first)..=EndpointId(first.saturating_add(COUNTED_TOGETHER - 1))
 }
 
-/// `first`: of those that are counted together.
+/// `first` is the first of the endpoints whose counts share the value.
 pub(crate) fn count(stripe: u32, first: EndpointId) -> Key {
     key(COUNT, &[&stripe.to_be_bytes(), &first.0.to_be_bytes()])
 }
 
-/// The stripe.
+/// Returns the stripe.
 pub(crate) fn parse_count(key: &[u8]) -> Option<u32> {
     let (stripe, _first) = key.strip_prefix(&[COUNT])?.split_first_chunk()?;
     Some(u32::from_be_bytes(*stripe))
@@ -167,12 +169,12 @@ pub(crate) fn counts() -> KeyRange {
     KeyRange::prefix(&[COUNT])
 }
 
-/// Who counts in a block of stripes.
+/// The claim of a block of stripes.
 pub(crate) fn stripes(block: u16) -> Key {
     key(STRIPES, &[&block.to_be_bytes()])
 }
 
-/// The upper half of a stripe's number is its block.
+/// Returns the first stripe of a block. The upper half of a stripe's number is its block.
 pub(crate) fn first_stripe(block: u16) -> u32 {
     u32::from(block) << 16
 }
@@ -189,7 +191,7 @@ pub(crate) fn changes_of(institution: InstitutionId) -> Key {
     key(HEARD, &[&institution.0.to_be_bytes()])
 }
 
-/// What `finished` keys hold: enough to find the entry of the log.
+/// The value of `finished` keys, sufficient to find the entry in the log.
 pub(crate) fn endpoint_bytes(endpoint: EndpointId) -> Vec<u8> {
     endpoint.0.to_be_bytes().to_vec()
 }

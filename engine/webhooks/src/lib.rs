@@ -5,27 +5,29 @@
 //!                │                                               ▲             │
 //!         subscriptions ◄── registry ◄── the owner's calls    endpoint_queues  ▼
 //!       backlog, counts                                                     schedule: retry, or given up
-//!                             delivery_log ◄── outcomes: what became of each delivery, many in one commit
+//!                             delivery_log ◄── outcomes: results of attempts, in group commits
 //! ```
 //!
-//! Dispatcher, attempts and outcomes run on threads of their own: locations and clients wait for none of them.
+//! Dispatcher, attempts and outcomes run on separate threads: locations and clients never wait for them.
 //!
-//! Several processes may share the store, the nodes of a cluster; `placement` says which endpoints are this one's. One that is alone has all,
-//! and nothing of what follows costs it anything.
+//! Several processes, the nodes of a cluster, may share the store. `placement` assigns endpoints to nodes. A single
+//! process has all endpoints, and none of the following costs it anything.
 //!
-//! - An endpoint is sent to by one node at a time: nothing begins for one that is not here, and what is under way ends before its node says
-//!   that it has let go. A node that loses touch with the others begins nothing more; an attempt it had begun may still be under way, for as
-//!   long as attempts take, when the endpoint is sent to by another. Once a second a node looks for what others left for its endpoints.
-//! - Endpoints and subscriptions are on every node as the store has them: `shared` counts changes, and `decided` makes a commit conflict
-//!   that was decided by subscriptions of before.
-//! - Each node counts what waits in stripes of its own (`counts`), and once a second sees what the others count: a queue may exceed its limit
-//!   by what comes within a second. So may the number of events told of as left out fall short, where two nodes left some out.
-//! - Ids of deliveries go on above those of the node that had a record before, and a new message is not due before those that wait. Clocks
-//!   may be apart by `limits::MOST_CLOCKS_APART` for that, and what is sent is late by as much at most.
-//! - Finished deliveries are forgotten by one node.
+//! - One node at a time sends to an endpoint. A node begins no attempt for an endpoint of another node, and releases an
+//!   endpoint only after its attempts in flight have ended. A node that loses contact with the others begins no attempt
+//!   either. An attempt it began before may overlap with those of the new node, for at most the duration of an attempt.
+//!   Once a second a node looks for deliveries that others left for its endpoints.
+//! - Every node holds all endpoints and subscriptions in memory. `shared` counts their changes, and `decided` makes a
+//!   commit conflict that was based on outdated subscriptions.
+//! - Each node counts waiting deliveries in its own stripes (`counts`) and reads those of the others once a second. So
+//!   a queue may exceed its limit by the events of a second, and the reported overflow may be too low if two nodes
+//!   dropped events.
+//! - Delivery ids are higher than those of the node that had a record before, and a new message is not due before the
+//!   waiting ones. This holds for clocks up to `limits::MOST_CLOCKS_APART` apart, and delays a message by at most that.
+//! - One node prunes finished deliveries.
 //!
-//! `catalogue` lists the events, `payload` builds a message's `data` from the views the API hands in (`views`), `sign` signs it;
-//! `keys` says where all of it lies in the store.
+//! `catalogue` lists the events, `payload` builds the `data` of a message from the views of the API (`views`), and
+//! `sign` signs it. `keys` defines the keys in the store.
 
 #![warn(unreachable_pub)]
 

@@ -1,4 +1,5 @@
-//! Where events become deliveries: inside the batch that commits the change, so that none is lost and none is invented.
+//! The outbox: turns events into deliveries inside the batch that commits the change, so that deliveries and changes
+//! always match.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,33 +24,33 @@ use super::{
     subscriptions::{Recipients, Subscriptions},
 };
 
-/// Tells the dispatcher which endpoints to look at.
+/// Wakes the dispatcher for the endpoints with new deliveries.
 pub type Doorbell = runtime::doorbell::Doorbell<EndpointId>;
 
-/// Something that is being committed and that subscribers are told about.
+/// An event that is being committed and sent to subscribers.
 pub struct CommittedEvent<'a> {
     pub institution: InstitutionId,
-    /// The institution's, as receivers know it.
+    /// The institution's subdomain, as receivers know it.
     pub subdomain: &'a str,
-    /// Where it happened, where it is one location's.
+    /// The location of the event, if it has one.
     pub location: Option<LocationId>,
     pub name: EventName,
     pub time: Timestamp,
     /// The changed record under its resource's name.
     pub data: &'a Map<String, Value>,
-    /// The request it comes from.
+    /// The id of the request that caused the event.
     pub origin: Option<&'a str>,
 }
 
-/// What a batch holds for endpoints. To be handed to `Outbox::committed` once it is durable.
+/// The webhook part of a batch. Must be passed to `Outbox::committed` once the batch is durable.
 #[derive(Debug, Default)]
 #[must_use = "the dispatcher learns of the deliveries only through `Outbox::committed`"]
 pub struct Enqueued {
-    /// How many deliveries to whom.
+    /// The number of deliveries per endpoint.
     count: Option<CountChange>,
-    /// Events of which they get no message.
+    /// Dropped events per endpoint.
     dropped: BTreeMap<EndpointId, Overflow>,
-    /// By which subscriptions, where other nodes may change them.
+    /// The precondition on the subscriptions, if other nodes may change them.
     decided: Option<Decided>,
 }
 
@@ -58,7 +59,7 @@ impl Enqueued {
         self.count.get_or_insert_with(|| backlogs.change()).add(endpoint, deliveries as i64);
     }
 
-    /// Says in the batch how many wait with what was added.
+    /// Adds the changed counts to the batch.
     pub(super) fn put_counts(&mut self, batch: &mut Batch) {
         if let Some(count) = &mut self.count {
             count.put(batch);
@@ -70,19 +71,19 @@ impl Enqueued {
         deliveries.unsigned_abs() as usize
     }
 
-    /// Whether endpoints are neither sent anything nor left out.
+    /// Returns `true` if the batch holds neither deliveries nor overflows.
     pub fn is_empty(&self) -> bool {
         self.count.is_none() && self.dropped.is_empty()
     }
 }
 
-/// Keys that an event with so many deliveries adds to its batch at most: three for each, the count of those that wait for its endpoint,
-/// which endpoints may share, and what the event shows.
+/// The maximum number of keys that an event with the given number of deliveries adds to its batch. Three per delivery,
+/// the count of its endpoint, which endpoints may share, and the event data.
 pub const fn keys_of(deliveries: usize) -> usize {
     4 * deliveries + 1
 }
 
-/// What an actor holds of webhooks.
+/// The webhook outbox of an actor.
 #[derive(Clone)]
 pub struct Outbox {
     subscriptions: Arc<Subscriptions>,
@@ -94,29 +95,31 @@ impl Outbox {
         Outbox { subscriptions, doorbell }
     }
 
-    /// Before what is told of an institution is gathered, also where nobody is told: where nodes share the store the batch conflicts when
-    /// who hears of the institution has changed, and the turn that begins again knows it.
+    /// Must be called before the events of an institution are collected, even without subscribers. If nodes share the
+    /// store, the batch conflicts when the recipients of the institution have changed, and the next turn sees the
+    /// change.
     pub fn begin(&self, institution: InstitutionId, batch: &mut Batch) -> Result<Enqueued, StoreError> {
         let decided = Decided::put(&self.subscriptions, institution, batch)?;
         Ok(Enqueued { decided, ..Enqueued::default() })
     }
 
-    /// Whether anybody might be told anything of an institution.
+    /// Returns `true` if the institution has any subscription.
     pub fn has_subscribers(&self, institution: InstitutionId) -> bool {
         self.subscriptions.any(institution)
     }
 
-    /// Whether anybody is told anything under an event.
+    /// Returns `true` if an event has subscribers.
     pub fn is_heard(&self, institution: InstitutionId, event: Event) -> bool {
         !self.subscriptions.subscribed(institution, event).is_empty()
     }
 
-    /// Who is told.
+    /// Returns the recipients of a message.
     pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
         self.subscriptions.recipients(institution, name)
     }
 
-    /// Adds a delivery for each of the subscriptions whose endpoint has room. Reads no disk. `new_id` makes random ids.
+    /// Adds a delivery for each subscription whose endpoint has room in its queue. Reads no disk. `new_id` creates
+    /// random ids.
     pub fn enqueue(
         &self,
         subscribed: &[Arc<Subscription>],
@@ -160,8 +163,8 @@ impl Outbox {
         enqueued.put_counts(batch);
     }
 
-    /// When a message is due. Where the clock of the node that a record was on before is ahead of this one's, it is not before the messages
-    /// about that record that still wait: ids go on above theirs.
+    /// Returns the time at which a message is due. The clock of the node that had the record before may be ahead. Then
+    /// the message is due no earlier than the waiting messages about the record, whose ids are lower.
     fn first_attempt(&self, id: Uuid, event_time: Timestamp) -> Timestamp {
         match self.subscriptions.shared {
             Some(_) => made_at(id).min(event_time.plus(MOST_CLOCKS_APART)),
@@ -169,7 +172,8 @@ impl Outbox {
         }
     }
 
-    /// Says that endpoints are not told of an event, so that their owners can know and ask the feed of changes.
+    /// Records that endpoints get no message for an event, so that their owners can detect it and read the feed of
+    /// changes.
     pub fn leave_out<'s>(
         &self,
         subscribed: impl IntoIterator<Item = &'s Arc<Subscription>>,
@@ -185,7 +189,7 @@ impl Outbox {
         }
     }
 
-    /// The batch is durable: sending may begin.
+    /// Handles the durable batch: applies the counts and wakes the dispatcher.
     pub fn committed(&self, enqueued: Enqueued) {
         if let Some(decided) = enqueued.decided {
             decided.committed();
@@ -200,8 +204,8 @@ impl Outbox {
     }
 }
 
-/// What keeps messages about one record in their order: `patient 7`. The record stands under its name, some in a list; a history goes by
-/// its patient, and how reading and writing stand by the location.
+/// Returns the ordering key of messages about one record: `patient 7`. The record is under its name, possibly in a
+/// list. A medical history is identified by its patient, a sync status by its location.
 fn record(event: &CommittedEvent<'_>) -> String {
     let id_of = |value: &Value| match value.get("id").or_else(|| value.get("patient_id")) {
         Some(Value::String(id)) => Some(id.clone()),

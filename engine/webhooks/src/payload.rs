@@ -5,34 +5,34 @@ use serde_json::{Map, Value};
 
 use super::catalogue::{Event, ResourceType};
 
-/// Records in one message at most, where a message may carry several: about as many as a page of a list.
+/// The maximum number of records in a message that may carry several: about a page of a list.
 pub const MOST: usize = 100;
 
 /// A record as a subscriber sees it.
 pub struct Item {
     pub view: Value,
-    /// What of it an update changed, as it was before.
+    /// The previous values of the attributes that an update changed.
     pub previous: Option<Map<String, Value>>,
-    /// Whose it is, where that is what messages go by.
+    /// The patient of the record, if messages are grouped by patient.
     pub patient: Option<u64>,
-    /// Where it is, where it is at one location.
+    /// The location of the record, if it has one.
     pub location: Option<LocationId>,
 }
 
-/// The `data` of a message, and the location of all it shows.
+/// The `data` of a message, and the location common to its records.
 pub struct Message {
     pub data: Map<String, Value>,
     pub location: Option<LocationId>,
 }
 
-/// Who shares a message.
+/// The grouping of records into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// `{"payment": {}}`: each record has one of its own.
+    /// `{"payment": {}}`: one message per record.
     One,
     /// `{"patients": [{}]}`
     Many,
-    /// `{"medical_history": {"patient_id": 7, "patient_items": [{}]}}`: all of one patient.
+    /// `{"medical_history": {"patient_id": 7, "patient_items": [{}]}}`: one message per patient.
     OfPatient,
 }
 
@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-/// As many messages as it takes.
+/// Builds the messages, as many as the records need.
 pub fn messages(event: Event, items: Vec<Item>, failure: Option<&str>) -> Vec<Message> {
     let layout = Layout::of(event);
     let mut messages = Vec::new();
@@ -92,22 +92,21 @@ fn content(layout: Layout, key: &str, items: Vec<Item>) -> (String, Value) {
     }
 }
 
-/// In the order of the records, where a message has several; null for one that is new.
+/// Returns the previous values in the order of the records; null for a new record.
 fn previous_of(layout: Layout, items: &[Item]) -> Value {
     let mut each = items.iter().map(|item| item.previous.clone().map_or(Value::Null, Value::Object));
     if layout == Layout::One { each.next().unwrap_or_default() } else { each.collect() }
 }
 
-/// They move with everything else that does, and are no news by themselves.
+/// Attributes that change with every update and are not reported on their own.
 const STAMPS: [&str; 2] = ["updated_at", "last_sync_time"];
 
-/// Whether it moves with everything else that does.
+/// Returns `true` if the attribute changes with every update.
 pub fn is_stamp(name: &str) -> bool {
     STAMPS.contains(&name)
 }
 
-/// The attributes of a view that are not what they were, as they were; none when nothing but its stamps moved: then there is nothing
-/// to tell.
+/// Returns the previous values of changed attributes. Returns `None` if nothing but stamps changed, which is not sent.
 pub fn previous(before: &Value, after: &Value) -> Option<Map<String, Value>> {
     let (Value::Object(before), Value::Object(after)) = (before, after) else { return None };
     let mut changed = Map::new();

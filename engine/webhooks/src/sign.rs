@@ -1,6 +1,6 @@
-//! Signatures over messages. Ours (specification 6.3) is HMAC-SHA256 with the endpoint's secret, as it is shown, over
-//! `timestamp.base64(body)`, in hex. That of the Standard Webhooks convention beside it is over `id.seconds.body`, in base64, with the
-//! bytes the secret encodes.
+//! Signatures over messages. The service's own signature (specification 6.3) is HMAC-SHA256 over
+//! `timestamp.base64(body)`, in hex; its key is the text of the secret. The signature of the Standard Webhooks
+//! convention is over `id.seconds.body`, in base64, with the bytes that the secret encodes as its key.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -11,23 +11,23 @@ use sha2::Sha256;
 
 const PREFIX: &str = "whsec_";
 
-/// What an endpoint and we share. Shown to its owner when it is made and never again; never printed.
+/// The secret shared with an endpoint. Shown to its owner once, when it is created; never printed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SecretKey(String);
 
 impl SecretKey {
-    /// `whsec_` and base64, the form that verification libraries know.
+    /// Formats a secret as `whsec_` and base64, the form that verification libraries expect.
     pub fn from_entropy(entropy: [u8; 32]) -> SecretKey {
         SecretKey(format!("{PREFIX}{}", STANDARD.encode(entropy)))
     }
 
-    /// What it encodes: the key of the Standard Webhooks convention. None for a text of another form.
+    /// Decodes the key for the Standard Webhooks convention. Returns `None` if the secret has another form.
     fn decoded(&self) -> Option<Vec<u8>> {
         STANDARD.decode(self.0.strip_prefix(PREFIX)?).ok()
     }
 
-    /// The secret itself, for its owner.
+    /// Returns the secret itself, for its owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -39,12 +39,13 @@ impl std::fmt::Debug for SecretKey {
     }
 }
 
-/// The `timestamp` header: ISO 8601 in UTC without fractions. Instants outside of the calendar take its edge.
+/// Formats the `timestamp` header: ISO 8601 in UTC without fractions. Instants outside of the calendar are clamped to
+/// its ends.
 pub fn timestamp(at: Timestamp) -> String {
     text(at, SecondsFormat::Secs)
 }
 
-/// The `event_time` of messages: the same with milliseconds.
+/// Formats the `event_time` of messages: like `timestamp`, with milliseconds.
 pub fn event_time(at: Timestamp) -> String {
     text(at, SecondsFormat::Millis)
 }
@@ -54,17 +55,18 @@ fn text(at: Timestamp, seconds: SecondsFormat) -> String {
     DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or(edge).to_rfc3339_opts(seconds, true)
 }
 
-/// The `signature` header.
+/// Computes the `signature` header.
 pub fn sign(secret_key: &str, timestamp: &str, body: &[u8]) -> String {
     hex::encode(mac(secret_key, timestamp, body).finalize().into_bytes())
 }
 
-/// The `webhook-timestamp` header: seconds since 1970.
+/// Formats the `webhook-timestamp` header: seconds since 1970.
 pub fn seconds(at: Timestamp) -> String {
     at.0.div_euclid(SECOND).to_string()
 }
 
-/// The `webhook-signature` header: one signature for each secret, so that a receiver that knows either accepts the message.
+/// Computes the `webhook-signature` header: one signature per secret, so that a receiver that knows either accepts the
+/// message.
 pub fn standard<'a>(
     secrets: impl IntoIterator<Item = &'a SecretKey>,
     id: &str,
@@ -82,7 +84,7 @@ pub fn standard<'a>(
     (!signatures.is_empty()).then(|| signatures.join(" "))
 }
 
-/// Whether `signature` is ours; takes the same time wherever it differs.
+/// Verifies a signature in constant time.
 pub fn verify(secret_key: &str, timestamp: &str, body: &[u8], signature: &str) -> bool {
     let Ok(signature) = hex::decode(signature) else { return false };
     mac(secret_key, timestamp, body).verify_slice(&signature).is_ok()
@@ -106,8 +108,8 @@ mod tests {
 
     const AT: &str = "2026-11-21T10:00:00Z";
 
-    /// Each answer comes from Python:
-    /// `hmac.new(key.encode(), (ts + "." + base64.b64encode(body.encode()).decode()).encode(), hashlib.sha256).hexdigest()`
+    /// Computed in Python, with `message = ts + "." + base64.b64encode(body.encode()).decode()` and
+    /// `hmac.new(key.encode(), message.encode(), hashlib.sha256).hexdigest()`.
     const KNOWN: &[(&str, &str, &str, &str)] = &[
         ("secret", AT, "{}", "9e5b71b0a9884d26ffc5dd121f5241ed9194dc69ea055654a242ac6042c7f928"),
         (

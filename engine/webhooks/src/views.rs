@@ -1,4 +1,4 @@
-//! The views of records in messages. The API defines them, as it does for its own answers, and hands them to the engine.
+//! The views of records in messages. The API defines them, as for its responses, and passes them to the engine.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 use setup::{LocationSetup, Setup};
 use store::{Store, StoreError, keys};
 
-/// Makes the objects in a message's `data`.
+/// Builds the objects in a message's `data`.
 pub trait Views: Send + Sync {
-    /// The view of a stored record.
+    /// Returns the view of a stored record.
     fn record(
         &self,
         context: &ViewContext<'_>,
@@ -25,19 +25,19 @@ pub trait Views: Send + Sync {
     fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError>;
 }
 
-/// What a view depends on besides the record: the location, the time and the version of the API.
+/// The inputs of a view in addition to the record: the location, the time and the version of the API.
 #[derive(Clone, Copy)]
 pub struct ViewContext<'a> {
     pub setup: &'a Setup,
     pub location: &'a Arc<LocationSetup>,
     pub version: &'a str,
-    /// Whether the reader may see amounts. If not, records that are not about money show none.
+    /// `true` if the reader may see amounts. Otherwise, records that are not about money show none.
     pub amounts: bool,
     pub now: Timestamp,
 }
 
 impl<'a> ViewContext<'a> {
-    /// The system a data source's records come from.
+    /// Returns the adapter of a data source.
     pub fn adapter(&self, source: Option<u32>) -> Option<&'a str> {
         self.setup.sources.get(&source?).map(|source| source.adapter.as_str())
     }
@@ -48,7 +48,7 @@ pub trait RelatedRecords {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
-/// Straight from the store.
+/// Reads directly from the store.
 impl RelatedRecords for &dyn Store {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         self.get(&keys::record(Kind::Of(resource).byte(), scope, id))
