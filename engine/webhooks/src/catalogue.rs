@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_can_be_asked_for_alone() {
+    fn a_single_outcome_can_be_subscribed_to() {
         let failed = parse("Appointment", "Appointment_Insertion.FAILED").unwrap();
         assert_eq!(failed.to_string(), "appointment_insertion.failed");
         let told = |outcome| EventName::written(Event::AppointmentInsertion, outcome).unwrap();
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn insertions_are_told_by_their_outcome_only() {
+    fn insertions_are_sent_with_an_outcome_only() {
         let insertion = Event::AppointmentInsertion;
         assert_eq!(EventName::change(insertion), None);
         for (outcome, name) in [
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_told_and_so_is_the_end_of_its_write() {
+    fn an_update_and_the_end_of_its_write_are_both_sent() {
         let update = Event::AppointmentUpdated;
         assert_eq!(EventName::change(update).unwrap().to_string(), "appointment_updated");
         let written = EventName::written(update, WriteOutcome::Complete).unwrap();

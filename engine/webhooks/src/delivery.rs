@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_retry_comes_a_little_later_than_planned_by_chance() {
+    fn a_retry_is_delayed_by_a_random_jitter() {
         let due = |random| {
             let mut delivery = Delivery {
                 id: Uuid::from_u128(7),

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_rise_and_tell_their_time() {
+    fn ids_increase_and_encode_their_time() {
         let (ids, random) = (DeliveryIds::default(), Uuid::from_u128(0x1234_5678_9abc_4def_8123_4567_89ab_cdef));
         let at = Timestamp(1_795_255_200_123);
         let made: Vec<Uuid> = (0..10_000).map(|n| ids.next(at.plus(n % 3), random)).collect();

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_round() {
+    fn endpoints_are_served_round_robin() {
         let mut queues = EndpointQueues::default();
         for endpoint in [A, B, A] {
             queues.ready(endpoint);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_takes_eight_and_a_failing_one_takes_one() {
+    fn an_endpoint_takes_eight_attempts_and_a_failing_one_takes_one() {
         let mut queues = EndpointQueues::default();
         for n in 0..limits::ENDPOINT_CONCURRENCY {
             assert!(queues.takes_more(A, EndpointState::Healthy));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn one_message_about_a_record_is_under_way_at_a_time() {
+    fn one_message_per_record_is_in_flight() {
         let mut queues = EndpointQueues::default();
         let about = [(1, "patient 7"), (2, ""), (3, "patient 7"), (4, "patient 8"), (5, ""), (6, "patient 7")];
         found(&mut queues, A, &about);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_needs_no_further_look_until_something_new_comes() {
+    fn found_deliveries_need_no_further_read_until_a_new_one_arrives() {
         let mut queues = EndpointQueues::default();
         found(&mut queues, A, &[(1, ""), (2, "")]);
         begin(&mut queues, A);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn failing_endpoints_leave_places_for_the_others() {
+    fn failing_endpoints_leave_capacity_for_healthy_ones() {
         let mut queues = EndpointQueues::default();
         for n in 0..limits::FAILING_CONCURRENCY {
             assert!(queues.has_shared_capacity(EndpointState::Failing));

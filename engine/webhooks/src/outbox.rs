@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_about_one_record_are_known_by_it() {
+    fn the_ordering_key_identifies_the_record() {
         for (event, data, expected) in [
             (Event::ChargeUpdated, json!({"charge": {"id": 3, "patient_id": 7}}), "charge 3"),
             (Event::PatientUpdated, json!({"patients": [{"id": 7}], "previous_attributes": [{"id": 1}]}), "patient 7"),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_stands_in_the_order_of_the_records() {
+    fn previous_values_are_in_the_order_of_the_records() {
         let items = vec![item(1, Some(json!({"name": "Al"})), None), item(2, None, None)];
         let told = told(Event::PatientUpdated, items);
         assert_eq!(told[0]["previous_attributes"], json!([{"name": "Al"}, null]));

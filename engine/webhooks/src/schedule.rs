@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_failed_together_do_not_come_back_together() {
+    fn retries_of_messages_that_failed_together_are_spread_by_jitter() {
         for (n, elapsed) in RETRIES.iter().enumerate() {
             let before = if n == 0 { T0 } else { T0.plus(RETRIES[n - 1] + most_jitter(n - 1)) };
             let due: std::collections::BTreeSet<_> =
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_gone_is_asked_no_more() {
+    fn a_410_response_deactivates_the_endpoint() {
         assert_eq!(health(None, AttemptOutcome::Gone, T0), HealthChange::Deactivated("the receiver answered 410"));
     }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_of_48_hours_is_eleven_attempts_and_the_end() {
+    fn an_outage_of_48_hours_makes_eleven_attempts_and_deactivates_the_endpoint() {
         for late in [0, 1, 14_999] {
             let (attempts, _, deactivated) = outage(late, |_| false);
             assert_eq!(attempts.len(), 11);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn one_success_a_minute_before_keeps_the_endpoint() {
+    fn a_success_before_48_hours_keeps_the_endpoint_active() {
         let other_message = T0.plus(48 * HOUR - MINUTE);
         let failing = |since: Timestamp, last: Millis| Some(Streak { since, last: Some(since.plus(last)) });
         assert_eq!(health(failing(T0, 24 * HOUR), answer(true), other_message), HealthChange::Recovered);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn one_retry_follows_the_attempt_that_stood_for_the_last_ones() {
+    fn an_attempt_that_replaces_the_last_retries_is_followed_by_one_more() {
         let (back, due) = (T0.plus(49 * HOUR), T0.plus(RETRIES[0]));
         let further = retry(T0, due, back, 0).unwrap();
         assert_eq!(further, back.plus(24 * HOUR));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_in_downtime_is_tried_once_and_goes_on_in_the_schedule() {
+    fn retries_missed_in_downtime_are_made_once_and_the_schedule_resumes() {
         let back = T0.plus(3 * HOUR);
         assert_eq!(retry(T0, T0, back, 0), Some(T0.plus(5 * HOUR)));
         assert_eq!(next_retry(T0, T0.plus(72 * HOUR)), None);

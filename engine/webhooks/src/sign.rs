@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_anywhere_is_noticed() {
+    fn a_change_of_any_part_invalidates_the_signature() {
         let (key, at, body, signature) = KNOWN[1];
         assert!(!verify("other", at, body.as_bytes(), signature));
         assert!(!verify(key, "2026-11-21T10:00:01Z", body.as_bytes(), signature));

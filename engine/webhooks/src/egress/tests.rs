@@ -160,7 +160,7 @@ async fn literals_are_refused_when_sending_too() {
 }
 
 #[tokio::test]
-async fn two_hundreds_deliver_and_nothing_else_does() {
+async fn only_a_2xx_status_counts_as_delivered() {
     let statuses = [200, 201, 202, 204, 299, 300, 304, 400, 401, 404, 410, 429, 500, 503];
     let receiver = Receiver::start(move |n| Answer::Status(statuses[n])).await;
     let egress = development();
@@ -209,7 +209,7 @@ async fn an_endless_answer_is_cut_off_and_its_status_counts() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_hangs_costs_fifteen_seconds() {
+async fn a_hanging_receiver_times_out_after_fifteen_seconds() {
     let receiver = Receiver::start(|n| if n == 0 { Answer::Hang } else { Answer::Slow(Duration::from_secs(20)) }).await;
     let egress = development();
     let begun = Instant::now();
@@ -316,7 +316,7 @@ async fn a_certificate_must_be_trusted_valid_and_of_this_host() {
 
 /// A server that takes the connection and never begins the handshake costs the time to connect, not more.
 #[tokio::test]
-async fn a_handshake_that_does_not_come_is_given_up() {
+async fn a_missing_handshake_times_out() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
     let begun = Instant::now();
@@ -327,7 +327,7 @@ async fn a_handshake_that_does_not_come_is_given_up() {
 
 /// A client without the other walls: only the peer check is left.
 #[tokio::test]
-async fn an_answer_from_a_refused_address_is_not_believed() {
+async fn a_response_from_a_refused_address_is_rejected() {
     let address = untrusted_tls_server();
     let resolver =
         WalledResolver { reach: Reach::PublicAndLoopback, resolver: ScriptedResolver::new(&[&["127.0.0.1"]]) };

@@ -14,7 +14,7 @@ fn counts(store: &MemoryStore) -> usize {
 }
 
 #[tokio::test]
-async fn a_start_reads_as_much_for_ten_messages_as_for_two_thousand() {
+async fn reads_at_start_do_not_grow_with_waiting_messages() {
     let mut read = Vec::new();
     for waiting in [10, 2_000] {
         let world = World::new();
@@ -34,7 +34,7 @@ async fn a_start_reads_as_much_for_ten_messages_as_for_two_thousand() {
 }
 
 #[tokio::test]
-async fn changes_side_by_side_overwrite_nothing_of_each_other() {
+async fn concurrent_changes_do_not_overwrite_each_other() {
     let world = World::new();
     let endpoint = world.subscribed("https://a.example.com/").await;
     // Three turns at once; the second comes to nothing, the others are committed in another order than they began in.
@@ -63,7 +63,7 @@ async fn changes_side_by_side_overwrite_nothing_of_each_other() {
 }
 
 #[tokio::test]
-async fn endpoints_beside_each_other_share_a_count() {
+async fn endpoints_with_neighbouring_ids_share_a_count() {
     let world = World::new();
     let endpoints =
         [world.subscribed("https://a.example.com/").await, world.subscribed("https://b.example.com/").await];
@@ -77,7 +77,7 @@ async fn endpoints_beside_each_other_share_a_count() {
 
 /// Delivered, failed and sent again: the counts of the next life are those of this one.
 #[tokio::test]
-async fn counts_follow_deliveries_to_their_end_and_back() {
+async fn counts_match_deliveries_through_failure_and_success() {
     let receiver = Receiver::start(|n| Answer::Status(if n < 3 { 500 } else { 200 })).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -97,7 +97,7 @@ async fn counts_follow_deliveries_to_their_end_and_back() {
 
 /// A damaged store may have lost what waited, or its count: where nothing waits, nothing is counted after a start.
 #[tokio::test]
-async fn counts_of_what_does_not_exist_are_forgotten() {
+async fn counts_without_deliveries_are_removed_at_start() {
     let before = World::new();
     let endpoint = before.subscribed("https://a.example.com/").await;
     before.inserted(SMILE).await;

@@ -40,7 +40,7 @@ async fn a_message_is_sent_signed_and_its_delivery_recorded() {
 }
 
 #[tokio::test]
-async fn an_outage_of_48_hours_is_eleven_attempts_and_the_end() {
+async fn an_outage_of_48_hours_makes_eleven_attempts_and_deactivates_the_endpoint() {
     let receiver = Receiver::start(|_| Answer::Status(500)).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -81,7 +81,7 @@ async fn an_outage_of_48_hours_is_eleven_attempts_and_the_end() {
 }
 
 #[tokio::test]
-async fn every_way_to_fail_is_told_and_tried_again() {
+async fn every_kind_of_failure_is_listed_and_retried() {
     let answers = |n| match n {
         0 => Answer::Status(500),
         1 => Answer::Status(404),
@@ -108,7 +108,7 @@ async fn every_way_to_fail_is_told_and_tried_again() {
 }
 
 #[tokio::test]
-async fn one_success_a_minute_before_the_end_keeps_the_endpoint() {
+async fn a_success_a_minute_before_deactivation_keeps_the_endpoint_active() {
     // The eleventh message is that of another event.
     let receiver = Receiver::start(|n| Answer::Status(if n == 10 { 200 } else { 503 })).await;
     let world = World::new().sending();
@@ -132,7 +132,7 @@ async fn one_success_a_minute_before_the_end_keeps_the_endpoint() {
 }
 
 #[tokio::test]
-async fn numbering_survives_a_restart_and_downtime_is_made_up_for_once() {
+async fn attempt_numbers_survive_a_restart_and_missed_retries_are_made_once() {
     let receiver = Receiver::start(|n| Answer::Status(if n < 3 { 500 } else { 200 })).await;
     let world = World::new().sending();
     world.subscribed(&receiver.url()).await;
@@ -157,7 +157,7 @@ async fn numbering_survives_a_restart_and_downtime_is_made_up_for_once() {
 }
 
 #[tokio::test]
-async fn a_message_under_way_at_a_crash_is_sent_again_as_the_same() {
+async fn a_message_in_flight_at_a_crash_is_resent_with_the_same_id() {
     let receiver = Receiver::start(|n| if n == 0 { Answer::Hang } else { Answer::Status(200) }).await;
     let world = World::new().sending();
     world.subscribed(&receiver.url()).await;
@@ -205,7 +205,7 @@ async fn a_slow_endpoint_delays_no_other() {
 /// Of one record: a later event is not sent before an earlier one was tried, also where they happened in one millisecond; a failed one
 /// does not hold up the next. Other records pass by.
 #[tokio::test]
-async fn messages_about_one_record_leave_in_their_order() {
+async fn messages_about_one_record_are_sent_in_order() {
     let receiver = Receiver::start(|n| match n {
         3 => Answer::Status(500),
         _ => Answer::Slow(Duration::from_millis(3)),
@@ -232,7 +232,7 @@ async fn messages_about_one_record_leave_in_their_order() {
 
 /// What a dead endpoint costs: no memory but what is under way, and no place that others need.
 #[tokio::test]
-async fn a_dead_endpoint_with_a_long_queue_holds_up_nobody() {
+async fn a_dead_endpoint_with_a_long_queue_delays_no_other() {
     let hanging = Receiver::start(|_| Answer::Hang).await;
     let quick = Receiver::start(|_| Answer::Status(200)).await;
     let rules = WebhookRules { queue: 500, ..WebhookRules::default() };
@@ -255,7 +255,7 @@ async fn a_dead_endpoint_with_a_long_queue_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn one_success_ends_a_failure() {
+async fn a_success_ends_the_failure_streak() {
     let receiver =
         Receiver::start(|n| if n == 0 { Answer::Reset } else { Answer::Slow(Duration::from_millis(10)) }).await;
     let world = World::new().sending();
@@ -294,7 +294,7 @@ async fn a_backlog_of_downtime_is_spread_out() {
 }
 
 #[tokio::test]
-async fn what_was_delivered_is_not_sent_again_because_the_store_is_full() {
+async fn delivered_messages_are_not_resent_while_the_store_is_full() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new().sending();
     world.subscribed(&receiver.url()).await;
@@ -336,7 +336,7 @@ async fn pending_messages_to_a_deactivated_endpoint_are_not_sent() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_does_not_stand_before_the_others() {
+async fn an_unreadable_delivery_does_not_block_the_others() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let before = World::new();
     before.subscribed(&receiver.url()).await;
@@ -365,7 +365,7 @@ async fn what_cannot_be_read_does_not_stand_before_the_others() {
 
 /// A message without its data can never be sent: it has failed, says so, and goes in time.
 #[tokio::test]
-async fn a_message_whose_data_is_gone_has_failed() {
+async fn a_message_without_data_fails() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let before = World::new();
     let endpoint = before.subscribed(&receiver.url()).await;
@@ -386,7 +386,7 @@ async fn a_message_whose_data_is_gone_has_failed() {
 
 /// What an owner may hear of is taken away: nothing new is made, and what waits is not sent.
 #[tokio::test]
-async fn what_may_not_be_heard_any_more_is_not_sent() {
+async fn messages_without_permission_are_not_sent() {
     let receiver = Receiver::start(|n| Answer::Status(if n < 2 { 500 } else { 200 })).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -420,7 +420,7 @@ async fn what_may_not_be_heard_any_more_is_not_sent() {
 
 /// One failure, two days without us, one failure: that is no outage of the endpoint, and not the end of the message.
 #[tokio::test]
-async fn downtime_of_ours_is_no_failure_of_an_endpoint() {
+async fn downtime_of_the_service_does_not_count_as_endpoint_failure() {
     let receiver = Receiver::start(|n| Answer::Status(if n < 2 { 503 } else { 200 })).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -438,7 +438,7 @@ async fn downtime_of_ours_is_no_failure_of_an_endpoint() {
 }
 
 #[tokio::test]
-async fn finished_deliveries_are_forgotten_in_time() {
+async fn finished_deliveries_are_pruned_after_their_retention() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new().sending();
     world.subscribed(&receiver.url()).await;
@@ -455,7 +455,7 @@ async fn finished_deliveries_are_forgotten_in_time() {
 }
 
 #[tokio::test]
-async fn whoever_answers_gone_is_asked_no_more() {
+async fn a_410_response_ends_all_deliveries_to_the_endpoint() {
     let receiver = Receiver::start(|_| Answer::Status(410)).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -472,7 +472,7 @@ async fn whoever_answers_gone_is_asked_no_more() {
 
 /// Its status is known: what is still to come of the answer holds up nobody.
 #[tokio::test]
-async fn an_answer_that_does_not_end_does_not_hold_up_the_next_message() {
+async fn an_unfinished_response_does_not_delay_the_next_message() {
     let receiver = Receiver::start(|_| Answer::Unfinished(200)).await;
     let world = World::new().sending();
     world.subscribed(&receiver.url()).await;

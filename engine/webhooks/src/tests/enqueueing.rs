@@ -42,7 +42,7 @@ async fn an_event_adds_as_many_keys_as_are_counted_for_it() {
 }
 
 #[tokio::test]
-async fn an_event_nobody_subscribed_to_costs_nothing() {
+async fn an_event_without_subscribers_writes_nothing() {
     let world = World::new();
     world.subscribed(URL).await;
     let mut batch = Batch::new();
@@ -131,7 +131,7 @@ async fn no_event_reaches_another_tenant() {
 
 /// Whoever subscribed to more than one thing that fits is told once.
 #[tokio::test]
-async fn an_endpoint_hears_of_its_locations_and_outcomes_once() {
+async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
     let world = World::new();
     let endpoints = [world.endpoint(URL).await, world.endpoint(URL).await, world.endpoint(URL).await];
     let [all, two, failed] = endpoints;
@@ -181,7 +181,7 @@ async fn an_endpoint_hears_of_its_locations_and_outcomes_once() {
 
 /// A turn that comes to nothing leaves nothing behind: what had no room counts when its commit is durable.
 #[tokio::test]
-async fn events_without_room_are_counted_by_their_commit() {
+async fn dropped_events_count_once_their_batch_is_committed() {
     let rules = WebhookRules { queue: 1, ..WebhookRules::default() };
     let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules);
     let endpoint = world.subscribed(URL).await;

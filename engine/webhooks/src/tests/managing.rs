@@ -38,7 +38,7 @@ fn standard_of(message: &Received, secrets: &[&SecretKey]) -> String {
 }
 
 #[tokio::test]
-async fn while_a_secret_is_rotated_both_sign() {
+async fn both_secrets_sign_during_a_rotation() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -106,7 +106,7 @@ async fn a_test_message_is_a_delivery_like_any_other() {
 }
 
 #[tokio::test]
-async fn test_messages_asked_for_at_once_with_one_key_are_one() {
+async fn concurrent_test_messages_with_one_idempotency_key_are_sent_once() {
     let world = World::new();
     let endpoint = world.endpoint("https://example.com/hook").await;
     let (once, other) =
@@ -144,7 +144,7 @@ async fn the_log_holds_every_delivery_of_its_endpoint_in_order() {
 }
 
 #[tokio::test]
-async fn what_ended_is_sent_again_as_the_same() {
+async fn ended_deliveries_are_sent_again_with_the_same_id() {
     let receiver = Receiver::start(|n| Answer::Status(if n == 1 { 500 } else { 200 })).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -176,7 +176,7 @@ async fn what_ended_is_sent_again_as_the_same() {
 }
 
 #[tokio::test]
-async fn a_time_is_replayed_in_its_order() {
+async fn a_replay_sends_the_ended_deliveries_of_a_period() {
     let receiver = Receiver::start(|n| if n == 3 { Answer::Status(500) } else { Answer::Status(200) }).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -212,7 +212,7 @@ async fn a_time_is_replayed_in_its_order() {
 }
 
 #[tokio::test]
-async fn a_replay_is_bounded_and_says_where_to_go_on() {
+async fn a_replay_is_limited_and_returns_the_start_of_the_next() {
     let world = World::new();
     let endpoint = world.subscribed("https://a.example.com/").await;
     let mut batch = Batch::new();
@@ -239,7 +239,7 @@ async fn a_replay_is_bounded_and_says_where_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_replay_leaves_a_queue_within_its_bound() {
+async fn a_replay_keeps_the_queue_within_its_limit() {
     let rules = WebhookRules { queue: 250, ..WebhookRules::default() };
     let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules);
     let endpoint = world.subscribed("https://a.example.com/").await;
@@ -265,7 +265,7 @@ async fn a_replay_leaves_a_queue_within_its_bound() {
 
 /// A dead endpoint: what waits for it is bounded, what is beyond is told, and the rest of the world goes on.
 #[tokio::test]
-async fn a_queue_that_is_full_takes_no_more_and_says_so() {
+async fn a_full_queue_drops_events_and_reports_the_overflow() {
     let rules = WebhookRules { queue: 50, ..WebhookRules::default() };
     let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules);
     let (dead, alive) =
@@ -299,7 +299,7 @@ async fn a_queue_that_is_full_takes_no_more_and_says_so() {
 }
 
 #[tokio::test]
-async fn the_log_forgets_with_its_deliveries() {
+async fn pruning_deliveries_removes_their_log_entries() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -312,7 +312,7 @@ async fn the_log_forgets_with_its_deliveries() {
 }
 
 #[tokio::test]
-async fn what_an_event_shows_is_kept_once_and_goes_with_its_last_delivery() {
+async fn event_data_is_stored_once_and_pruned_with_its_last_delivery() {
     let (quick, slow) = (
         Receiver::start(|_| Answer::Status(200)).await,
         Receiver::start(|n| Answer::Status(if n == 0 { 500 } else { 200 })).await,

@@ -71,7 +71,7 @@ fn is_conflict(committed: &Result<(), CommitError>) -> bool {
 }
 
 #[tokio::test]
-async fn who_subscribes_on_one_node_hears_of_the_next_commit_on_the_other() {
+async fn a_subscription_on_one_node_applies_to_the_next_commit_on_another() {
     let (here, there, _) = nodes().await;
     let endpoint = here.endpoint("https://a.example.com/").await;
     there.happens(1).await;
@@ -89,7 +89,7 @@ async fn who_subscribes_on_one_node_hears_of_the_next_commit_on_the_other() {
 
 /// Nobody else hears of anything otherwise because of it.
 #[tokio::test]
-async fn a_change_for_one_institution_disturbs_no_commit_of_another() {
+async fn a_change_for_one_institution_conflicts_with_no_commit_of_another() {
     let (here, there, _) = nodes().await;
     let endpoint = here.subscribed("https://a.example.com/").await;
     there.happens(1).await;
@@ -125,7 +125,7 @@ async fn nodes_that_change_the_registry_at_once_lose_no_change() {
 }
 
 #[tokio::test]
-async fn the_health_of_an_endpoint_overwrites_nothing_that_its_owner_changed_elsewhere() {
+async fn a_health_change_keeps_the_owners_change_on_another_node() {
     let (here, there, _) = nodes().await;
     let endpoint = here.subscribed("https://a.example.com/").await;
     there.registry.subscriptions().refresh().unwrap();
@@ -184,7 +184,7 @@ async fn an_endpoint_moves_and_each_message_arrives_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_takes_its_time_holds_no_move_up() {
+async fn a_slow_receiver_does_not_delay_a_move() {
     let asked = AtomicUsize::new(0);
     let receiver = Receiver::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
         0 => Answer::Slow(limits::TOTAL_TIMEOUT),
@@ -235,7 +235,7 @@ async fn counted(endpoint: EndpointId, worlds: [&World; 2]) -> [u64; 3] {
 }
 
 #[tokio::test]
-async fn counts_are_those_of_all_nodes_together() {
+async fn counts_include_all_nodes() {
     let (here, there, place) = nodes().await;
     let endpoint = here.subscribed("https://a.example.com/").await;
     for n in 0..5 {
@@ -277,7 +277,7 @@ async fn stripes_of_nodes_that_are_gone_are_taken_over() {
 
 /// The clock of the node that had the record was a minute ahead.
 #[tokio::test]
-async fn what_happens_to_a_record_after_its_move_is_told_after_what_waits() {
+async fn events_of_a_moved_record_are_sent_after_its_waiting_messages() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let (store, place) = (Arc::new(MemoryStore::new()), Arc::new(AtomicUsize::new(1)));
     let (now, ahead) = (ManualClock::at(T0), ManualClock::at(T0.plus(location::time::MINUTE)));

@@ -22,7 +22,7 @@ async fn an_endpoint_is_registered_with_its_secret() {
 }
 
 #[tokio::test]
-async fn what_is_registered_survives_a_restart() {
+async fn registrations_survive_a_restart() {
     let world = World::new();
     let endpoint = world.endpoint(URL).await;
     let subscription = world.subscribe(endpoint, SMILE, Event::PatientUpdated).await;
@@ -50,7 +50,7 @@ async fn addresses_inside_our_network_are_refused() {
 }
 
 #[tokio::test]
-async fn nobody_sees_the_endpoints_of_others() {
+async fn endpoints_are_visible_to_their_owner_only() {
     let world = World::new();
     let stranger = Owner("org-2".to_owned());
     let endpoint = world.endpoint(URL).await;
@@ -75,7 +75,7 @@ async fn nobody_sees_the_endpoints_of_others() {
 }
 
 #[tokio::test]
-async fn a_subscription_exists_once() {
+async fn an_equal_subscription_is_rejected() {
     let world = World::new();
     let endpoint = world.endpoint(URL).await;
     world.subscribe(endpoint, SMILE, Event::PatientUpdated).await;
@@ -88,7 +88,7 @@ async fn a_subscription_exists_once() {
 }
 
 #[tokio::test]
-async fn of_many_at_once_one_is_made() {
+async fn one_of_many_concurrent_equal_subscriptions_is_created() {
     let world = Arc::new(World::new());
     let endpoint = world.endpoint(URL).await;
     let mut attempts = tokio::task::JoinSet::new();
@@ -128,7 +128,7 @@ async fn one_owner_has_a_hundred_endpoints_at_most() {
 }
 
 #[tokio::test]
-async fn what_the_store_refuses_is_not_in_memory_either() {
+async fn a_refused_commit_leaves_memory_unchanged() {
     let world = World::new();
     let endpoint = world.endpoint(URL).await;
     world.subscribe(endpoint, OTHER, Event::ChargeCreated).await;
@@ -139,7 +139,7 @@ async fn what_the_store_refuses_is_not_in_memory_either() {
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_leaves_no_half_done_work() {
+async fn a_cancelled_caller_leaves_memory_and_store_consistent() {
     let world = World::new();
     let endpoint = world.endpoint(URL).await;
     world.subscribe(endpoint, OTHER, Event::ChargeCreated).await;

@@ -67,7 +67,7 @@ async fn outcomes_of_many_deliveries_share_a_commit() {
 }
 
 #[tokio::test]
-async fn what_an_event_shows_is_read_once_for_all_its_messages_under_way() {
+async fn event_data_is_read_once_for_all_messages_in_flight() {
     let receiver = Receiver::start(|_| Answer::Hang).await;
     let world = World::new();
     let (store, disk) = SlowDisk::under(&world);
@@ -85,7 +85,7 @@ async fn what_an_event_shows_is_read_once_for_all_its_messages_under_way() {
 }
 
 #[tokio::test]
-async fn what_was_sent_and_not_recorded_at_a_crash_is_sent_again_as_the_same() {
+async fn messages_without_recorded_outcome_are_resent_with_their_id_after_a_crash() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new();
     let store = SlowDisk::under(&world).0;
@@ -103,7 +103,7 @@ async fn what_was_sent_and_not_recorded_at_a_crash_is_sent_again_as_the_same() {
 }
 
 #[tokio::test]
-async fn an_outcome_that_somebody_else_recorded_holds_up_no_other() {
+async fn a_conflicting_outcome_does_not_delay_the_others() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new();
     let (store, disk) = SlowDisk::under(&world);
@@ -125,7 +125,7 @@ async fn an_outcome_that_somebody_else_recorded_holds_up_no_other() {
 
 /// What is tried again later because the store failed goes before what was found due after it.
 #[tokio::test]
-async fn a_message_that_could_not_be_read_keeps_its_place() {
+async fn a_message_that_could_not_be_read_keeps_its_place_in_the_order() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new();
     world.subscribed(&receiver.url()).await;
