@@ -10,7 +10,7 @@ use testing::{Answer, Receiver};
 use super::*;
 use crate::limits;
 
-/// Answers in turn; the last answer stays.
+/// Returns the answers in order, then repeats the last one.
 struct ScriptedResolver {
     answers: Vec<Vec<IpAddr>>,
     asked: AtomicUsize,
@@ -220,7 +220,7 @@ async fn a_hanging_receiver_times_out_after_fifteen_seconds() {
     assert!((14.5..17.0).contains(&took), "{took}");
 }
 
-/// Runs the calling test again with these variables set.
+/// Runs the calling test in a child process with these environment variables.
 async fn in_a_process_of_its_own(variables: &[(&str, &str)]) {
     let name = std::thread::current().name().unwrap().to_owned();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
@@ -246,7 +246,7 @@ async fn proxy_variables_are_ignored() {
     assert!(proxy.received().is_empty());
 }
 
-/// A TLS server whose certificate nobody vouches for. Answers 200 to whoever talks to it all the same.
+/// A TLS server with an untrusted certificate. Responds 200 to clients that connect anyway.
 fn untrusted_tls_server() -> SocketAddr {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     tls_server(made.cert.der().clone(), &made.signing_key)
@@ -278,7 +278,8 @@ async fn certificates_are_verified() {
     assert_eq!(send(&egress, &format!("https://localhost:{}/hook", address.port())).await, Err(SendError::Tls));
 }
 
-/// In a process that trusts one authority: a good certificate works, so the others fail for what is wrong with them.
+/// Runs in a process that trusts one authority. The valid certificate works, so the others fail because of their single
+/// fault.
 #[tokio::test]
 async fn a_certificate_must_be_trusted_valid_and_of_this_host() {
     const CHILD: &str = "WEBHOOK_EGRESS_AUTHORITY";
@@ -314,7 +315,7 @@ async fn a_certificate_must_be_trusted_valid_and_of_this_host() {
     in_a_process_of_its_own(&[(CHILD, &ports), ("SSL_CERT_FILE", file.to_str().unwrap())]).await;
 }
 
-/// A server that takes the connection and never begins the handshake costs the time to connect, not more.
+/// A server that accepts the connection without a handshake costs at most the connect timeout.
 #[tokio::test]
 async fn a_missing_handshake_times_out() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -325,7 +326,7 @@ async fn a_missing_handshake_times_out() {
     assert!(took > limits::CONNECT_TIMEOUT / 2 && took < limits::TOTAL_TIMEOUT, "{took:?}");
 }
 
-/// A client without the other walls: only the peer check is left.
+/// A client without the other two checks: only the check of the peer is left.
 #[tokio::test]
 async fn a_response_from_a_refused_address_is_rejected() {
     let address = untrusted_tls_server();

@@ -1,10 +1,10 @@
-//! What waits is counted in the store: a start reads few values however much waits, and what it finds is what was left.
+//! Tests of the stored counts: a start reads few values however many deliveries wait, and the counts survive a restart.
 
 use testing::{Answer, HookedStore, Receiver};
 
 use super::*;
 
-/// What a start on this store counts for the endpoint.
+/// Returns the count of the endpoint after a start on a copy of the store.
 fn after_restart(world: &World, endpoint: EndpointId) -> u64 {
     World::on(Arc::new(world.store.fork()), world.clock.clone()).waiting(endpoint)
 }
@@ -37,7 +37,7 @@ async fn reads_at_start_do_not_grow_with_waiting_messages() {
 async fn concurrent_changes_do_not_overwrite_each_other() {
     let world = World::new();
     let endpoint = world.subscribed("https://a.example.com/").await;
-    // Three turns at once; the second comes to nothing, the others are committed in another order than they began in.
+    // Three concurrent turns. The second is dropped; the others are committed in reverse order.
     let turn = || {
         let mut batch = Batch::new();
         let enqueued = world.enqueue(&mut batch, SMILE, complete());
@@ -75,7 +75,7 @@ async fn endpoints_with_neighbouring_ids_share_a_count() {
     assert_eq!(waiting, [(1, 1), (2, 2)]);
 }
 
-/// Delivered, failed and sent again: the counts of the next life are those of this one.
+/// Deliveries that succeed, fail and are retried: the counts after a restart are the same.
 #[tokio::test]
 async fn counts_match_deliveries_through_failure_and_success() {
     let receiver = Receiver::start(|n| Answer::Status(if n < 3 { 500 } else { 200 })).await;
@@ -95,7 +95,8 @@ async fn counts_match_deliveries_through_failure_and_success() {
     assert_eq!(after_restart(&world, endpoint), 0);
 }
 
-/// A damaged store may have lost what waited, or its count: where nothing waits, nothing is counted after a start.
+/// A damaged store may have lost deliveries or counts. After a start, nothing is counted for an endpoint without
+/// deliveries.
 #[tokio::test]
 async fn counts_without_deliveries_are_removed_at_start() {
     let before = World::new();

@@ -109,7 +109,7 @@ async fn every_kind_of_failure_is_listed_and_retried() {
 
 #[tokio::test]
 async fn a_success_a_minute_before_deactivation_keeps_the_endpoint_active() {
-    // The eleventh message is that of another event.
+    // The eleventh message belongs to another event.
     let receiver = Receiver::start(|n| Answer::Status(if n == 10 { 200 } else { 503 })).await;
     let world = World::new().sending();
     let endpoint = world.subscribed(&receiver.url()).await;
@@ -202,8 +202,8 @@ async fn a_slow_endpoint_delays_no_other() {
     assert!(quick.most_at_once() <= limits::ENDPOINT_CONCURRENCY);
 }
 
-/// Of one record: a later event is not sent before an earlier one was tried, also where they happened in one millisecond; a failed one
-/// does not hold up the next. Other records pass by.
+/// A later event of a record is not sent before the first attempt of an earlier one, even if both happened in the same
+/// millisecond. A failed message does not delay the next. Other records do not wait.
 #[tokio::test]
 async fn messages_about_one_record_are_sent_in_order() {
     let receiver = Receiver::start(|n| match n {
@@ -230,7 +230,7 @@ async fn messages_about_one_record_are_sent_in_order() {
     assert!(receiver.most_at_once() > 1, "other records do not wait");
 }
 
-/// What a dead endpoint costs: no memory but what is under way, and no place that others need.
+/// A dead endpoint uses memory for attempts in flight only, and no capacity that others need.
 #[tokio::test]
 async fn a_dead_endpoint_with_a_long_queue_delays_no_other() {
     let hanging = Receiver::start(|_| Answer::Hang).await;
@@ -322,7 +322,7 @@ async fn pending_messages_to_a_deactivated_endpoint_are_not_sent() {
     world.wait_until("the second failure", |all| errors(all) == 2).await;
     world.set_clock(T0.plus(24 * HOUR));
     world.wait_until("the third failure", |all| errors(all) == 3).await;
-    // Of two messages that are due then, the first one's failure deactivates the endpoint.
+    // Two messages are due then. The failure of the first deactivates the endpoint.
     world.set_clock(T0.plus(47 * HOUR));
     world.inserted(SMILE).await;
     world.wait_until("one more failure", |all| errors(all) == 4).await;
@@ -354,7 +354,7 @@ async fn an_unreadable_delivery_does_not_block_the_others() {
     let kept = world.store.get(&[&[DELIVERIES][..], broken.as_bytes()].concat()).unwrap();
     assert_eq!(kept.unwrap(), b"nonsense", "kept for inspection");
 
-    // For as long as others that have ended, and no longer.
+    // Kept as long as other ended deliveries.
     let everything = || {
         let of = |space: u8| world.store.scan_keys(KeyRange::prefix(&[space]), Direction::Forward, 10).unwrap().len();
         [DELIVERIES, DUE, 0x56, 0x57, 0x59].map(of)
@@ -363,7 +363,7 @@ async fn an_unreadable_delivery_does_not_block_the_others() {
     until("nothing left", async || (everything() == [0; 5]).then_some(())).await;
 }
 
-/// A message without its data can never be sent: it has failed, says so, and goes in time.
+/// A message without its data can never be sent: it fails, reports it, and is pruned.
 #[tokio::test]
 async fn a_message_without_data_fails() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
@@ -384,7 +384,7 @@ async fn a_message_without_data_fails() {
     world.wait_until("nothing left", |all| all.is_empty()).await;
 }
 
-/// What an owner may hear of is taken away: nothing new is made, and what waits is not sent.
+/// After the permission for an event is revoked, no deliveries are created, and waiting ones are not sent.
 #[tokio::test]
 async fn messages_without_permission_are_not_sent() {
     let receiver = Receiver::start(|n| Answer::Status(if n < 2 { 500 } else { 200 })).await;
@@ -405,7 +405,7 @@ async fn messages_without_permission_are_not_sent() {
     assert!(matches!(of(OTHER), State::Delivered { .. }));
     assert_eq!((receiver.received().len(), world.waiting(endpoint)), (3, 0));
 
-    // A change of the endpoint leaves inactive what nobody could agree to.
+    // A change of the endpoint deactivates subscriptions without permission.
     let url = receiver.url();
     world.registry.update_endpoint(&owner(), endpoint, Some(&url), None, T0.plus(HOUR)).await.unwrap();
     let active = |institution| {
@@ -418,7 +418,7 @@ async fn messages_without_permission_are_not_sent() {
     assert_eq!(world.deliveries().len(), 2, "until it is activated again");
 }
 
-/// One failure, two days without us, one failure: that is no outage of the endpoint, and not the end of the message.
+/// One failure, two days of downtime, one failure: the endpoint stays active, and the message is retried.
 #[tokio::test]
 async fn downtime_of_the_service_does_not_count_as_endpoint_failure() {
     let receiver = Receiver::start(|n| Answer::Status(if n < 2 { 503 } else { 200 })).await;
@@ -470,7 +470,7 @@ async fn a_410_response_ends_all_deliveries_to_the_endpoint() {
     assert_eq!(receiver.received().len(), 1);
 }
 
-/// Its status is known: what is still to come of the answer holds up nobody.
+/// The status is known, so the rest of the response must not delay other messages.
 #[tokio::test]
 async fn an_unfinished_response_does_not_delay_the_next_message() {
     let receiver = Receiver::start(|_| Answer::Unfinished(200)).await;
@@ -492,7 +492,7 @@ async fn a_clock_that_is_set_back_delays_no_retry() {
     world.wait_until("the first failure", |all| errors(all) == 1).await;
     world.set_clock(T0.plus(10 * SECOND));
     tokio::time::sleep(A_MOMENT).await;
-    // In this life: due 20 s from now.
+    // Within one process: due 20 s from now.
     let yesterday = T0.minus(24 * HOUR);
     world.set_clock(yesterday);
     let due_again = |all: &[Delivery], from: Timestamp| {
@@ -502,7 +502,7 @@ async fn a_clock_that_is_set_back_delays_no_retry() {
     world.wait_until("it is due as before", |all| due_again(all, yesterday)).await;
     world.set_clock(yesterday.plus(30 * SECOND));
     world.wait_until("the second failure", |all| errors(all) == 2).await;
-    // Since the last life: nobody knows for how long it has waited.
+    // After a restart: the amount of time that the delivery has waited is unknown.
     let world = world.killed_and_restarted(-HOUR).await;
     let now = world.clock.now();
     let due_anew = |all: &[Delivery]| {

@@ -23,7 +23,7 @@ async fn an_event_becomes_a_delivery_in_the_same_batch() {
     assert!(!format!("{:?}", deliveries[0]).contains("Zahn"));
 }
 
-/// The bounds of a commit count with it.
+/// The limits of a commit use this number.
 #[tokio::test]
 async fn an_event_adds_as_many_keys_as_are_counted_for_it() {
     for subscribed in [1, 2, 5] {
@@ -88,7 +88,7 @@ async fn inactive_endpoints_and_subscriptions_get_nothing() {
     assert!(batch.is_empty());
 }
 
-/// Random subscriptions and events over five tenants: who gets what is exactly what was asked for.
+/// Random subscriptions and events over five tenants: the recipients are exactly the subscribed endpoints.
 #[tokio::test]
 async fn no_event_reaches_another_tenant() {
     let world = World::new();
@@ -129,7 +129,7 @@ async fn no_event_reaches_another_tenant() {
     assert_eq!(sent, asked);
 }
 
-/// Whoever subscribed to more than one thing that fits is told once.
+/// An endpoint with several matching subscriptions gets one message.
 #[tokio::test]
 async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
     let world = World::new();
@@ -179,7 +179,7 @@ async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
     assert!(matches!(twice, Err(RegistryError::Duplicate { of: "location", .. })));
 }
 
-/// A turn that comes to nothing leaves nothing behind: what had no room counts when its commit is durable.
+/// A dropped batch has no effect: its overflow counts once the commit is durable.
 #[tokio::test]
 async fn dropped_events_count_once_their_batch_is_committed() {
     let rules = WebhookRules { queue: 1, ..WebhookRules::default() };

@@ -1,4 +1,4 @@
-//! What owners do with their endpoint: rotate its secret, try it, look at its log, send again what it holds.
+//! Tests of the owner's operations on an endpoint: secret rotation, test messages, delivery log, redelivery and replay.
 
 use location::time::{DAY, HOUR, SECOND};
 use query::idempotency::IdempotencyKey;
@@ -16,7 +16,7 @@ fn log(world: &World) -> DeliveryLog {
     DeliveryLog { store: world.store.clone(), registry: world.registry.clone(), outbox: world.outbox.clone() }
 }
 
-/// The newest first.
+/// Returns the log, newest first.
 fn logged(world: &World, endpoint: EndpointId) -> Vec<Delivery> {
     log(world).page(endpoint, None, Direction::Backward, 1_000).unwrap()
 }
@@ -64,7 +64,7 @@ async fn both_secrets_sign_during_a_rotation() {
     assert!(signed_by(&after, "signature", &new) && !after.headers.contains_key("signature-next"));
     assert_eq!(after.headers["webhook-signature"], standard_of(&after, &[&new]));
 
-    // The next rotation starts from the one that signs now; without overlap nothing else signs any more.
+    // The next rotation starts from the current secret. Without an overlap only the new secret signs.
     let third = rotate(&world, endpoint, 12, HOUR).await.unwrap();
     let (first, next) = {
         let known = world.registry.endpoint(&owner(), endpoint).unwrap();
@@ -155,7 +155,7 @@ async fn ended_deliveries_are_sent_again_with_the_same_id() {
     let again = log(&world).redeliver(&owner(), endpoint, first.id, world.clock.now()).await.unwrap();
     assert_eq!((again.id, again.state), (first.id, State::Pending { next_attempt_at: T0.plus(HOUR) }));
     world.wait_until("the failure", |all| all[0].attempts == 2).await;
-    // Its schedule is a new one, its numbering is not; what waits is sent at once.
+    // The schedule restarts, the numbering of attempts continues, and a waiting delivery is sent at once.
     assert_eq!(world.deliveries()[0].state, State::Pending { next_attempt_at: T0.plus(HOUR + 30 * SECOND) });
     assert_eq!(world.deliveries()[0].delivery_errors[0].attempts, 2);
     world.set_clock(T0.plus(HOUR + 10 * SECOND));
@@ -195,7 +195,7 @@ async fn a_replay_sends_the_ended_deliveries_of_a_period() {
         let asked = Replay { since: T0.plus(since), until: T0.plus(until), undelivered };
         log(&world).replay(&owner(), endpoint, asked, |_| true, world.clock.now()).await.unwrap()
     };
-    // The fourth waits for its next attempt and is left as it is.
+    // The fourth waits for its next attempt and is not replayed.
     assert_eq!(replay(SECOND, 5 * SECOND, false).await, Replayed { deliveries: 3, next: None });
     let messages = receiver.wait_for(9).await;
     let sent: Vec<String> = messages[6..].iter().map(|it| it.headers["delivery-id"].clone()).collect();
@@ -263,7 +263,8 @@ async fn a_replay_keeps_the_queue_within_its_limit() {
     assert_eq!(replay(T0.plus(250)).await, Replayed { deliveries: 50, next: None });
 }
 
-/// A dead endpoint: what waits for it is bounded, what is beyond is told, and the rest of the world goes on.
+/// The queue of a dead endpoint is limited, further events are reported as overflow, and other endpoints are not
+/// affected.
 #[tokio::test]
 async fn a_full_queue_drops_events_and_reports_the_overflow() {
     let rules = WebhookRules { queue: 50, ..WebhookRules::default() };

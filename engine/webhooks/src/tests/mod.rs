@@ -1,4 +1,4 @@
-//! Stories about registration, the outbox and the dispatcher, on the store's in-memory twin and receivers on loopback.
+//! Tests of registration, the outbox and the dispatcher, with the in-memory store and receivers on loopback.
 #![allow(clippy::unwrap_used)]
 
 mod counting;
@@ -49,7 +49,7 @@ const OTHER: InstitutionId = InstitutionId(8);
 const DELIVERIES: u8 = 0x53;
 const DUE: u8 = 0x54;
 
-/// Hear everything but what was taken away.
+/// Permits everything except the listed events.
 #[derive(Default)]
 struct Keys(Mutex<Vec<(InstitutionId, ResourceType)>>);
 
@@ -63,7 +63,7 @@ impl Audience for Keys {
     }
 }
 
-/// One process: what the store holds outlives it.
+/// One process. Its store survives the process.
 struct World {
     store: Arc<MemoryStore>,
     clock: ManualClock,
@@ -73,7 +73,7 @@ struct World {
     outbox: Outbox,
     dispatcher: Option<Dispatcher>,
     metrics: Arc<Metrics>,
-    /// The id of the next appointment something happens to.
+    /// The id of the next changed appointment.
     next: AtomicU64,
 }
 
@@ -90,7 +90,7 @@ impl World {
         World::among(store, clock, rules, None)
     }
 
-    /// One of the processes on a store.
+    /// Creates one of several processes on a store.
     fn among(
         store: Arc<MemoryStore>,
         clock: ManualClock,
@@ -112,7 +112,7 @@ impl World {
         self.sending_from(store)
     }
 
-    /// Reads deliveries from there, and records their outcomes there.
+    /// Reads deliveries from the given store, and records their outcomes there.
     fn sending_from(mut self, store: Arc<dyn Store>) -> World {
         let now = self.clock.clone();
         let clock: Clock = Arc::new(move || now.now());
@@ -129,7 +129,7 @@ impl World {
         self
     }
 
-    /// What a new process makes of the store that this one leaves behind when it is killed.
+    /// Kills the process and starts a new one on the store it leaves behind.
     async fn killed_and_restarted(self, after: Millis) -> World {
         let left = Arc::new(self.store.fork());
         self.dispatcher.unwrap().stop(Duration::ZERO).await;
@@ -159,7 +159,7 @@ impl World {
         self.registry.create_subscription(&owner(), endpoint, new, None, self.clock.now()).await.map(|made| made.record)
     }
 
-    /// An endpoint that gets the insertions of `SMILE`.
+    /// Creates an endpoint with a subscription to the insertions of `SMILE`.
     async fn subscribed(&self, url: &str) -> EndpointId {
         let endpoint = self.endpoint(url).await;
         self.subscribe(endpoint, SMILE, Event::AppointmentInsertion).await;
@@ -181,7 +181,7 @@ impl World {
         enqueued
     }
 
-    /// An appointment of the institution was written to its EHR.
+    /// Commits the insertion of an appointment of the institution.
     async fn inserted(&self, institution: InstitutionId) {
         let mut batch = Batch::new();
         let enqueued = self.enqueue(&mut batch, institution, complete());
@@ -189,7 +189,7 @@ impl World {
         self.outbox.committed(enqueued);
     }
 
-    /// Something happened to one appointment of `SMILE`.
+    /// Commits a change of an appointment of `SMILE`.
     async fn changed(&self, id: u64) {
         let mut batch = Batch::new();
         let enqueued = self.enqueue_for(id, &mut batch, SMILE, complete());
@@ -197,7 +197,7 @@ impl World {
         self.outbox.committed(enqueued);
     }
 
-    /// A delivery that waited does so no more.
+    /// Ends a waiting delivery.
     async fn stopped(&self, before: &Delivery) {
         let mut after = before.clone();
         after.stop(T0);
@@ -210,7 +210,7 @@ impl World {
         backlogs.changed(&count);
     }
 
-    /// Time passes and the dispatcher notices.
+    /// Sets the clock and wakes the dispatcher.
     fn set_clock(&self, to: Timestamp) {
         self.clock.set(to);
         self.doorbell.ring([]);
@@ -231,12 +231,12 @@ impl World {
         self.wait_until("all delivered", |all| all.iter().filter(delivered).count() == number).await;
     }
 
-    /// More time than ended deliveries are kept.
+    /// Advances the clock beyond the retention of ended deliveries.
     fn forget(&self) {
         self.set_clock(self.clock.now().plus(WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
     }
 
-    /// Messages that wait for an endpoint, as the process counts them.
+    /// Returns the number of waiting messages of the endpoint, as counted by the process.
     fn waiting(&self, endpoint: EndpointId) -> u64 {
         self.registry.subscriptions().backlogs.of(endpoint).waiting()
     }

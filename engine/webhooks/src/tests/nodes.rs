@@ -1,4 +1,4 @@
-//! Two processes on one store.
+//! Tests of two processes on one store.
 
 use std::{sync::atomic::AtomicUsize, time::Instant};
 
@@ -10,7 +10,7 @@ use crate::schedule::AttemptOutcome;
 
 const NOWHERE: usize = usize::MAX;
 
-/// Has all endpoints while the number is its own.
+/// Assigns all endpoints to the node with the number in `place`.
 struct At {
     node: usize,
     place: Arc<AtomicUsize>,
@@ -37,14 +37,14 @@ async fn node(node: usize, store: &Arc<MemoryStore>, clock: ManualClock, place: 
     world
 }
 
-/// Two nodes, and which of them has the endpoints: the first one.
+/// Creates two nodes. All endpoints are assigned to the first.
 async fn nodes() -> (World, World, Arc<AtomicUsize>) {
     let (store, clock, place) = (Arc::new(MemoryStore::new()), ManualClock::at(T0), Arc::new(AtomicUsize::new(0)));
     (node(0, &store, clock.clone(), &place).await, node(1, &store, clock, &place).await, place)
 }
 
 impl World {
-    /// Something happens to an appointment of `SMILE`, as a location commits it: what conflicts begins again.
+    /// Commits a change of an appointment of `SMILE`, as a location does: retries on conflict.
     async fn happens(&self, id: u64) {
         while let Err(error) = self.commit_turn(self.turn(id)).await {
             assert!(matches!(error, CommitError::Conflict { .. }), "{error}");
@@ -87,7 +87,7 @@ async fn a_subscription_on_one_node_applies_to_the_next_commit_on_another() {
     assert_eq!(there.deliveries().len(), 1, "it is not active any more");
 }
 
-/// Nobody else hears of anything otherwise because of it.
+/// The recipients of other institutions are not affected.
 #[tokio::test]
 async fn a_change_for_one_institution_conflicts_with_no_commit_of_another() {
     let (here, there, _) = nodes().await;
@@ -106,7 +106,7 @@ async fn nodes_that_change_the_registry_at_once_lose_no_change() {
         let (a, b) = (format!("https://a{n}.example.com/"), format!("https://b{n}.example.com/"));
         let (a, b) = tokio::join!(here.endpoint(&a), there.endpoint(&b));
         assert_ne!(a, b);
-        // Each changes what the other has made, which it has not seen.
+        // Each node changes an endpoint that it has not loaded yet.
         here.subscribe(b, SMILE, Event::AppointmentInsertion).await;
         assert!(matches!(
             there.try_subscribe(b, SMILE, Event::AppointmentInsertion).await,
@@ -150,7 +150,7 @@ async fn messages_that_another_node_committed_are_found() {
     here.wait_until_delivered(1).await;
 }
 
-/// Messages of both nodes wait while the endpoint moves: each arrives once, those about one record in their order.
+/// Messages of both nodes wait while the endpoint moves. Each arrives once, and those about one record arrive in order.
 #[tokio::test]
 async fn an_endpoint_moves_and_each_message_arrives_once_and_in_order() {
     const MESSAGES: u64 = 40;
@@ -158,7 +158,7 @@ async fn an_endpoint_moves_and_each_message_arrives_once_and_in_order() {
     let (here, there, place) = nodes().await;
     here.subscribed(&receiver.url()).await;
     let (here, there) = (here.sending(), there.sending());
-    // Of a record one node alone makes messages.
+    // Only one node creates messages about a record.
     for n in 0..MESSAGES {
         if n % 2 == 0 { here.happens(n % 4).await } else { there.happens(n % 4).await }
     }
@@ -208,7 +208,7 @@ async fn a_slow_receiver_does_not_delay_a_move() {
     assert_eq!(ids[0], ids[1], "it comes again, under its id");
 }
 
-/// It knows of a message, and begins none.
+/// The node knows of a due message, and does not send it.
 #[tokio::test]
 async fn a_node_that_has_lost_an_endpoint_sends_nothing_to_it() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
@@ -223,7 +223,8 @@ async fn a_node_that_has_lost_an_endpoint_sends_nothing_to_it() {
     assert_eq!(receiver.received().len(), 1);
 }
 
-/// What waits for the endpoint, as each of them counts it within a second, and as a process does that begins alone.
+/// Returns the waiting messages of the endpoint as counted by both nodes after a refresh, and by a single process after
+/// a start.
 async fn counted(endpoint: EndpointId, worlds: [&World; 2]) -> [u64; 3] {
     let alone = World::on(Arc::new(worlds[0].store.fork()), worlds[0].clock.clone());
     let mut counted = [0, 0, alone.waiting(endpoint)];
@@ -243,12 +244,12 @@ async fn counts_include_all_nodes() {
         there.happens(n).await;
     }
     assert_eq!(counted(endpoint, [&here, &there]).await, [10; 3]);
-    // One that was enqueued here ends there.
+    // Deliveries enqueued on one node end on the other.
     for delivery in here.deliveries().iter().take(4) {
         there.stopped(delivery).await;
     }
     assert_eq!(counted(endpoint, [&here, &there]).await, [6; 3]);
-    // One dies, and the one after it goes on with its stripes.
+    // A node dies, and its successor continues with its stripes.
     let left = there.turn(9);
     let after = node(1, &there.store, there.clock.clone(), &place).await;
     assert!(is_conflict(&there.commit_turn(left).await), "it was not dead after all, and has lost its stripes");
@@ -275,7 +276,7 @@ async fn stripes_of_nodes_that_are_gone_are_taken_over() {
     assert_eq!(blocks.len(), 16);
 }
 
-/// The clock of the node that had the record was a minute ahead.
+/// The clock of the node that had the record before is a minute ahead.
 #[tokio::test]
 async fn events_of_a_moved_record_are_sent_after_its_waiting_messages() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;

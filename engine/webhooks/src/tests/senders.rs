@@ -1,5 +1,5 @@
-//! What several senders and common commits must keep: few commits, every message sent again whose outcome was not durable, one record's
-//! messages in their order.
+//! Tests of concurrent senders and group commits. There are few commits, messages without a durable outcome are sent
+//! again, and messages about a record stay in order.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,11 +17,11 @@ const EVENT_DATA: u8 = 0x59;
 /// The controls of a slow disk.
 #[derive(Default)]
 struct SlowDisk {
-    /// Commits wait while this is `false`.
+    /// Commits block while this is `false`.
     takes: watch::Sender<bool>,
-    /// Reads of what an event shows.
+    /// Reads of event data.
     shown: Counter,
-    /// Refuses the next read of a delivery.
+    /// Fails the next read of a delivery.
     unreadable: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ async fn outcomes_of_many_deliveries_share_a_commit() {
     let before = world.store.commits();
     disk.takes.send_replace(true);
     world.wait_until_delivered(100).await;
-    // One that began with the first answers, one for all that came meanwhile, and some for those on their way to it.
+    // One commit for the first responses, one for all that arrived during it, and some for those still on their way.
     let commits = world.store.commits() - before;
     assert!(commits <= 2 + limits::MOST_THREADS as u64, "{commits} commits for 100 deliveries");
     assert_eq!((receiver.received().len(), ids(&receiver.received()).len(), world.due()), (100, 100, 0));
@@ -123,7 +123,7 @@ async fn a_conflicting_outcome_does_not_delay_the_others() {
     assert_eq!((left.id, left.attempts, world.due()), (taken, 0, 0));
 }
 
-/// What is tried again later because the store failed goes before what was found due after it.
+/// A message whose read failed is retried before the ones found due after it.
 #[tokio::test]
 async fn a_message_that_could_not_be_read_keeps_its_place_in_the_order() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
@@ -147,7 +147,7 @@ async fn a_message_that_could_not_be_read_keeps_its_place_in_the_order() {
     assert!(sent.is_sorted(), "{sent:?}");
 }
 
-/// Ten records, twenty messages about each, all of them due to four endpoints.
+/// Ten records with twenty messages each, all due to four endpoints.
 #[tokio::test]
 async fn several_senders_keep_the_order_of_each_record() {
     let mut receivers = Vec::new();
