@@ -1,11 +1,11 @@
-//! The location's local time for guests: UTC inside, the zone's gaps and overlaps at this edge.
+//! Local time of the location for guests. The engine uses UTC; the gaps and overlaps of the zone are handled here.
 
 use chrono::{DateTime, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::{OffsetName, Tz};
 
 use super::{bindings::practice_sync::ehr::clock::Local, check};
 
-/// The instants at which clocks in the zone show `YYYY-MM-DDTHH:MM:SS`, earliest first.
+/// Returns the instants at which local time in the zone is `YYYY-MM-DDTHH:MM:SS`, earliest first.
 pub(crate) fn to_instant(zone: Tz, local: &str) -> Vec<i64> {
     let shaped = local.len() == 19 && local.is_ascii();
     let Some(local) = shaped.then(|| NaiveDateTime::parse_from_str(local, "%Y-%m-%dT%H:%M:%S").ok()).flatten() else {
@@ -19,7 +19,7 @@ pub(crate) fn to_instant(zone: Tz, local: &str) -> Vec<i64> {
     instants
 }
 
-/// What clocks in the zone show. None outside the years 1 to 9999, which the text could not name.
+/// Returns the local time in the zone. Returns `None` outside of the years 1 to 9999, which the text cannot represent.
 pub(crate) fn to_local(zone: Tz, at: i64) -> Option<Local> {
     if !check::INSTANTS.contains(&at) {
         return None;

@@ -1,5 +1,5 @@
-//! One location's EHR behind an adapter. Each call gets a fresh instance on the host's own threads, within its memory, its time and
-//! its number of requests; however it ends, it ends as an answer or a fault.
+//! A location's EHR behind an adapter. Each call gets a fresh instance on the host's own threads, within its limits of
+//! memory, time and requests. A call always ends with an answer or a fault.
 
 use std::{
     collections::BTreeMap,
@@ -40,32 +40,32 @@ use super::{
     trap,
 };
 
-/// What connects a location to its EHR.
+/// The parameters of a location's connection to its EHR.
 pub struct Connection {
-    /// Names the location in the log.
+    /// The name of the location in the log.
     pub location: String,
-    /// The data source its calls are charged to.
+    /// The data source to which calls are charged.
     pub source: String,
-    /// What they share with those of other data sources: the EHR's address unless something else is said.
+    /// The host shared with other data sources; defaults to the EHR's address.
     pub host: Option<String>,
     /// The location's own identifier in the EHR.
     pub foreign_id: String,
     pub base_url: String,
-    /// Sent with every request, unseen by the guest: the credentials.
+    /// Credentials, sent with every request and invisible to the guest.
     pub headers: Vec<(String, Secret)>,
-    /// Prefixes of the paths it may request; those of the adapter's manifest apply as well.
+    /// Prefixes of the permitted paths; those of the adapter's manifest apply as well.
     pub allowed_paths: Vec<String>,
     pub settings: BTreeMap<String, Secret>,
     pub zone: Tz,
     pub limits: GuestLimits,
     pub transport: Arc<dyn Transport>,
-    /// The way through a workstation's session, where the EHR has no other.
+    /// The gate through a workstation's session, for an EHR without another access.
     pub gate: Option<Arc<dyn Gate>>,
     pub clock: Clock,
 }
 
 impl Connection {
-    /// With no credentials, every path, no settings, the default limits and the system's clock.
+    /// Creates a connection without credentials, with every path, no settings, the default limits and the system clock.
     pub fn new(
         location: &str,
         foreign_id: &str,
@@ -91,7 +91,7 @@ impl Connection {
     }
 }
 
-/// Whether an EHR can be reached so.
+/// Checks the address of an EHR.
 pub fn check_address(
     base_url: &str,
     headers: Vec<(String, Secret)>,
@@ -101,7 +101,7 @@ pub fn check_address(
 }
 
 impl Adapter {
-    /// A location's EHR through exactly this version.
+    /// Connects a location to its EHR through exactly this version.
     pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
         let slot = Arc::new(Slot::new(Standing::Ready(self.clone())));
         connect(Arc::new(move |_| slot.clone()), connection)
@@ -139,7 +139,7 @@ struct Connected {
     limits: GuestLimits,
 }
 
-/// The contract's calls.
+/// The calls of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Describe,
@@ -169,30 +169,30 @@ impl Kind {
 
 const NO_PLACE: &str = "waits for a place: other calls of its data source or its EHR's host have all of them";
 
-/// How a call ended that the guest did not answer.
+/// The reason why a call ended without an answer of the guest.
 #[derive(Debug)]
 enum Lost {
-    /// It did not begin: there is no adapter to make it.
+    /// Not begun: there is no adapter.
     NoAdapter(NoAdapter),
-    /// It did not begin: what the operator set for the adapter is not what it takes.
+    /// Not begun: the adapter does not accept the operator's settings.
     Settings(String),
-    /// It did not begin: others had all places.
+    /// Not begun: no permit was free.
     NoPlace,
-    /// It computed for longer than it may.
+    /// The call exceeded its processor time.
     OutOfProcessor(Duration),
-    /// The deadline passed.
+    /// The call exceeded its deadline.
     OutOfTime(Duration),
-    /// The guest trapped: it panicked, took too much memory, overflowed its stack.
+    /// The guest trapped: it panicked, exceeded its memory, or overflowed its stack.
     Trap(String),
-    /// The host's own fault.
+    /// A failure of the host.
     Host(String),
 }
 
 impl Lost {
-    /// What becomes of a call that did not begin; none of one that did.
+    /// Returns the fault for a call that did not begin. Returns `Err(self)` for one that did.
     fn before_it_began(self) -> Result<Fault, Lost> {
         match self {
-            // The operator has to do something first: the pauses grow.
+            // The operator must act first, so the pauses grow.
             Lost::NoAdapter(NoAdapter::Refused(_)) | Lost::Settings(_) => Ok(Fault::NotReady(self.reason())),
             Lost::NoAdapter(NoAdapter::Preparing) | Lost::NoPlace => Ok(Fault::NotBegun(self.reason())),
             begun => Err(begun),
@@ -216,9 +216,9 @@ impl Lost {
 }
 
 impl Connected {
-    /// Runs `work` on a fresh instance once there is a place for it, and there `accept` on what it answered: a page may be large, and the
-    /// caller's own thread, which serves others too, only waits. A caller that gives up does not end a call that has begun: its deadline
-    /// does.
+    /// Waits for a permit, runs `work` on a fresh instance, and runs `accept` on its answer, both on the guest threads.
+    /// A page may be large, and the caller's thread serves others too. Cancellation of the caller does not end a call
+    /// that has begun; its deadline does.
     async fn call<T, U, Work>(
         &self,
         kind: Kind,
@@ -277,7 +277,7 @@ impl Connected {
             host.costs.note(&adapter.id, &location, told_of.name, &costs);
             ended.map(|answer| answer.map(accept))
         };
-        // What the guest logs names the request too.
+        // The guest's log lines carry the request id too.
         let ended = adapter.host.threads.spawn(guest.instrument(span.clone()).in_current_span());
         let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
         span.record("outcome", outcome(&ended));
@@ -293,7 +293,7 @@ impl Connected {
         Arc::new(Trace::new(kind.name(), &self.link, None))
     }
 
-    /// A call that changes nothing: however it is lost, it can be made again.
+    /// Makes a call that changes nothing. A lost call can be made again.
     async fn read<T, U, Work>(
         &self,
         kind: Kind,
@@ -313,7 +313,8 @@ impl Connected {
         answer.map_err(|fault| trace.heard(fault))?.map_err(|rule| retry(broken_contract(&rule)))
     }
 
-    /// A call that writes: when the EHR may have seen a request and there is no valid receipt, the outcome is unknown.
+    /// Makes a call that writes. If the EHR may have received a request and there is no valid receipt, the outcome is
+    /// unknown.
     async fn push(&self, write_key: String, write: Write, deadline: Duration) -> Result<Receipt, Fault> {
         let trace = Arc::new(Trace::new(Kind::Push.name(), &self.link, Some((&write_key, &write))));
         let lost = |ended: Lost| {
@@ -328,7 +329,7 @@ impl Connected {
         let answer = self.call(Kind::Push, deadline, &trace, tag, work, convert::receipt).await.map_err(lost)?;
         answer
             .map_err(|fault| trace.heard(fault))?
-            // The guest says it is written, whatever it sent.
+            // The guest reports a completed write, whether or not it sent a request.
             .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
     }
 }
@@ -417,7 +418,7 @@ impl Ehr for Connected {
 
 const UNGATED: &str = "the adapter works through staff workstations only: its data source needs `workstation`";
 
-/// What the staff is shown of a write. Nothing in it is about a patient.
+/// Returns the description of a write for the staff, without patient data.
 fn tag(write_key: &str, write: &Write, zone: Tz) -> WriteTag {
     let local = |seconds: i64| Some(DateTime::from_timestamp(seconds, 0)?.with_timezone(&zone).naive_local());
     let at = write.starts_at().and_then(local).map(|at| at.format("%Y-%m-%dT%H:%M").to_string());

@@ -1,7 +1,8 @@
-//! What the calls of adapters cost, counted by adapter, location and call while the process runs.
+//! Costs of adapter calls, by adapter, location and call, since the start of the process.
 //!
-//! Processor time stands for fuel: the engine stops guests by epochs, since counting fuel slows every instruction down, and the time is
-//! what other calls miss. The check of an answer against the contract comes after it. Memory is what the guest's linear memories had at most.
+//! Processor time is used instead of fuel. Guests are stopped by epochs, because counting fuel slows every instruction
+//! down, and processor time is the resource that calls compete for. Validation of the answer is not included. Memory is
+//! the maximum of the guest's linear memories.
 
 use std::{
     collections::BTreeMap,
@@ -14,25 +15,25 @@ use std::{
 
 use runtime::metrics::{HistogramVec, durations_by};
 
-/// What calls of one kind cost. Calls that did not begin, for want of a place or an adapter, are not in it.
+/// The costs of calls of one kind. Calls that did not begin, for lack of a permit or an adapter, are not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CallCosts {
-    /// Calls that the adapter answered with something else than a fault.
+    /// Calls that the adapter answered without a fault.
     pub answered: u64,
-    /// Calls that it answered with a fault.
+    /// Calls that the adapter answered with a fault.
     pub faults: u64,
-    /// Calls that ended without its answer: it trapped, or had no time left.
+    /// Calls without an answer: the guest trapped or exceeded its time.
     pub lost: u64,
-    /// From the first instruction to the end, waiting for the EHR included.
+    /// From the first instruction to the end, including the wait for the EHR.
     pub time: Duration,
     pub processor: Duration,
     /// Requests that reached the EHR, or may have.
     pub requests: u64,
-    /// Bodies of these requests, in bytes.
+    /// Total size of request bodies, in bytes.
     pub sent: u64,
-    /// Bodies of the EHR's answers, in bytes.
+    /// Total size of response bodies, in bytes.
     pub received: u64,
-    /// The most that one call had, in bytes.
+    /// Maximum memory of a single call, in bytes.
     pub memory: u64,
 }
 
@@ -50,11 +51,11 @@ impl CallCosts {
     }
 }
 
-/// By the name of the call, of those that were made.
+/// Costs by the name of the call.
 pub type CostsByCall = BTreeMap<&'static str, CallCosts>;
 
 pub(crate) struct Costs {
-    /// By adapter and location: as many as the configuration has.
+    /// By adapter and location. Bounded by the configuration.
     of_calls: Mutex<BTreeMap<String, BTreeMap<String, CostsByCall>>>,
     /// By adapter and call.
     pub durations: HistogramVec,
@@ -99,7 +100,7 @@ fn sum<'a>(costs: impl Iterator<Item = &'a CostsByCall>) -> CostsByCall {
     })
 }
 
-/// What one call has spent so far. It is known whenever the call ends, however it ends.
+/// The costs of a call so far, available however the call ends.
 #[derive(Default)]
 pub(crate) struct Spending {
     processor_nanos: AtomicU64,
@@ -110,12 +111,12 @@ pub(crate) struct Spending {
 }
 
 impl Spending {
-    /// In all, not more.
+    /// Sets the total processor time.
     pub(crate) fn processor(&self, used: Duration) {
         self.processor_nanos.store(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// A request may have reached the EHR.
+    /// Counts a request that may have reached the EHR.
     pub(crate) fn request(&self, body: usize) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.sent.fetch_add(body as u64, Ordering::Relaxed);
@@ -125,12 +126,12 @@ impl Spending {
         self.received.fetch_add(body as u64, Ordering::Relaxed);
     }
 
-    /// The guest's memories never shrink.
+    /// Adds memory growth; the guest's memories never shrink.
     pub(crate) fn more_memory(&self, bytes: usize) {
         self.memory.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Apart from how the call ended.
+    /// Returns the costs, without the outcome of the call.
     pub(crate) fn costs(&self, took: Duration) -> CallCosts {
         CallCosts {
             time: took,

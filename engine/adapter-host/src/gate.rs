@@ -1,4 +1,4 @@
-//! The way through the session of a staff member who is logged in at a workstation, as an adapter's calls see it.
+//! The gate of an adapter's calls: requests through the session of a staff member who is logged in at a workstation.
 
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::transport::HttpResponse;
 
-/// What a request is part of, for the staff who approve it. No patient data.
+/// The write to which a request belongs, for the staff who approve it. Contains no patient data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteTag {
-    /// The same over all tries of a write.
+    /// The same for all tries of a write.
     pub id: String,
-    /// Such as `appointment-insert`.
+    /// For example `appointment-insert`.
     pub kind: String,
     /// The appointment's local time.
     #[serde(default)]
     pub at: Option<String>,
 }
 
-/// A request below the location's base URL. No credentials: the session has them.
+/// A request below the location's base URL, without credentials: the session has them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GateRequest {
     /// GET, POST, PUT, PATCH or DELETE.
@@ -28,42 +28,42 @@ pub struct GateRequest {
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
-    /// Longest body of an answer.
+    /// Maximum length of a response body.
     pub max_response_body: usize,
-    /// None for what only reads.
+    /// `None` for reads.
     pub write: Option<WriteTag>,
 }
 
-/// Paths and bodies can hold patient data.
+/// Omits the path and body, which may contain patient data.
 impl fmt::Debug for GateRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GateRequest({}, {:?}, redacted)", self.method, self.write)
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
-    /// The EHR cannot have seen it: no workstation, nobody logged in, no turn in time.
+    /// The EHR cannot have received the request: no workstation, no login, or no permit in time.
     #[error("not sent: {0}")]
     NotSent(String),
-    /// Not sent: the staff has to say yes first.
+    /// Not sent: the staff must approve the write first.
     #[error("not sent: {0}")]
     Approval(String),
-    /// The EHR may have seen it and acted upon it.
+    /// The EHR may have received and processed the request.
     #[error("no answer: {0}")]
     NoAnswer(String),
-    /// The workstation does not allow it.
+    /// The workstation does not permit the request.
     #[error("refused: {0}")]
     Refused(String),
-    /// The staff said no.
+    /// The staff declined the write.
     #[error("declined: {0}")]
     Declined(String),
 }
 
 pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, GateError>> + Send + 'a>>;
 
-/// Sends a request once. It runs on the adapter host's threads and must not block them.
+/// Sends a request once. Runs on the adapter host's threads and must not block them.
 pub trait Gate: Send + Sync + 'static {
     fn is_open(&self) -> bool;
     fn send(&self, request: GateRequest, deadline: Duration) -> GateFuture<'_>;

@@ -1,4 +1,4 @@
-//! What a guest can reach: the contract's imports, for one call of one connection.
+//! The contract's imports, for one call of one connection.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -36,7 +36,7 @@ pub(crate) struct CallState {
     deadline: Instant,
     requests: u32,
     trace: Arc<Trace>,
-    /// What the call writes, for the staff who approve it.
+    /// The description of the write for the staff who approve it.
     tag: Option<WriteTag>,
 }
 
@@ -55,19 +55,20 @@ impl CallState {
             .instances(CORE_INSTANCES_PER_COMPONENT as usize)
             .tables(TABLES_PER_COMPONENT as usize)
             .table_elements(TABLE_ELEMENTS)
-            // The trap says how much was asked for; a failed `memory.grow` would only be an abort inside the guest.
+            // The trap reports the requested size; a failed `memory.grow` would only abort the guest.
             .trap_on_grow_failure(true)
             .build();
         let store_limits = Walls { limits: store_limits, trace: trace.clone() };
         CallState { link, manifest, limits, store_limits, deadline, requests: 0, trace, tag }
     }
 
-    /// Bytes the host copies out of the guest at once. Lists that point many times at the same memory stop here.
+    /// Returns the number of bytes that the host copies out of the guest at once. Bounds lists that refer to the same
+    /// memory many times.
     pub(crate) fn copy_limit(&self) -> usize {
         self.limits.memory
     }
 
-    /// One more request; what is left of the call's time for it.
+    /// Counts a request. Returns the remaining time of the call.
     fn request_counted(&mut self) -> Result<Duration, Error> {
         self.requests += 1;
         if self.requests > self.limits.requests {
@@ -89,7 +90,7 @@ impl CallState {
         let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body) = (self.trace.sent(), request.max_response_body);
         let body = request.body.as_ref().map_or(0, Vec::len);
-        // Before, not after: the call may end while this waits.
+        // Set before sending, because the call may end during the wait.
         self.trace.sent.store(true, Ordering::SeqCst);
         let ended = self.link.transport.send(request, left).await;
         if matches!(ended, Err(TransportError::NotSent(_))) {
@@ -140,7 +141,7 @@ impl CallState {
     }
 }
 
-/// What the guest may take, and what of memory it took.
+/// The resource limits of a guest, with metering of its memory.
 pub(crate) struct Walls {
     limits: StoreLimits,
     trace: Arc<Trace>,

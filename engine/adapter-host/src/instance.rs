@@ -1,7 +1,8 @@
-//! A fresh instance of an adapter and the contract's four calls into it.
+//! A fresh instance of an adapter, and the contract's four calls to it.
 //!
-//! The generated `Adapter::instantiate_async` compares the types of all four exports on every instance. Those are most of the
-//! contract's types; an instance serves one call, so only that call's types are compared here. `trial` compares all of them once.
+//! The generated `Adapter::instantiate_async` compares the types of all four exports on every instance. Those are most
+//! of the contract's types. An instance serves one call, so only that call's types are compared here. `trial` compares
+//! all of them once.
 
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ use super::{
     imports::CallState,
 };
 
-/// What a guest answers, unless it traps.
+/// The answer of a guest; `Err` if it traps.
 type Answer<T> = wasmtime::Result<Result<T, Fault>>;
 type Func<Arguments, T> = wasmtime::Result<TypedFunc<Arguments, (Result<T, Fault>,)>>;
 
-/// To be used for one call.
+/// An instance for a single call.
 pub(crate) struct Instance {
     adapter: Arc<Adapter>,
     instance: component::Instance,
@@ -28,7 +29,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// With all limits of the call set.
+    /// Instantiates the adapter with all limits of the call.
     pub(crate) async fn new(adapter: Arc<Adapter>, state: CallState) -> wasmtime::Result<Instance> {
         let copy_limit = state.copy_limit();
         let mut store = Store::new(&adapter.host.engine, state);

@@ -1,56 +1,57 @@
-//! A limit on everything a guest can take, keep busy or hand over.
+//! Limits on everything that a guest can use, occupy or return.
 
 use std::time::Duration;
 
 pub(crate) const KIB: usize = 1024;
 pub(crate) const MIB: usize = 1024 * KIB;
 
-/// How often a running guest lets others run, and is looked at.
+/// The interval at which a running guest yields and is metered.
 pub(crate) const EPOCH_TICK: Duration = Duration::from_millis(10);
-/// A call that has computed for so long takes turns with others of its kind. The longest honest call measured, a page of 1,000 records
-/// in an interpreter, takes 150 ms.
+/// A call that has computed for this long runs behind the semaphore for long calls. The longest legitimate call
+/// measured, a page of 1,000 records in an interpreter, takes 150 ms.
 pub(crate) const LONG_CALL: Duration = Duration::from_millis(30);
-/// Time to reach the EHR's host.
+/// Timeout of connecting to the EHR's host.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
-/// Connections a location keeps open for its next request, and how long.
+/// Idle connections per location, and their lifetime.
 pub(crate) const IDLE_CONNECTIONS: usize = 4;
 pub(crate) const IDLE_CONNECTION: Duration = Duration::from_secs(30);
-/// Between an answer and the location's next request: an answer nobody asked for comes to light before a connection is used again.
+/// The pause between a response and the location's next request. An unsolicited response is detected before the
+/// connection is used again.
 pub(crate) const SILENCE: Duration = Duration::from_millis(5);
-/// TLS sessions a location may resume.
+/// TLS sessions that a location may resume.
 pub(crate) const TLS_SESSIONS: usize = 4;
-/// Bytes of an instance's memory and tables that are cleared rather than given back to the system after a call: taking them anew
-/// would cost every call a dozen page faults.
+/// Bytes of an instance's memory and tables that are cleared instead of returned to the system after a call. Allocating
+/// them again would cost every call a dozen page faults.
 pub(crate) const KEPT_MEMORY: usize = 256 * KIB;
 pub(crate) const KEPT_TABLE: usize = 16 * KIB;
 
 /// Compiled components kept on disk.
 pub(crate) const CACHED_COMPONENTS: usize = 64;
-/// Core instances, tables and memories of one component: a JavaScript guest takes 12 instances, a Rust guest one.
+/// Per component. A JavaScript guest uses 12 core instances, a Rust guest one.
 pub(crate) const CORE_INSTANCES_PER_COMPONENT: u32 = 40;
 pub(crate) const TABLES_PER_COMPONENT: u32 = 20;
 pub(crate) const MEMORIES_PER_COMPONENT: u32 = 4;
 pub(crate) const TABLE_ELEMENTS: usize = 100_000;
 
-/// Of a request: what comes from the guest, before the credentials are added.
+/// Limits of a guest's request, before the credentials are added.
 pub(crate) const PATH_BYTES: usize = 8 * KIB;
 pub(crate) const REQUEST_HEADERS: usize = 64;
 pub(crate) const HEADER_NAME_BYTES: usize = 100;
 pub(crate) const HEADER_VALUE_BYTES: usize = 8 * KIB;
-/// Of an answer.
+/// Limit of a response.
 pub(crate) const RESPONSE_HEADERS: usize = 200;
 
-/// A line in the log, and lines of one connection: at once, and each second after that.
+/// Length of a log line, and the burst and rate of a connection's lines.
 pub(crate) const LOG_LINE_BYTES: usize = 2_000;
 pub(crate) const LOG_LINES_AT_ONCE: f64 = 200.0;
 pub(crate) const LOG_LINES_PER_SECOND: f64 = 20.0;
 
-/// Of what a guest returns.
+/// Limits of the values that a guest returns.
 pub(crate) const ID_BYTES: usize = 200;
 pub(crate) const CURSOR_BYTES: usize = 4 * KIB;
-/// Of a version or a write key.
+/// Limit of a version or a write key.
 pub(crate) const EXACT_TEXT_BYTES: usize = 500;
-/// Longer texts are cut. What the API takes of a short one, 255 characters of at most four bytes, fits.
+/// Longer texts are truncated. The API's limit of a short text, 255 characters of at most four bytes, fits.
 pub(crate) const SHORT_TEXT_BYTES: usize = KIB;
 pub(crate) const LONG_TEXT_BYTES: usize = 64 * KIB;
 pub(crate) const EXTRA_PAIRS: usize = 64;
@@ -59,5 +60,5 @@ pub(crate) const EXTRA_VALUE_BYTES: usize = 4 * KIB;
 pub(crate) const REFERENCES: usize = 1_000;
 pub(crate) const DELETED_IDS: usize = 10_000;
 pub(crate) const DESCRIBED: usize = 200;
-/// A fault's reason; longer ones are cut.
+/// A fault's reason; longer ones are truncated.
 pub(crate) const REASON_BYTES: usize = 500;

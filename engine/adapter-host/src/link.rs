@@ -1,4 +1,4 @@
-//! What the calls of one connection share.
+//! State shared by the calls of one connection.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use super::{
 /// Seconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
-/// What the calls of a connection share.
+/// State shared by the calls of a connection.
 pub(crate) struct Link {
     pub location: String,
     pub payer: Payer,
@@ -27,22 +27,22 @@ pub(crate) struct Link {
     pub gate: Option<Arc<dyn Gate>>,
     pub clock: Clock,
     pub lines: LineBudget,
-    /// Requests of calls beyond the first of each, not yet charged to the location's quota.
+    /// Requests beyond the first of each call, not yet charged to the location's rate limit.
     pub requests_beyond: AtomicU32,
 }
 
-/// Names of settings that hold a secret.
+/// Parts of the names of settings that hold a secret.
 const SECRET_SETTINGS: [&str; 7] = ["secret", "token", "password", "credential", "api-key", "api_key", "apikey"];
 
 impl Link {
-    /// What no guest's text may show: lasting credentials, and settings that are called so.
+    /// Returns the values to redact from guests' texts: permanent credentials, and settings with a secret's name.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         let secret = |name: &str| SECRET_SETTINGS.iter().any(|word| name.to_ascii_lowercase().contains(word));
         let settings = self.settings.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.clone());
         settings.chain(self.address.credentials()).collect()
     }
 
-    /// Whether what the operator has set is what an adapter takes: if not, everything that is wrong.
+    /// Checks the operator's settings against the adapter's manifest. Returns all errors.
     pub(crate) fn accepts(&self, manifest: &Manifest) -> Result<(), String> {
         let set = self.settings.iter().map(|(name, value)| (name.as_str(), value.expose()));
         match manifest.refused_settings(set) {
@@ -52,7 +52,7 @@ impl Link {
     }
 }
 
-/// Seconds since 1970 by the system's clock.
+/// Returns the seconds since 1970 by the system clock.
 pub(crate) fn system_clock() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,5 +1,5 @@
-//! The processor time of a call, apart from the clock: what waits for an EHR costs nobody anything, what computes does. A call has a
-//! budget, and one that has computed for a while takes turns with others of its kind, so that a short call finds a free thread.
+//! Metering of a call's processor time. Waiting for an EHR is free. A call has a budget, and a long call runs behind a
+//! semaphore for long calls, so that a short call finds a free thread.
 
 use std::{
     future::{Future, poll_fn},
@@ -12,7 +12,7 @@ use runtime::turns::{Turns, woken};
 
 use super::{costs::Spending, limits::LONG_CALL};
 
-/// Of long calls: fewer than there are threads.
+/// Returns the semaphore for long calls, with fewer permits than there are threads.
 pub(crate) fn turns_of_long_calls(threads: usize) -> Turns {
     Turns::at_once(threads / 2)
 }
@@ -21,7 +21,8 @@ pub(crate) fn turns_of_long_calls(threads: usize) -> Turns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spent;
 
-/// Runs a call's work within its budget, and notes what is used. It is looked at whenever the work pauses, which a computing guest does with every tick.
+/// Runs a call within its budget and records the time used. Measures whenever the work pauses, which a computing guest
+/// does at every epoch tick.
 pub(crate) async fn metered<T>(
     work: impl Future<Output = T>,
     budget: Duration,
@@ -49,8 +50,8 @@ pub(crate) async fn metered<T>(
     }
 }
 
-/// Where both want the processor, guests wait for whoever answers clients: this thread gets a third of what others get. That is for
-/// fairness only, so where it cannot be had nothing is lost.
+/// Lowers the priority of this thread to a third of the normal share, so that guests yield to the threads that answer
+/// clients. Only for fairness, so failures are ignored.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 pub(super) fn step_back() {
@@ -59,11 +60,11 @@ pub(super) fn step_back() {
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
 }
 
-/// Elsewhere the call would slow down the whole process.
+/// On other systems the call would slow down the whole process.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn step_back() {}
 
-/// Processor time this thread has had.
+/// Returns the processor time of this thread.
 #[allow(unsafe_code)]
 fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,7 +1,7 @@
-//! Who may run now. Calls of all tenants share the host's places; a data source and an EHR host may have so many of them, and the
-//! fewer are left the fewer one EHR host may take. So an EHR that hangs keeps its own calls waiting and nobody else's. Of those who wait
-//! for the same places whoever has the fewest is next, and the last places of an EHR host are for data sources that have none there: one
-//! with many locations keeps none of the others waiting.
+//! A fair semaphore for calls. Calls of all tenants share the host's permits; each data source and each EHR host has a
+//! limit. The fewer permits are free, the fewer an EHR host may take, so a hanging EHR delays only its own calls. Among
+//! waiting calls, those of the EHR host and data source with the fewest running calls are first. The last permits of an
+//! EHR host are reserved for data sources without one, so a source with many locations does not block the others.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// What a call is for. Within a data source what was accepted from a client goes before what is only read.
+/// The purpose of a call. Within a data source, writes accepted from clients precede reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
     Write,
@@ -19,15 +19,15 @@ pub(crate) enum Purpose {
     Pull,
 }
 
-/// To whom a call is charged.
+/// The data source and EHR host to which a call is charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Payer {
     pub source: String,
-    /// Address of the EHR: an outage there is felt by all data sources it serves.
+    /// The address of the EHR. An outage there affects all data sources that it serves.
     pub host: String,
 }
 
-/// Places for calls.
+/// The semaphore.
 #[derive(Clone)]
 pub(crate) struct Places(Arc<Shared>);
 
@@ -59,7 +59,7 @@ struct Source {
 
 type Ticket = (Purpose, u64);
 
-/// One place, free again when dropped.
+/// A permit, released on drop.
 pub(crate) struct Place {
     shared: Arc<Shared>,
     payer: Payer,
@@ -72,11 +72,11 @@ impl Places {
         Places(Arc::new(Shared { per_source: per_source.max(1), per_host: per_host.max(1), lines: Mutex::new(lines) }))
     }
 
-    /// A place, waited for at most so long. None: there was none.
+    /// Takes a permit, waiting up to `wait`. Returns `None` on timeout.
     pub(crate) async fn take(&self, payer: &Payer, purpose: Purpose, wait: Duration) -> Option<Place> {
         let (sender, receiver) = oneshot::channel();
         let ticket = self.0.enter(payer, purpose, sender);
-        // A caller that gives up leaves the line.
+        // A cancelled caller leaves the queue.
         let _waiting = Waiting { shared: &self.0, payer, ticket };
         self.0.serve();
         tokio::time::timeout(wait, receiver).await.ok()?.ok()
@@ -120,28 +120,28 @@ impl Shared {
         ticket
     }
 
-    /// Gives free places to those who wait, while there are both.
+    /// Gives free permits to waiting calls.
     fn serve(self: &Arc<Self>) {
         loop {
             let mut lines = self.lines();
             let Some((payer, purpose, sender)) = lines.next(self) else { return };
             lines.occupy(&payer, purpose);
             drop(lines);
-            // Nobody waits there any more: the place that comes back is free again with its drop, and no lock is held now.
+            // If the receiver is gone, the permit is released by its drop. No lock is held now.
             drop(sender.send(Place { shared: self.clone(), payer, purpose }));
         }
     }
 
     fn host_may(&self, host: &Host, free: u32) -> bool {
-        // The last places are for hosts that have few or none.
+        // The last permits are reserved for hosts with few or no calls.
         host.busy < self.per_host && (host.busy == 0 || host.busy < free / 2)
     }
 
     fn source_may(&self, host: &Host, source: &Source, purpose: Purpose) -> bool {
-        // A quarter is kept for writes: pages take long, and a client waits for its booking.
+        // A quarter is reserved for writes: pages take long, and a client waits for its booking.
         let for_pulls = |all: u32| all - all / 4;
         let pulls = source.pulling < for_pulls(self.per_source) && host.pulling < for_pulls(self.per_host);
-        // Few enough that with the quarter above one source alone can still write while it pulls.
+        // Few enough that a single source can still write while it pulls, in addition to the quarter above.
         let for_newcomers = self.per_host / 8;
         let first = source.busy == 0 || host.busy + for_newcomers < self.per_host;
         source.busy < self.per_source && first && (purpose != Purpose::Pull || pulls)
@@ -153,8 +153,8 @@ impl Lines {
         self.hosts.get_mut(&payer.host)?.sources.get_mut(&payer.source)
     }
 
-    /// Who is served next: of the EHR host with the fewest calls under way, of the data source with the fewest, writes first, then who
-    /// came first.
+    /// Removes the next waiting call. Prefers the EHR host with the fewest running calls, then the data source with the
+    /// fewest, then writes, then the earliest call.
     fn next(&mut self, rules: &Shared) -> Option<(Payer, Purpose, oneshot::Sender<Place>)> {
         if self.free == 0 {
             return None;
@@ -197,7 +197,7 @@ impl Lines {
         }
     }
 
-    /// Of who neither runs nor waits nothing is kept.
+    /// Removes the entries of a payer without running or waiting calls.
     fn forget(&mut self, payer: &Payer) {
         let Some(host) = self.hosts.get_mut(&payer.host) else { return };
         if host.sources.get(&payer.source).is_some_and(|source| source.busy == 0 && source.waiting.is_empty()) {
@@ -221,7 +221,7 @@ mod tests {
 
     const WAIT: Duration = Duration::from_millis(400);
     const NOT_AT_ALL: Duration = Duration::ZERO;
-    /// Nobody waits so long.
+    /// Longer than any test.
     const LONG: Duration = Duration::from_secs(600);
 
     fn payer(source: usize, host: usize) -> Payer {
@@ -265,7 +265,7 @@ mod tests {
         assert!(held.len() > 100, "{}", held.len());
     }
 
-    /// Calls of a payer that wait in line, each saying who it is when it has its place, and giving that back when told to.
+    /// Starts calls that wait for a permit. Each sends its source and its permit once it runs.
     async fn wait_in_line(
         places: &Places,
         payer: Payer,
@@ -314,10 +314,11 @@ mod tests {
         }
         let (began, mut begins) = mpsc::unbounded_channel();
         for source in [1, 2, 3] {
-            // They end when all have had their places.
+            // The permits are released one by one below.
             wait_in_line(&places, payer(source, 1), 3, &began).await;
         }
-        // The first source has come first and has all places; those who have none go before it, and then all are served alike.
+        // The first source came first and holds all permits. Sources without permits precede it; afterwards all are
+        // served alike.
         let (mut order, mut under_way) = (Vec::new(), VecDeque::from(held));
         while order.len() < 9 {
             drop(under_way.pop_front());

@@ -1,4 +1,4 @@
-//! What the engine knows of one call, also when the guest ends without an answer.
+//! The engine's record of a call, available even if the guest ends without an answer.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -19,31 +19,31 @@ use super::{
     transport::HttpResponse,
 };
 
-/// How the SDK begins a line that says where the guest panicked.
+/// The start of the SDK's log line with the place of a panic.
 const PANICKED: &str = "panicked at ";
 
-/// What the engine knows of a call: what it is, and, when it ends without an answer, how far it came.
+/// The identity of a call and its progress.
 #[derive(Default)]
 pub(crate) struct Trace {
     pub name: &'static str,
-    /// Tells the calls of this process apart in the log.
+    /// Identifies the call in the log of this process.
     pub id: u64,
     pub write_key: Option<String>,
     redactor: Redactor,
-    /// None while an adapter is only tried.
+    /// `None` during the trial of an adapter.
     link: Option<Arc<Link>>,
-    /// Where the guest said that it panicked.
+    /// The place of a panic, as logged by the guest.
     panicked: Mutex<Option<String>>,
     pub sent: AtomicBool,
-    /// A request that can change something went through the gate, or may have.
+    /// `true` once a request that can change something has passed the gate, or may have.
     wrote: AtomicBool,
-    /// Why the last request at the gate was not sent.
+    /// The reason why the last request at the gate was not sent.
     stopped: Mutex<Option<GateError>>,
     pub spending: Spending,
 }
 
 impl Trace {
-    /// `write`: what is pushed or looked up, under its key.
+    /// `write` is the write that the call pushes or looks up, with its key.
     pub(crate) fn new(name: &'static str, link: &Arc<Link>, write: Option<(&str, &Write)>) -> Trace {
         static CALLS: AtomicU64 = AtomicU64::new(1);
         Trace {
@@ -56,23 +56,24 @@ impl Trace {
         }
     }
 
-    /// A guest's text as it may be kept: every one that enters the engine goes through here.
+    /// Redacts a text of the guest. Every text that enters the engine passes through this function.
     pub(crate) fn redacted(&self, text: &str, bytes: usize) -> String {
         let passing = self.link.as_ref().map(|link| link.transport.secrets()).unwrap_or_default();
         self.redactor.text(text, &passing, bytes)
     }
 
-    /// Where the guest panicked, if it said so.
+    /// Returns the place of the guest's panic, if the guest logged it.
     pub(crate) fn panicked(&self) -> Option<String> {
         self.panicked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the guest says for the first time that it panicked: a call does so once, and where is what its author needs.
+    /// Returns `true` for the first panic line of the guest. A call panics once, and the adapter's author needs the
+    /// place.
     pub(crate) fn panics(&self, text: &str) -> bool {
         text.starts_with(PANICKED) && self.panicked().is_none()
     }
 
-    /// A line of the guest, for the log.
+    /// Returns a log line of the guest, redacted. Remembers the place of a panic.
     pub(crate) fn line(&self, text: &str) -> String {
         let line = self.redacted(text, LOG_LINE_BYTES);
         if let Some(place) = line.strip_prefix(PANICKED) {
@@ -81,7 +82,7 @@ impl Trace {
         line
     }
 
-    /// The fault a guest answered, as the engine takes it.
+    /// Converts the fault returned by a guest: adjusts it to the state of the gate and redacts its reason.
     pub(crate) fn heard(&self, fault: wit::Fault) -> Fault {
         let mut heard = match convert::fault(fault) {
             Fault::GateClosed if self.link.as_ref().is_none_or(|link| link.gate.is_none()) => self.no_gate(),
@@ -100,7 +101,7 @@ impl Trace {
         heard
     }
 
-    /// Nobody could open it.
+    /// Returns the fault for a closed gate where no gate is configured: no operator or staff could open it.
     fn no_gate(&self) -> Fault {
         let reason = NO_GATE.to_owned();
         match self.write_key.is_some() && self.sent() {
@@ -109,7 +110,7 @@ impl Trace {
         }
     }
 
-    /// True when the EHR may have seen a request of this call.
+    /// Returns `true` if the EHR may have received a request of this call.
     pub(crate) fn sent(&self) -> bool {
         self.sent.load(Ordering::SeqCst)
     }
@@ -125,12 +126,12 @@ impl Trace {
         *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = stopped;
     }
 
-    /// A guest's fault, where the engine knows better than the guest why nothing was sent.
+    /// Corrects a guest's fault if the engine knows better why nothing was sent.
     fn judge(&self, fault: Fault) -> Fault {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(stopped) = stopped else { return fault };
         if self.wrote.load(Ordering::SeqCst) {
-            // Part of it is in the EHR, or may be: not the time to begin anew.
+            // Part of the write is in the EHR, or may be: do not start again.
             return match fault {
                 Fault::RetryLater { .. } | Fault::GateClosed => Fault::Unknown(stopped.to_string()),
                 fault => fault,
@@ -149,7 +150,7 @@ impl Trace {
 
 const NO_GATE: &str = "the adapter broke the contract: it says that its workstation gate is closed, and its data source has no `workstation`";
 
-/// Of a file's name and a line.
+/// Enough for a file name and a line.
 const PLACE_BYTES: usize = 200;
 
 const DECLINED: &str = "declined by the staff at the workstation";

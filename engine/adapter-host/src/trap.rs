@@ -1,4 +1,4 @@
-//! What a trap means, in words for operators.
+//! Messages for operators about traps.
 
 use wasmtime::Trap;
 
@@ -7,12 +7,12 @@ use super::{
     trace::Trace,
 };
 
-/// How the store's limits begin to say that a guest wants more than it may have.
+/// The start of the message of the store's limits when a guest exceeds its memory.
 const GROWS: &str = "forcing trap when growing memory";
 
-/// Why a guest's call ended without an answer. `memory`: bytes it may take.
+/// Returns the reason why a guest's call ended without an answer. `memory` is the limit in bytes.
 pub(crate) fn reason(error: &wasmtime::Error, memory: usize, trace: &Trace) -> String {
-    // The innermost cause; around it wasmtime puts a backtrace of numbers.
+    // The innermost cause; wasmtime wraps it in a backtrace of numbers.
     let cause = error.root_cause().to_string();
     if cause.starts_with(GROWS) {
         return format!("the adapter ran out of memory ({} MiB)", memory / MIB);
@@ -21,7 +21,7 @@ pub(crate) fn reason(error: &wasmtime::Error, memory: usize, trace: &Trace) -> S
         (Some(Trap::UnreachableCodeReached), Some(place)) => format!("the adapter panicked at {place}"),
         (Some(Trap::UnreachableCodeReached), None) => "the adapter gave up without saying why".to_owned(),
         (Some(Trap::StackOverflow), _) => "the adapter overflowed its stack".to_owned(),
-        // A Rust guest's own stack lies at the start of its memory.
+        // A Rust guest's own stack is at the start of its memory.
         (Some(Trap::MemoryOutOfBounds), _) => {
             "the adapter overflowed its stack, or reached outside its memory".to_owned()
         }
