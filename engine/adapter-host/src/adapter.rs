@@ -6,7 +6,7 @@ use wasmtime::component::InstancePre;
 
 use super::{exports::Exports, host_shared::HostShared, imports::CallState, manifest::Manifest};
 
-/// One version of an adapter, compiled and linked. Several versions can be loaded side by side.
+/// A compiled and linked version of an adapter. Several versions can be loaded concurrently.
 pub struct Adapter {
     pub(super) host: Arc<HostShared>,
     pub(super) pre: InstancePre<CallState>,
@@ -26,7 +26,7 @@ impl Adapter {
         &self.sha256
     }
 
-    /// Whether the compiled component was in the cache.
+    /// Returns `true` if the compiled component came from the cache.
     pub fn from_cache(&self) -> bool {
         self.from_cache
     }

@@ -1,4 +1,4 @@
-//! What the bindings generator makes of the contract, host side. Only `convert`, `entry`, `imports` and `call` look at it.
+//! The generated host bindings of the contract. Only `convert`, `entry`, `imports` and `call` use them.
 
 wasmtime::component::bindgen!({
     path: "../../wit/v1",

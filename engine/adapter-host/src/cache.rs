@@ -1,6 +1,6 @@
-//! Compiled components on disk, which are native code: a file is used only when it lies in a folder this user alone can write to, was
-//! sealed with the folder's own key, and was made of the same component by the same compiler with the same settings. Anything else is
-//! compiled again. Only files of the cache's own are ever removed.
+//! A cache of compiled components on disk. They are native code, so a file is used under three conditions. It is in a
+//! folder that only this user can write to, it is sealed with the folder's key, and its name matches component,
+//! compiler and settings. Otherwise the component is compiled again. The cache removes only its own files.
 
 use std::{
     fs,
@@ -18,20 +18,20 @@ use super::limits::CACHED_COMPONENTS;
 
 const MAGIC: &[u8] = b"practice-sync compiled component 2\n";
 const SEAL: usize = 32;
-/// The cache's own folder in the one it is given, and the key in it.
+/// The cache's subfolder of the given folder, and the key in it.
 const FOLDER: &str = "compiled";
 const KEY: &str = "key";
 const COMPILED: &str = ".cwasm";
 const DRAFT: &str = ".new";
 
-/// The folder. It is created for this user alone: whoever can write here could as well replace this program.
+/// The cache folder. Created for this user only: with write access to it one could as well replace this program.
 pub(crate) struct Cache {
     dir: PathBuf,
     key: [u8; 32],
 }
 
 impl Cache {
-    /// An existing folder is taken only when it is this user's and nobody else can write to it.
+    /// Opens or creates the folder. An existing one must belong to this user and be writable by no other.
     pub(crate) fn open(parent: &Path) -> io::Result<Cache> {
         fs::create_dir_all(parent)?;
         let dir = parent.join(FOLDER);
@@ -49,7 +49,8 @@ impl Cache {
         Ok(Cache { dir, key })
     }
 
-    /// The compiled component, and whether the cache had it. A cache that cannot be written is worth a warning, not a failure.
+    /// Returns the compiled component, and `true` if it came from the cache. A failure to write the cache is only
+    /// logged.
     pub(crate) fn component(&self, engine: &Engine, bytes: &[u8]) -> wasmtime::Result<(Component, bool)> {
         let name = format!("{}{COMPILED}", key(engine, bytes));
         let path = self.dir.join(&name);
@@ -73,7 +74,7 @@ impl Cache {
         Ok((deserialize(engine, &compiled)?, false))
     }
 
-    /// None when the file is not what was written.
+    /// Returns `None` if the file has been changed.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = fs::read(self.dir.join(name))?;
         let start = MAGIC.len() + SEAL;
@@ -90,7 +91,7 @@ impl Cache {
         self.forget_oldest()
     }
 
-    /// Under the file's name, so that none can be put in another's place.
+    /// Includes the file name, so that files cannot be swapped.
     fn seal(&self, name: &str, compiled: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
         mac.update(name.as_bytes());
@@ -98,7 +99,7 @@ impl Cache {
         mac
     }
 
-    /// Keeps the newest files; versions of adapters nobody runs any more would otherwise stay for ever.
+    /// Keeps the newest files; outdated versions of adapters would otherwise accumulate.
     fn forget_oldest(&self) -> io::Result<()> {
         let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in self.dir.read_dir()? {
@@ -113,13 +114,13 @@ impl Cache {
     }
 }
 
-/// A name this cache gives.
+/// Returns `true` for file names of this cache.
 fn is_compiled(name: &str) -> bool {
     let digits = name.strip_suffix(COMPILED).filter(|digits| digits.len() == 64);
     digits.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
 }
 
-/// Whether a folder is this user's, and nobody else may write to it.
+/// Checks that a folder belongs to this user and is writable by no other.
 #[cfg(unix)]
 fn own(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -128,10 +129,10 @@ fn own(dir: &Path) -> io::Result<()> {
     if !folder.is_dir() {
         return refused("is not a folder");
     }
-    // Who we are is what a file of ours belongs to.
+    // The owner of a new file is the current user.
     let probe = dir.join(format!("{}{DRAFT}", uuid::Uuid::new_v4()));
     let ours = fs::File::create_new(&probe).and_then(|file| file.metadata()).map(|file| file.uid());
-    // Best effort: what stays is empty, and its name nobody's.
+    // Best effort: a leftover is empty, and its name is unique.
     let _ = fs::remove_file(&probe);
     if folder.uid() != ours? {
         return refused("belongs to another user");
@@ -154,7 +155,7 @@ fn new_key(dir: &Path) -> io::Result<[u8; 32]> {
     Ok(key)
 }
 
-/// The whole file or none of it, for this user alone.
+/// Writes a file atomically, readable by this user only.
 fn write_whole(dir: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
     let beside = dir.join(format!("{}{DRAFT}", uuid::Uuid::new_v4()));
     let mut options = fs::OpenOptions::new();
@@ -167,13 +168,13 @@ fn write_whole(dir: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         fs::rename(&beside, dir.join(name))
     });
     if written.is_err() {
-        // Best effort: the error worth reporting is the first one.
+        // Best effort: the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// Of the component and of all that decides what it is compiled to.
+/// Returns the hash of the component and of everything that affects its compilation.
 fn key(engine: &Engine, bytes: &[u8]) -> String {
     struct Digesting(Sha256);
     impl Hasher for Digesting {
@@ -192,9 +193,9 @@ fn key(engine: &Engine, bytes: &[u8]) -> String {
 
 #[allow(unsafe_code)]
 fn deserialize(engine: &Engine, compiled: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: `compiled` is what `precompile_component` just returned, or what it returned to an earlier run of this program: the
-    // file sits in a folder that was seen to be this user's and closed to others, named by the hash of component, compiler and settings,
-    // and carries a seal over name and content by a key that only this user can read. wasmtime itself checks version and settings once
-    // more.
+    // SAFETY: `compiled` was returned by `precompile_component`, now or in an earlier run of this program. The file is
+    // in a folder that belongs to this user and is closed to others, and is named by the hash of component, compiler
+    // and settings. A seal over name and content uses a key that only this user can read. wasmtime itself checks
+    // version and settings once more.
     unsafe { Component::deserialize(engine, compiled) }
 }

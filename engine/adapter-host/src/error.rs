@@ -1,4 +1,4 @@
-//! Why the host, an adapter or a connection cannot be had. What goes wrong in a call is a `Fault`.
+//! Errors of the host, of loading adapters and of connections. Errors in a call are `Fault`s.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -32,7 +32,7 @@ pub enum LoadError {
     ShuttingDown,
 }
 
-/// A component that could not be loaded, by its file.
+/// A component file that could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error("adapter {}: {reason}", path.display())]
 pub struct LoadFailed {
@@ -41,7 +41,7 @@ pub struct LoadFailed {
     pub reason: LoadError,
 }
 
-/// Why there is no verdict, or what it is.
+/// A failed validation, or the reason why there was none.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     #[error(transparent)]

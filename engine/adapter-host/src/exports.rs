@@ -1,10 +1,10 @@
-//! Where a component keeps the exports of the contract.
+//! The indexes of the contract's exports in a component.
 
 use wasmtime::component::{ComponentExportIndex, InstancePre};
 
 use super::{imports::CallState, manifest::EHR_INTERFACE};
 
-/// Where a component keeps the exports of the contract.
+/// The indexes of the contract's exports in a component.
 pub(crate) struct Exports {
     pub describe: ComponentExportIndex,
     pub pull: ComponentExportIndex,

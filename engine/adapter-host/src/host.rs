@@ -1,4 +1,5 @@
-//! The engine that runs adapters: one for the process, with its own threads, so that a spinning guest stalls nobody else.
+//! The wasm engine that runs adapters. One per process, with its own threads, so that a spinning guest stalls no other
+//! work.
 
 use std::{
     collections::BTreeMap,
@@ -44,20 +45,20 @@ use super::{
 pub struct Host(Arc<HostShared>);
 
 impl Host {
-    /// `cache_dir` holds compiled components and is created where it does not exist.
+    /// Creates the host. `cache_dir` holds compiled components and is created if it does not exist.
     pub fn new(limits: HostLimits, cache_dir: &Path) -> Result<Host, HostError> {
         Host::start(limits, Some(cache_dir))
     }
 
-    /// The verdict on a component's file, as a server that loads it comes to it: what it says of itself, its contract, its size, whether
-    /// it compiles and starts. What it asks for, where a server takes it.
+    /// Validates a component file as a server does on loading. Checks its manifest, contract and size, and that it
+    /// compiles and starts. Returns the manifest.
     pub async fn judge(limits: HostLimits, path: &Path) -> Result<Manifest, JudgeError> {
         Ok(Host::start(limits, None)?.load(path).await?.manifest().clone())
     }
 
     fn start(limits: HostLimits, cache_dir: Option<&Path>) -> Result<Host, HostError> {
         let unusable = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
-        // Without a cache all is compiled at each start: slower, but nobody is kept from working.
+        // Without a cache, components are compiled at each start: slower, but everything works.
         let cache = cache_dir.and_then(|dir| {
             let refused = |error| tracing::error!(dir = %dir.display(), %error, "the cache of compiled adapters is not available");
             Cache::open(dir).map_err(refused).ok()
@@ -87,7 +88,8 @@ impl Host {
         Ok(Host(Arc::new(shared)))
     }
 
-    /// Reads, checks, compiles (or finds compiled), links and tries a component, off the caller's thread and within limits.
+    /// Reads, checks, compiles (or finds in the cache), links and tries a component, on the guest threads and within
+    /// limits.
     pub async fn load(&self, path: &Path) -> Result<Arc<Adapter>, LoadFailed> {
         let file = path.to_path_buf();
         self.load_within(move || read_bounded(&file))
@@ -95,22 +97,22 @@ impl Host {
             .map_err(|reason| LoadFailed { path: path.to_path_buf(), reason })
     }
 
-    /// What the calls of each adapter have cost since the host started, by the identifier in its manifest.
+    /// Returns the costs of each adapter's calls since the start of the host, by the id in its manifest.
     pub fn costs_by_adapter(&self) -> BTreeMap<String, CostsByCall> {
         self.0.costs.by_adapter()
     }
 
-    /// How long they took.
+    /// Returns the durations of the calls.
     pub fn call_durations(&self) -> Vec<Family> {
         self.0.costs.durations.collect()
     }
 
-    /// What the calls for a location have cost since the host started.
+    /// Returns the costs of a location's calls since the start of the host.
     pub fn costs_at(&self, location: &str) -> CostsByCall {
         self.0.costs.at(location)
     }
 
-    /// The same of a component that came another way than in a file.
+    /// Like `load`, for a component that is already in memory.
     pub async fn load_bytes(&self, component: Vec<u8>) -> Result<Arc<Adapter>, LoadError> {
         self.load_within(move || Ok(component)).await
     }
@@ -121,7 +123,7 @@ impl Host {
     ) -> Result<Arc<Adapter>, LoadError> {
         let turn = self.0.compiling.clone().acquire_owned().await.map_err(|_| LoadError::ShuttingDown)?;
         let host = self.clone();
-        // The work cannot be stopped: who gives it up does not give its turn to the next.
+        // The work cannot be cancelled, so the permit stays with it if the caller gives up.
         let loading = self.0.threads.spawn_blocking(move || (read().and_then(|bytes| host.load_now(&bytes)), turn));
         let loaded = tokio::time::timeout(self.0.compile_time, loading).await;
         let loaded = loaded.map_err(|_| LoadError::TooSlow(self.0.compile_time))?;
@@ -133,8 +135,8 @@ impl Host {
         Ok(adapter)
     }
 
-    /// Loads files under their names in the background. Until that is done connections made under them wait; a file that cannot be
-    /// loaded closes the locations that need it, and nobody else's. Ends when all are settled.
+    /// Loads files under their names in the background. Until then, connections under these names wait. A file that
+    /// cannot be loaded closes only the locations that need it. The task ends when all are settled.
     pub fn load_all(&self, files: BTreeMap<String, PathBuf>, registry: &AdapterRegistry) -> JoinHandle<()> {
         files.keys().for_each(|name| registry.announce(name));
         let loads: Vec<_> = files
@@ -146,7 +148,7 @@ impl Host {
             .collect();
         self.0.threads.spawn(async move {
             for load in loads {
-                // One that panicked leaves its adapter in preparation, which its locations say.
+                // A panicked load leaves its adapter in preparation, which its locations report.
                 drop(load.await);
             }
         })
@@ -180,7 +182,8 @@ impl Host {
             None => Component::new(&shared.engine, bytes).map(|component| (component, false)),
         }
         .map_err(compile)?;
-        // The linker compares every type on both sides; its messages are long, their innermost part says what differs.
+        // The linker compares every type on both sides. Its messages are long; their innermost part describes the
+        // difference.
         let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
         let pre = shared.linker.instantiate_pre(&component).map_err(shape)?;
         let exports = Exports::of(&pre).map_err(shape)?;
@@ -189,13 +192,13 @@ impl Host {
     }
 }
 
-/// Components that may be compiled, and tried, at one time: the other threads are for who works.
+/// Returns the number of components that may be compiled and tried concurrently. The other threads are for calls.
 fn compilers(limits: &HostLimits) -> usize {
     (limits.threads / 2).clamp(1, 8)
 }
 
 fn config(limits: &HostLimits) -> Config {
-    // Those that are tried before they are used come on top of those that work.
+    // Instances for trials, in addition to those for calls.
     let calls = limits.calls + compilers(limits) as u32;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
@@ -208,8 +211,8 @@ fn config(limits: &HostLimits) -> Config {
         .max_tables_per_component(TABLES_PER_COMPONENT)
         .table_elements(TABLE_ELEMENTS)
         .total_stacks(calls);
-    // Clearing just the pages a call has touched takes a third off the cost of a call. Without this help of newer Linux kernels the
-    // lowest pages would be cleared whether touched or not, which costs more than giving them back.
+    // Clearing only the touched pages saves a third of the cost of a call. It needs the pagemap scan of newer Linux
+    // kernels: without that, the lowest pages would always be cleared, which costs more than returning them.
     if PoolingAllocationConfig::is_pagemap_scan_available() {
         pool.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEPT_MEMORY).table_keep_resident(KEPT_TABLE);
     }
@@ -217,13 +220,13 @@ fn config(limits: &HostLimits) -> Config {
     config
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
         .wasm_component_model(true)
-        // One component, one core: what is compiled while others serve must not take all of them.
+        // One core per component: compilation during service must not take all cores.
         .parallel_compilation(false)
         .epoch_interruption(true);
     config
 }
 
-/// Advances the epoch until the engine is gone.
+/// Advances the epoch until the engine is dropped.
 fn tick(engine: &Engine) -> std::io::Result<()> {
     let engine = engine.weak();
     let ticking = move || {

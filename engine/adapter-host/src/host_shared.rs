@@ -1,4 +1,4 @@
-//! What all adapters of a host share: the engine, the threads guests run on, the places they run in.
+//! State shared by all adapters of a host: the engine, the guest threads and the permits for calls.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -18,19 +18,20 @@ pub(super) struct HostShared {
     pub linker: Linker<CallState>,
     pub cache: Option<Cache>,
     pub threads: GuestThreads,
-    /// Calls that may run now.
+    /// The semaphore for calls.
     pub places: Places,
     pub turns: Turns,
-    /// What calls have cost since the host started.
+    /// Costs of calls since the start of the host.
     pub costs: Costs,
-    /// Components that may be compiled at one time. Its permits outlive a load that ran out of time: the work goes on to its end.
+    /// Limits concurrent compilations. The permits outlive a load that timed out, because its work continues to the
+    /// end.
     pub compiling: Arc<Semaphore>,
     pub compile_time: Duration,
-    /// Whose components are used; empty: everybody's.
+    /// Trusted signers; empty to accept all components.
     pub signers: Vec<Signer>,
 }
 
-/// The threads guests run on. Dropping them never waits: the last owner may be an actor.
+/// The guest threads. Dropping them never blocks, because the last owner may be an actor.
 pub(super) struct GuestThreads(Option<Runtime>);
 
 impl GuestThreads {
@@ -39,7 +40,7 @@ impl GuestThreads {
             .worker_threads(threads.max(1))
             .thread_name("adapter")
             .on_thread_start(step_back)
-            // Timers and new calls are looked at whenever a guest pauses, also when every thread has a spinning guest.
+            // Handles timers and new calls at every pause of a guest, even if every thread has a spinning guest.
             .event_interval(1)
             .global_queue_interval(1)
             .enable_all()

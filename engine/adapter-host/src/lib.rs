@@ -1,18 +1,19 @@
-//! Adapters: the sandbox in which EHR-specific code runs, and the only room that knows wasmtime.
+//! Adapters: the sandbox for EHR-specific code, and the only crate that depends on wasmtime.
 //!
 //! ```text
 //! host: load, compile, try ──► adapter ──► slot ◄── registry (names)
 //!                                            ▲
 //! connection (a location's Ehr) ─────────────┘ ──► instance ──► imports: http, gate, log, clock, config
-//!      convert, check: WIT ⇄ records                  link: what the calls share · trace: what one call did
+//!      convert, check: WIT ⇄ records                  link: shared by the calls · trace: of one call
 //! ```
 //!
-//! [`Host`] loads a component file into an [`Adapter`]; [`AdapterRegistry`] names adapters and swaps versions under running connections;
-//! a [`Connection`] makes of an adapter one location's [`Ehr`](records::ehr::Ehr).
+//! [`Host`] loads a component file into an [`Adapter`]. [`AdapterRegistry`] names adapters and replaces versions under
+//! running connections. A [`Connection`] makes an adapter the [`Ehr`](records::ehr::Ehr) of one location.
 //!
-//! What holds whatever a guest does: a call ends by its deadline; it ends as an answer that keeps the contract's rules or as a
-//! fault; a write that the EHR may have seen is never reported as not written; memory, requests, log lines and what is copied out
-//! of the sandbox are bounded; no request leaves the location's base URL, and credentials, access tokens and sessions never enter the sandbox.
+//! The following holds for every guest. A call ends by its deadline, with an answer that satisfies the contract or with
+//! a fault. A write that the EHR may have received is never reported as not written. Memory, requests, log lines and
+//! the data copied out of the sandbox are bounded. No request leaves the location's base URL. Credentials, access
+//! tokens and sessions never enter the sandbox.
 
 #![warn(unreachable_pub)]
 

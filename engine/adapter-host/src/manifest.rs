@@ -1,4 +1,4 @@
-//! What an adapter asks for, as its component's manifest says it, under what the operator grants.
+//! The limits of an adapter: those of its manifest, within those granted by the operator.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use setup::guests::GuestLimits;
 
 use crate::limits::MIB;
 
-/// What every adapter exports.
+/// The interface that every adapter exports.
 pub(crate) const EHR_INTERFACE: &str = "practice-sync:ehr/ehr@1.0.0";
 
-/// What both the operator grants and the adapter asks for.
+/// Returns the lower of the operator's limits and the adapter's.
 pub(crate) fn narrow(manifest: &Manifest, granted: &GuestLimits) -> GuestLimits {
     let at_most = |granted: Duration, asked: Option<u32>| {
         asked.map_or(granted, |asked| granted.min(Duration::from_millis(asked.into())))

@@ -1,4 +1,4 @@
-//! The names under which connections find the version of an adapter that their location runs.
+//! The adapter versions by name, for connections and for rollouts to single locations.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,17 +14,17 @@ use super::{
     slot::{Slot, Standing},
 };
 
-/// Adapters by the names the operator gives them. Cheap to clone: all clones are one.
+/// Adapters by the names that the operator gives them. Cheap to clone: all clones share their state.
 #[derive(Clone, Default)]
 pub struct AdapterRegistry(Arc<RwLock<Named>>);
 
 #[derive(Default)]
 struct Named {
-    /// What the configuration names.
+    /// The versions named by the configuration.
     configured: BTreeMap<String, Arc<Slot>>,
     /// Versions that were rolled out, by name and SHA-256.
     versions: HashMap<(String, String), Arc<Slot>>,
-    /// Locations that do not run what the configuration names: by name and location the SHA-256.
+    /// SHA-256 by name and location, for locations on a version other than the configured one.
     chosen: HashMap<(String, String), String>,
 }
 
@@ -33,7 +33,7 @@ impl AdapterRegistry {
         AdapterRegistry::default()
     }
 
-    /// Makes `adapter` the current version under `name`, for connections that exist already, too. Returns the version before.
+    /// Makes `adapter` the current version under `name`, also for existing connections. Returns the previous version.
     pub fn swap(&self, name: &str, adapter: Arc<Adapter>) -> Option<Arc<Adapter>> {
         match self.stand(name, Standing::Ready(adapter)) {
             Some(Standing::Ready(before)) => Some(before),
@@ -41,17 +41,17 @@ impl AdapterRegistry {
         }
     }
 
-    /// One that is to come: connections can be made, and wait for it.
+    /// Registers a name whose adapter is being prepared. Connections can be made, and wait for it.
     pub fn announce(&self, name: &str) {
         self.stand(name, Standing::Preparing);
     }
 
-    /// One that cannot be used.
+    /// Marks the adapter as unusable.
     pub fn refuse(&self, name: &str, reason: &str) {
         self.stand(name, Standing::Refused(reason.into()));
     }
 
-    /// The operator names it no longer. Calls under way end on it.
+    /// Removes a name from the configuration. Calls in flight end on its version.
     pub fn forget(&self, name: &str) {
         self.write().configured.remove(name);
     }
@@ -67,20 +67,20 @@ impl AdapterRegistry {
         }
     }
 
-    /// How a version stands that is beside the one of the configuration.
+    /// Sets the state of a rolled-out version.
     pub fn stand_version(&self, name: &str, sha256: &str, standing: Standing) {
         let mut named = self.write();
         let slot = named.versions.entry((name.to_owned(), sha256.to_owned()));
         slot.or_insert_with(|| Arc::new(Slot::new(Standing::Preparing))).0.send_replace(standing);
     }
 
-    /// None: it is not known here.
+    /// Returns the state of a rolled-out version; `None` if it is unknown here.
     pub fn version(&self, name: &str, sha256: &str) -> Option<Standing> {
         self.read().versions.get(&(name.to_owned(), sha256.to_owned())).map(|slot| slot.standing())
     }
 
-    /// The version a location runs from its next call on; without one what the configuration names. One that is not known here is waited
-    /// for. Calls under way end on the version they began with.
+    /// Sets the version for a location's next calls; `None` for the configured one. Calls wait for an unknown version.
+    /// Calls in flight end on the version they began with.
     pub fn choose(&self, name: &str, location: &str, sha256: Option<&str>) {
         let mut named = self.write();
         let of = (name.to_owned(), location.to_owned());
@@ -97,7 +97,7 @@ impl AdapterRegistry {
         self.read().configured.get(name)?.current()
     }
 
-    /// None when there is no such name.
+    /// Returns the state of the configured version; `None` for an unknown name.
     pub fn standing(&self, name: &str) -> Option<Standing> {
         self.read().configured.get(name).map(|slot| slot.standing())
     }
@@ -106,12 +106,13 @@ impl AdapterRegistry {
         self.slot_at(name, location)?.current()
     }
 
-    /// Of what a location runs. None when there is no such name.
+    /// Returns the state of a location's version; `None` for an unknown name.
     pub fn standing_at(&self, name: &str, location: &str) -> Option<Standing> {
         self.slot_at(name, location).map(|slot| slot.standing())
     }
 
-    /// A location's EHR through whatever version it runs when a call starts. None when there is no such name.
+    /// Connects a location to its EHR through the version that is current when a call starts. Returns `None` for an
+    /// unknown name.
     pub fn connect(&self, name: &str, connection: Connection) -> Option<Result<Arc<dyn Ehr>, AddressError>> {
         self.read().configured.get(name)?;
         let (registry, name) = (self.clone(), name.to_owned());

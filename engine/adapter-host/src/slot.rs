@@ -1,4 +1,4 @@
-//! The place of an adapter's current version, by the name that the operator gave it.
+//! The current version of an adapter, under the name that the operator gave it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,23 +6,23 @@ use tokio::sync::watch;
 
 use super::adapter::Adapter;
 
-/// How an adapter stands that the operator named.
+/// The state of an adapter named by the operator.
 #[derive(Clone)]
 pub enum Standing {
-    /// It is being compiled.
+    /// Being compiled.
     Preparing,
     Ready(Arc<Adapter>),
-    /// It cannot be used, and why: its locations are closed until the operator mends it.
+    /// Unusable, with the reason: its locations are closed until the operator replaces the adapter.
     Refused(Arc<str>),
 }
 
-/// The place of the current version. Calls in flight keep the version they started with alive.
+/// A cell with the current version. Calls in flight keep the version they started with alive.
 pub(super) struct Slot(pub(super) watch::Sender<Standing>);
 
 /// Finds the slot of the version that a location runs.
 pub(super) type FindSlot = Arc<dyn Fn(&str) -> Arc<Slot> + Send + Sync>;
 
-/// Why there is no adapter for a call.
+/// The reason why a call has no adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoAdapter {
     Preparing,
@@ -45,12 +45,12 @@ impl Slot {
         }
     }
 
-    /// The current version, waited for at most so long while it is being prepared.
+    /// Returns the current version. Waits up to `wait` while the adapter is being prepared.
     pub(crate) async fn ready(&self, wait: Duration) -> Result<Arc<Adapter>, NoAdapter> {
         let mut standing = self.0.subscribe();
         let settled = standing.wait_for(|standing| !matches!(standing, Standing::Preparing));
         let settled = tokio::time::timeout(wait, settled).await;
-        // The sender lives as long as the slot, so waiting ends with an answer or with the time.
+        // The sender lives as long as the slot, so the wait ends with a state or the timeout.
         match settled.ok().and_then(Result::ok).as_deref() {
             Some(Standing::Ready(adapter)) => Ok(adapter.clone()),
             Some(Standing::Refused(reason)) => Err(NoAdapter::Refused(reason.clone())),

@@ -1,5 +1,6 @@
-//! A component is tried before it is used: it must start, and every type of its exports must be the contract's. wasmtime compares
-//! those only on an instance; without this an adapter with another shape would load and then fail in each call.
+//! The trial of a component before its use: it must start, and all types of its exports must match the contract.
+//! wasmtime compares those only on an instance. Without the trial, an adapter with other types would load and then fail
+//! in each call.
 
 use std::{
     collections::BTreeMap,
@@ -39,7 +40,7 @@ pub(crate) async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))
 }
 
-/// Leads nowhere.
+/// Returns a link without a reachable EHR.
 fn link() -> Link {
     Link {
         location: "trial".into(),
