@@ -1,4 +1,5 @@
-//! The rules for what guests return. A rule that is broken is named with its field, never with the value: that may be patient data.
+//! Validation of the values that guests return. An error names the field and the rule, never the value, which may be
+//! patient data.
 
 use std::{borrow::Cow, cell::Cell, fmt, ops::RangeInclusive};
 
@@ -27,7 +28,7 @@ impl fmt::Display for Broken {
 }
 
 impl Broken {
-    /// In a part of a record.
+    /// Adds the part of the record to the field's name.
     pub(crate) fn within(self, part: &str) -> Broken {
         Broken { field: format!("{part}.{}", self.field).into(), rule: self.rule }
     }
@@ -39,14 +40,14 @@ pub(crate) fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'
     if holds { Ok(()) } else { Err(Broken { field: field.into(), rule }) }
 }
 
-/// A value between the contract's type and ours.
+/// A conversion between the contract's type and the engine's.
 pub(crate) trait Convert<W>: Sized {
-    /// What a guest says in a field, or the rule it breaks.
+    /// Converts a guest's value of a field, or returns the rule it breaks.
     fn read(from: W, field: &'static str, limit: Limit) -> Checked<Self>;
     fn write(self) -> W;
 }
 
-/// What a text must be; the error says it.
+/// A rule for texts, which returns its description as the error.
 pub(crate) type Rule = fn(&str) -> Result<(), &'static str>;
 
 fn must(holds: bool, rule: &'static str) -> Result<(), &'static str> {
@@ -58,24 +59,24 @@ pub(crate) fn is_id(value: &str) -> Result<(), &'static str> {
     must(!value.chars().any(char::is_control), "must hold no control characters")
 }
 
-/// What is compared is never cut: half a version or a write key is another one.
+/// Never truncates: half a version or write key would be a different one.
 pub(crate) fn is_exact(value: &str) -> Result<(), &'static str> {
     must(value.len() <= EXACT_TEXT_BYTES, "must have at most 500 bytes")
 }
 
 thread_local! {
-    /// Texts cut on this thread: the rules are asked deep inside of records.
+    /// The number of texts truncated on this thread. Thread-local, because the checks are nested deep inside records.
     static CUT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs what checks, and counts the texts that were cut.
+/// Runs the checks, and counts the truncated texts.
 pub(crate) fn counting_cuts<T>(checks: impl FnOnce() -> T) -> (T, u32) {
     let before = CUT.get();
     let checked = checks();
     (checked, CUT.get() - before)
 }
 
-/// A longer text is cut: what an EHR holds must not keep the other records of a page from being read.
+/// Truncates a longer text: one value of an EHR must not make the other records of a page unreadable.
 pub(crate) fn cut(mut value: String, most: usize) -> String {
     if value.len() > most {
         CUT.set(CUT.get() + 1);
@@ -147,7 +148,7 @@ pub(crate) fn extra(value: Vec<ExtraValue>) -> Checked<Extra> {
     value.into_iter().map(pair).collect()
 }
 
-/// What clients gave beyond the fields, for a guest.
+/// Converts the values that clients gave in addition to the fields, for a guest.
 pub(crate) fn told(extra: Extra) -> Vec<ExtraValue> {
     extra.into_iter().map(|(name, value)| ExtraValue { name, value }).collect()
 }

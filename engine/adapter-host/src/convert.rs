@@ -1,4 +1,4 @@
-//! Between the contract's types and the engine's, in both directions; what comes from a guest is checked on the way.
+//! Conversions between the contract's types and the engine's, in both directions. Values from a guest are validated.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -33,7 +33,7 @@ resources! {
     Claims PaymentPlans Payments Adjustments GuarantorBalances InsuranceBalances
 }
 
-/// Its reason as the guest said it.
+/// Converts a fault, with the guest's unredacted reason.
 pub(crate) fn fault(fault: wit::Fault) -> Fault {
     match fault {
         wit::Fault::Rejected(reason) => Fault::Rejected(reason),
@@ -63,7 +63,7 @@ pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     let pulls: Vec<PullAbility> = from.pulls.into_iter().map(pull_ability).collect();
     let distinct: BTreeSet<Resource> = pulls.iter().map(|ability| ability.resource).collect();
     require(distinct.len() == pulls.len(), "pulls", "must name each resource once")?;
-    // Clients know records and fields in snake case.
+    // Clients use snake case for records and fields.
     let length = |most: wit::MaxLength| (check::text(most.field).replace('-', "_"), most.characters);
     let required: BTreeSet<&str> = from.required_patient_fields.into_iter().map(given_as).collect();
     let unkept = from.unkept_patient_fields.into_iter().map(patient_field);
@@ -87,7 +87,7 @@ pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     })
 }
 
-/// What operators and clients are shown: one line, and no markup for a page that forgets to escape it.
+/// Cleans a text for operators and clients: one line, without markup in case a page does not escape it.
 fn shown(text: String) -> String {
     let plain = |c: char| if matches!(c, '<' | '>') { ' ' } else { plain_char(c) };
     check::cut(text, SHORT_TEXT_BYTES).chars().map(plain).collect()
@@ -98,7 +98,7 @@ fn pull_ability(from: wit::PullAbility) -> PullAbility {
     PullAbility { resource: known_resource(from.resource), delta: from.delta, deletions_by_absence }
 }
 
-/// Where clients give it for a new patient, whose only number is the cell phone's.
+/// Returns the client's name of a field of a new patient, whose only number is the cell phone's.
 fn given_as(field: wit::PatientField) -> &'static str {
     use wit::PatientField::{CellPhone, HomePhone, PrimaryPhone, WorkPhone};
     match field {
@@ -107,7 +107,7 @@ fn given_as(field: wit::PatientField) -> &'static str {
     }
 }
 
-/// The field of the record.
+/// Returns the record's name of a field.
 fn patient_field(field: wit::PatientField) -> &'static str {
     match field {
         wit::PatientField::MiddleName => "middle_name",
@@ -136,7 +136,7 @@ fn patient_field(field: wit::PatientField) -> &'static str {
     }
 }
 
-/// The name the contract gives it.
+/// Returns the contract's name of a write.
 fn write_kind(kind: wit::WriteKind) -> &'static str {
     match kind {
         wit::WriteKind::CreatePatient => "create-patient",
@@ -163,7 +163,8 @@ fn write_kind(kind: wit::WriteKind) -> &'static str {
     }
 }
 
-/// A page that was asked for with this resource, cursor and limit; or the rule it breaks. `heard`: a guest's text as it may be kept.
+/// Converts a page that was requested with this resource, cursor and limit. Returns the broken rule as an error.
+/// `heard` redacts a text of the guest.
 pub(crate) fn page(
     from: wit::Page,
     asked: Resource,
@@ -205,7 +206,7 @@ pub(crate) fn receipt(from: wit::Receipt) -> Checked<Receipt> {
     Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_exact("version", from.version)? })
 }
 
-/// A write the contract has no case for is unsupported.
+/// Converts a write. Returns `Unsupported` if the contract has no case for it.
 pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
     let change =
         |appointment: EhrAppointment, reason| wit::AppointmentChange { appointment: appointment.write(), reason };
@@ -228,7 +229,7 @@ pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
     })
 }
 
-/// A rule broken in an answer that is one thing.
+/// Formats the rule broken by an answer other than a page.
 pub(crate) fn broken(what: &str, broken: Broken) -> String {
     format!("{what}, {broken}")
 }

@@ -1,5 +1,5 @@
-//! Guests' lines in the log: under a target for each adapter, `adapter::fhir-r4`, with location, call and write key. Macros of `tracing`
-//! take only targets that are known when this is compiled, so the call sites are made here, once for each adapter.
+//! Log lines of guests, under a target for each adapter, `adapter::fhir-r4`, with location, call and write key. The
+//! macros of `tracing` need targets known at compile time, so the call sites are created here, once for each adapter.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,8 @@ use super::{bindings::practice_sync::ehr::log::Level, trace::Trace};
 
 const FIELDS: [&str; 6] = ["message", "adapter", "location", "call", "id", "write"];
 
-/// The call sites of one adapter. They live as long as the process: an adapter's name is a name of its configuration.
+/// The call sites of an adapter. Leaked for the life of the process: the names of adapters come from the configuration,
+/// so their number is bounded.
 pub(crate) struct GuestLog {
     adapter: &'static str,
     sites: [&'static Site; 4],
@@ -29,7 +30,7 @@ pub(crate) struct GuestLog {
 struct Site(OnceLock<Metadata<'static>>);
 
 impl Callsite for Site {
-    /// Not remembered: whoever writes asks.
+    /// Interest is not cached; `write` asks the subscriber.
     fn set_interest(&self, _: Interest) {}
 
     fn metadata(&self) -> &Metadata<'_> {
@@ -61,7 +62,7 @@ impl GuestLog {
         log
     }
 
-    /// `text` is fit for a log.
+    /// Writes a line. `text` must be redacted already.
     pub(crate) fn write(&self, level: Level, location: &str, trace: &Trace, text: &str) {
         let site = match level {
             Level::Debug => self.sites[0],

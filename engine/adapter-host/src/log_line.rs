@@ -1,4 +1,4 @@
-//! Guests' log lines: cut, kept on one line, and not more than the operator can read.
+//! Log lines of guests: truncated, kept on one line, and rate-limited.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -7,7 +7,7 @@ use std::{
 
 use super::limits::{LOG_LINE_BYTES, LOG_LINES_AT_ONCE, LOG_LINES_PER_SECOND};
 
-/// Lines a connection may write now.
+/// A token bucket for the log lines of a connection.
 pub(crate) struct LineBudget(Mutex<Bucket>);
 
 struct Bucket {
@@ -21,8 +21,8 @@ impl LineBudget {
         LineBudget(Mutex::new(Bucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
     }
 
-    /// None: this line is suppressed. Some: it may be written, after saying how many were suppressed before it. One that must be written always
-    /// may.
+    /// Takes one line. Returns `None` if the line is suppressed, or else the number of lines suppressed before it. A
+    /// `must` line is never suppressed.
     pub(crate) fn take(&self, now: Instant, must: bool) -> Option<u64> {
         let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * LOG_LINES_PER_SECOND;
@@ -37,12 +37,12 @@ impl LineBudget {
     }
 }
 
-/// A text, at most `bytes` long, without characters that would start a line or steer a terminal.
+/// Returns a text of at most `bytes` bytes, without characters that start a line or control a terminal.
 pub fn plain(text: &str, bytes: usize) -> String {
     cut(text, bytes).chars().map(plain_char).collect()
 }
 
-/// A text, at most `bytes` long, and whether there was more.
+/// Truncates a text to `bytes` bytes and marks the cut.
 pub(crate) fn cut(text: &str, bytes: usize) -> String {
     let kept = &text[..text.floor_char_boundary(bytes)];
     if kept.len() < text.len() { format!("{kept}{CUT}") } else { kept.to_owned() }
@@ -50,7 +50,8 @@ pub(crate) fn cut(text: &str, bytes: usize) -> String {
 
 const CUT: &str = " ...";
 
-/// A space for what is no visible character: controls, other ends of lines, what turns the direction of writing, what has no width.
+/// Replaces invisible characters by a space: control characters, line separators, bidirectional controls and zero-width
+/// characters.
 pub(crate) fn plain_char(c: char) -> char {
     let unseen = matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -58,7 +59,7 @@ pub(crate) fn plain_char(c: char) -> char {
     if c.is_control() || unseen { ' ' } else { c }
 }
 
-/// A line for the log.
+/// Returns a text as a log line.
 pub(crate) fn line(text: &str) -> String {
     plain(text, LOG_LINE_BYTES)
 }

@@ -1,4 +1,5 @@
-//! The wall around a guest's requests: what it may ask for, where it ends up, and that the credentials stay outside the sandbox.
+//! The rules for a guest's requests: permitted paths and headers, the target host, and credentials that never enter the
+//! sandbox.
 
 use reqwest::Url;
 use setup::{guests::GuestLimits, secret::Secret};
@@ -11,7 +12,7 @@ use super::{
     transport::HttpRequest,
 };
 
-/// Headers that belong to the connection or to the engine, not to a guest.
+/// Headers reserved for the connection and the engine.
 const DENIED_HEADERS: [&str; 10] = [
     "host",
     "content-length",
@@ -25,7 +26,8 @@ const DENIED_HEADERS: [&str; 10] = [
     "http2-settings",
 ];
 
-/// Headers by which servers and proxies take a request for another one: of another path, method, sender or host. What begins so.
+/// Prefixes of headers by which servers and proxies take a request for another one: with another path, method, sender
+/// or host.
 const MISLEADING_HEADERS: [&str; 18] = [
     "proxy-",
     "forwarded",
@@ -49,7 +51,7 @@ const MISLEADING_HEADERS: [&str; 18] = [
 
 type Headers = Vec<(String, String)>;
 
-/// Why a location's address cannot be used.
+/// The reason why the address of a location is unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     #[error("the base URL is not an address: {0}")]
@@ -62,10 +64,10 @@ pub enum AddressError {
     Header(String),
 }
 
-/// Where a location's EHR is, and what may be asked of it.
+/// The address of a location's EHR, and the paths that may be requested.
 pub(crate) struct Address {
     base: Url,
-    /// Names in lower case.
+    /// Header names in lower case.
     credentials: Vec<(String, Secret)>,
     allowed_paths: Vec<String>,
 }
@@ -101,7 +103,8 @@ impl Address {
         self.credentials.iter().map(|(_, value)| value.clone())
     }
 
-    /// The request as it leaves, or the rule it breaks. `asks`: the adapter's own prefixes and headers.
+    /// Returns the complete request, or the rule it breaks. `asks` has the path prefixes and headers of the adapter's
+    /// manifest.
     pub(crate) fn request(&self, asked: Request, asks: &Asks<'_>, limits: &GuestLimits) -> Result<HttpRequest, String> {
         let (method, url, mut headers) = self.admitted(&asked, asks, limits)?;
         headers.extend(self.credentials.iter().map(|(name, value)| (name.clone(), value.expose().to_string())));
@@ -109,7 +112,7 @@ impl Address {
         Ok(HttpRequest { method: method.to_string(), url, headers, body: asked.body, max_response_body })
     }
 
-    /// The same for a request through a workstation: below the base URL there, and without credentials.
+    /// Like `request`, for a request through a workstation: below the base URL there, and without credentials.
     pub(crate) fn gate_request(
         &self,
         asked: Request,
@@ -148,7 +151,7 @@ impl Address {
 
     fn join(&self, path: &str) -> Result<Url, String> {
         let (before_query, _) = path.split_once('?').unwrap_or((path, ""));
-        // Characters that clients and servers read differently, or that end a line, are never let through unencoded.
+        // Characters that clients and servers interpret differently, or that end a line, must be percent-encoded.
         let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#".contains(&byte));
         if path.len() > limits::PATH_BYTES || !plain {
             return Err("its path is too long or holds characters that must be percent-encoded".into());
@@ -162,7 +165,7 @@ impl Address {
         let base_path = self.base.path().trim_end_matches('/');
         let joined = Url::parse(&format!("{}{base_path}{path}", self.base.origin().ascii_serialization()))
             .map_err(|_| "its path does not make an address")?;
-        // What was just built, read back: still the same host, still below the base.
+        // Checks the parsed result again: the same host, and still below the base.
         if joined.origin() != self.base.origin() || !joined.path().starts_with(&format!("{base_path}/")) {
             return Err("its path leaves the location's base URL".into());
         }
@@ -197,7 +200,7 @@ impl Address {
     }
 }
 
-/// True when some prefix covers the path up to a segment's end.
+/// Returns `true` if a prefix covers the path up to the end of a segment.
 fn is_under(path: &str, prefixes: &[String]) -> bool {
     prefixes.iter().any(|prefix| {
         path.strip_prefix(prefix.as_str())
@@ -205,7 +208,8 @@ fn is_under(path: &str, prefixes: &[String]) -> bool {
     })
 }
 
-/// True when a segment is `.` or `..` for a server that decodes before it splits, with parameters (`..;a=b`) or blanks taken off.
+/// Returns `true` if a segment is `.` or `..` for a server that decodes before it splits. Parameters (`..;a=b`) and
+/// blanks are ignored.
 fn climbs(path: &str) -> bool {
     let decoded = percent_decode(path);
     decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| {
@@ -214,19 +218,19 @@ fn climbs(path: &str) -> bool {
     })
 }
 
-/// False for what some servers decode twice, decode though it is no UTF-8, or cut at a NUL.
+/// Returns `false` for paths that some servers decode twice, decode despite invalid UTF-8, or cut at a NUL.
 fn is_plainly_encoded(path: &str) -> bool {
     let once = percent_decode(path);
     let Ok(text) = std::str::from_utf8(&once) else { return false };
     let escapes = path.bytes().filter(|byte| *byte == b'%').count();
-    // An escape that is none (`%u002e`) stays as it is.
+    // Invalid escapes (`%u002e`) are kept as they are.
     let whole = path.len() - once.len() == escapes * 2;
     let steers = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'.' | b'/' | b'\\' | b';' | b'%');
     let again = hidden(text).iter().any(steers);
     whole && !again && !text.bytes().any(|byte| byte.is_ascii_control())
 }
 
-/// The bytes that a second decoding brings to light.
+/// Returns the bytes that a second decoding would reveal.
 fn hidden(text: &str) -> Vec<u8> {
     let escape = |at: usize| text.as_bytes().get(at + 1..at + 3).and_then(|pair| hex::decode(pair).ok());
     text.match_indices('%').filter_map(|(at, _)| escape(at)).flatten().collect()
@@ -257,7 +261,8 @@ fn is_header_name(name: &str) -> bool {
     (1..=limits::HEADER_NAME_BYTES).contains(&name.len()) && name.bytes().all(token)
 }
 
-/// Of letters, digits and hyphens: CGI and its heirs take `_`, and some also `.`, for `-`, and so a guest's header for the location's.
+/// Permits letters, digits and hyphens. CGI and its successors treat `_`, and some also `.`, as `-`, and so a guest's
+/// header as the location's.
 fn is_plain_name(name: &str) -> bool {
     is_header_name(name) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

@@ -1,4 +1,5 @@
-//! Between the contract's records and the engine's, both ways, by the table of records. What comes from a guest is checked on the way.
+//! Conversions between the contract's records and the engine's, in both directions, generated from the table of
+//! records. Values from a guest are validated.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use super::{
     words::set_aside,
 };
 
-/// One foreign id or none of them, or a list.
+/// A foreign id, an optional one, or a list of them.
 trait ForeignIds: Sized {
     fn checked(self, field: &'static str) -> Checked<Self>;
 }
@@ -113,7 +114,7 @@ macro_rules! conversions {
             }
         } )*
 
-        /// The name the contract gives its kind, and the record.
+        /// Converts a record. Returns the contract's name of its kind too.
         pub(crate) fn read(mut record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
             set_aside(&mut record);
             match record {
@@ -129,14 +130,14 @@ macro_rules! conversions {
     };
 }
 
-/// The contract's records by the names of ours: it has one record for both balances.
+/// The contract's records under the engine's names. The contract has one record for both balances.
 mod contract {
     pub(super) use super::types::{Balance as GuarantorBalance, Balance as InsuranceBalance, *};
 }
 
 records::with_every_record!(conversions);
 
-/// What holds between the fields of a record.
+/// Rules that involve several fields of a record.
 trait Whole {
     fn whole(&self) -> Checked<()>;
 }
@@ -156,7 +157,7 @@ impl Whole for EhrAppointment {
     }
 }
 
-/// The contract's case for a write; most resources are never written.
+/// Returns the contract's case for a write. Most resources are never written.
 pub(crate) fn write(operation: Operation, record: EhrRecord) -> Result<wit::Write, Fault> {
     use Operation::{Create, Delete, Update};
     Ok(match (operation, record) {
@@ -374,7 +375,7 @@ mod tests {
         EhrRecord::from_fields(resource, "1", fields).unwrap()
     }
 
-    /// What is said of a record of the contract, made of these fields and then spoilt.
+    /// Returns the error for a record of the contract that is built from the fields and then corrupted.
     macro_rules! said {
         ($resource:ident, $body:ident, $fields:expr, |$record:ident| $spoil:expr) => {{
             let EhrRecord::$body(sound) = record(Resource::$resource, $fields) else { unreachable!("one of its kind") };
@@ -571,7 +572,7 @@ mod tests {
             };
             assert!(reason.starts_with("the contract has no write for ") && !reason.contains("Zo"), "{reason}");
         }
-        // What a record lacks, or has wrongly, is said before it is one.
+        // Missing or wrong fields are reported before the conversion to a record.
         let lacking = EhrRecord::from_fields(Resource::PatientAlerts, "", json!({"patient": "P"})).unwrap_err();
         assert!(lacking.contains("`note`"), "{lacking}");
         let sly = json!({"patient": "P", "note": "n", "disabled_at": "Zoë Łopata"});

@@ -1,6 +1,6 @@
-//! What guests say, made fit for logs, operators and clients: one line of plain characters, without what is known of the patient at hand,
-//! without the location's credentials, and without what looks like either. A guest that wants to smuggle could still spell things
-//! backwards; this is against the bug that quotes a record.
+//! Redaction of guests' texts for logs, operators and clients. The result is one line of plain characters, without the
+//! data of the patient at hand, the location's credentials, and anything that looks like either. A malicious guest
+//! could still encode data differently; redaction is against bugs that quote a record.
 
 use std::{
     collections::BTreeSet,
@@ -19,23 +19,23 @@ use setup::secret::Secret;
 use super::log_line::{cut, plain_char};
 
 const HIDDEN: &str = "[redacted]";
-/// Shorter values are words of any sentence.
+/// Shorter values may be ordinary words.
 const SHORTEST: usize = 4;
-/// Of a longer value each part of this length is known: a guest may quote a note cut.
+/// Longer values are also matched by parts of this length, because a guest may quote a truncated note.
 const PART: usize = 12;
-/// What is looked through of a text, as a multiple of what is kept: hiding makes it shorter.
+/// The length of text to search, as a multiple of the length to keep: redaction makes a text shorter.
 const LOOKED_THROUGH: usize = 4;
 /// A number with fewer digits is no telephone number.
 const PHONE_DIGITS: usize = 7;
-/// A date that lies further back than this is taken for one of birth.
+/// An older date is treated as a date of birth.
 const YEARS: i32 = 2;
 
-/// What is not to be said in one call.
+/// The values to redact in one call.
 #[derive(Default)]
 pub(crate) struct Redactor {
     secrets: Vec<Secret>,
     write: Option<Write>,
-    /// Made when the first text comes: most calls say nothing.
+    /// Built for the first text: most calls log nothing.
     known: OnceLock<Known>,
 }
 
@@ -44,7 +44,7 @@ impl Redactor {
         Redactor { secrets, write, known: OnceLock::new() }
     }
 
-    /// A guest's text, at most `bytes` long and a little. `passing`: credentials of this moment.
+    /// Redacts a text and truncates it to about `bytes` bytes. `passing` has the current temporary credentials.
     pub(crate) fn text(&self, text: &str, passing: &[Secret], bytes: usize) -> String {
         let longest = bytes.saturating_mul(LOOKED_THROUGH);
         let looked_through: String = text[..text.floor_char_boundary(longest)].chars().map(plain_char).collect();
@@ -62,25 +62,25 @@ impl Redactor {
     }
 }
 
-/// Values that are known, folded for comparison.
+/// Known values, folded for comparison.
 #[derive(Default)]
 struct Known {
     /// Whole words and phrases.
     phrases: BTreeSet<Vec<char>>,
     /// All parts of longer values.
     parts: BTreeSet<[char; PART]>,
-    /// Digits of numbers, as they end.
+    /// The last digits of numbers.
     numbers: BTreeSet<String>,
-    /// Days of birth: year, month, day.
+    /// Dates of birth: year, month, day.
     births: BTreeSet<(u32, u32, u32)>,
 }
 
-/// What a field of a record is, by its name.
+/// The kind of a record's field, determined by its name.
 enum Kind {
     Name,
     Phone,
     Birth,
-    /// Tells nothing about a patient: ids, words of the contract, days and times.
+    /// Not about a patient: ids, words of the contract, days and times.
     Plain,
     /// JSON in a text.
     Json,
@@ -109,7 +109,7 @@ impl Known {
         for secret in secrets {
             known.secret(secret.expose());
         }
-        // Hours are no patient's.
+        // Working hours are not about a patient.
         let hours = matches!(
             write,
             Some(Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_))
@@ -120,7 +120,7 @@ impl Known {
         known
     }
 
-    /// Whole, without its scheme, and what of it is a password.
+    /// Adds a credential: the whole value, the value without its scheme, and the password in it.
     fn secret(&mut self, secret: &str) {
         self.text(secret);
         let Some((_, value)) = secret.split_once(' ') else { return };
@@ -147,7 +147,7 @@ impl Known {
         }
     }
 
-    /// A short name alone is a word of any sentence; beside the other one it is somebody.
+    /// Adds full names. A short name alone may be an ordinary word, but first and last name together identify a person.
     fn names(&mut self, fields: &serde_json::Map<String, Value>) {
         let name =
             |field: &str| fields.get(field).and_then(Value::as_str).map(str::trim).filter(|name| !name.is_empty());
@@ -168,7 +168,7 @@ impl Known {
                 text.split([' ', '-']).for_each(|word| self.text(word));
             }
             Kind::Json => match serde_json::from_str::<Value>(text) {
-                // Whatever the fields are called there.
+                // All values, whatever the names of the fields.
                 Ok(json) => self.leaves(&json),
                 Err(_) => self.text(text),
             },
@@ -192,7 +192,7 @@ impl Known {
     fn number(&mut self, text: &str) {
         let all: String = text.chars().filter(char::is_ascii_digit).collect();
         for digits in phone::digits(text).into_iter().chain([all]) {
-            // With the country's code or without it.
+            // With or without the country code.
             let from = digits.len().saturating_sub(PHONE_DIGITS + 2);
             if digits.len() >= PHONE_DIGITS {
                 self.numbers.insert(digits[from..].to_owned());
@@ -244,7 +244,7 @@ impl Known {
         }
     }
 
-    /// A day of birth as people write it: any order, any separator, or none.
+    /// Finds dates of birth in any order, with any separator or none.
     fn find_births(&self, run: regex::Match<'_>, hidden: &mut Vec<Range<usize>>) {
         let groups: Vec<regex::Match<'_>> = DIGITS.find_iter(run.as_str()).collect();
         let place = |from: usize, to: usize| run.start() + from..run.start() + to;
@@ -273,7 +273,7 @@ fn fold(c: char) -> char {
     c.to_lowercase().next().unwrap_or(c)
 }
 
-/// Of year, month and day.
+/// Parses year, month and day.
 fn date_of<'a>(mut parts: impl Iterator<Item = &'a str>) -> Option<(u32, u32, u32)> {
     let mut next = || parts.next()?.parse().ok();
     let date: (u32, u32, u32) = (next()?, next()?, next()?);
@@ -284,23 +284,23 @@ fn date_of<'a>(mut parts: impl Iterator<Item = &'a str>) -> Option<(u32, u32, u3
 static NUMBERS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d(?:[ ()./+-]{0,2}\d)+"));
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+"));
 
-/// What looks like a patient's data or a credential, whoever's it is. Of a pattern with a group the group is hidden.
+/// Texts that look like a patient's data or a credential. If a pattern has a group, only the group is redacted.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         // E-mail addresses.
         r#"[^\s<>()\[\]"'=:;,@]+@[^\s<>()\[\]"'=:;,@]+\.[\w-]{2,}"#,
-        // Numbers of social security.
+        // Social security numbers.
         r"\b\d{3}-\d{2}-\d{4}\b",
         r"(?i)\bssn\W{0,4}(\d[\d -]{4,12})",
-        // Telephone numbers: of North America, and of anywhere.
+        // Telephone numbers: North American, and international.
         r"(?:\+\d{1,3}[ .-]?)?(?:\(\d{3}\) ?|\b\d{3}[ .-])\d{3}[ .-]\d{4}\b",
         r"\+\d(?:[ ().-]{0,2}\d){7,14}\b",
         r"(?i)\b(?:phone|tel|mobile|cell|fax)\w*\W{0,4}(\d[\d ().-]{5,18}\d)",
-        // Days of birth, where they are called so.
+        // Labelled dates of birth.
         r"(?i)(?:birth|born|dob)\w*\W{0,6}(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}\b)",
         // Fields of records, as code prints them.
         r#"(?i)(?:\b(?:first|middle|last|family|given|full|patient|maiden|preferred|subscriber)_?-?name|\b(?:family|given|surname|ssn|e?mail|street|line_?[12]|city|postal_?code|zip|phone|note|premedication))\\?"?\s*[:=]\s*(?:Some\()?\[?\\?"((?:[^"\\]|\\[^"])*)"#,
-        // Queries of requests.
+        // Query strings of requests.
         r"/[\w/.%~-]*\?([^\s?]+)",
         // Credentials.
         r"(?i)\b(?:bearer|basic|session)\s+([A-Za-z0-9+/_.~=-]{8,})",
@@ -312,7 +312,7 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Days with a year of four digits.
+/// Dates with a year of four digits.
 static DAYS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\b(?:(\d{4})-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-](\d{4}))(?:\b|T)"));
 
@@ -335,7 +335,7 @@ fn by_pattern(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-/// The text with the ranges hidden; those that overlap or touch are one. Blanks at their ends stay.
+/// Replaces the ranges. Merges ranges that overlap or touch, and keeps blanks at their ends.
 fn without(text: &str, mut hidden: Vec<Range<usize>>) -> String {
     hidden.sort_unstable_by_key(|range| range.start);
     let mut merged: Vec<Range<usize>> = Vec::new();

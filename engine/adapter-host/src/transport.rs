@@ -1,4 +1,4 @@
-//! How a request reaches an EHR: over HTTP, or, where the EHR lives in this process, by a call.
+//! Transport of requests to an EHR: over HTTP, or by a function call if the EHR is in this process.
 
 use std::{
     error::Error,
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// A request with its full address and the location's credentials.
+/// A request with its full URL and the location's credentials.
 #[derive(Clone)]
 pub struct HttpRequest {
     /// GET, POST, PUT, PATCH or DELETE.
@@ -27,18 +27,18 @@ pub struct HttpRequest {
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
-    /// Longest body of an answer.
+    /// Maximum length of a response body.
     pub max_response_body: usize,
 }
 
-/// Paths and queries can hold patient data, headers hold credentials.
+/// Omits paths, queries and headers, which may contain patient data and credentials.
 impl fmt::Debug for HttpRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HttpRequest({} {}, redacted)", self.method, self.url.host_str().unwrap_or_default())
     }
 }
 
-/// An answer of any status.
+/// A response of any status.
 #[derive(Clone)]
 pub struct HttpResponse {
     pub status: u16,
@@ -53,35 +53,36 @@ impl fmt::Debug for HttpResponse {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
-    /// The EHR cannot have seen it.
+    /// The EHR cannot have received the request.
     #[error("not sent: {0}")]
     NotSent(String),
-    /// The EHR may have seen it and acted upon it.
+    /// The EHR may have received and processed the request.
     #[error("no answer: {0}")]
     NoAnswer(String),
 }
 
 pub type TransportFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + 'a>>;
 
-/// Sends a request once: no retries, no redirects. It runs on the adapter host's threads and must not block them.
+/// Sends a request once: no retries, no redirects. Runs on the adapter host's threads and must not block them.
 pub trait Transport: Send + Sync + 'static {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_>;
 
-    /// Credentials it adds itself: an EHR that echoes them shows them to the guest.
+    /// Returns credentials that the transport adds itself: an EHR that echoes them reveals them to the guest.
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
     }
 }
 
-/// Over the network. Each location has its own, with connections of its own: what an EHR answers one location reaches no other.
+/// HTTP transport. Each location has a separate one with its own connections, so that responses for one location cannot
+/// reach another.
 pub struct HttpTransport {
     tls: ClientConfig,
-    /// Made when the first request leaves: most locations are idle.
+    /// Created for the first request: most locations are idle.
     client: OnceLock<Client>,
-    /// When the last answer was complete.
+    /// The time of the last complete response.
     answered: Mutex<Option<Instant>>,
 }
 
@@ -90,7 +91,7 @@ pub struct HttpTransport {
 pub struct TlsError(#[from] rustls::Error);
 
 impl HttpTransport {
-    /// Reads the certificates this machine trusts.
+    /// Loads the trusted certificates of this machine.
     pub fn new() -> Result<HttpTransport, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
@@ -98,7 +99,7 @@ impl HttpTransport {
         Ok(HttpTransport { tls, client: OnceLock::new(), answered: Mutex::default() })
     }
 
-    /// Another one that trusts the same certificates and shares no connection and no TLS session with this one.
+    /// Returns another transport with the same trusted certificates, and without shared connections or TLS sessions.
     pub fn apart(&self) -> HttpTransport {
         let mut tls = self.tls.clone();
         tls.resumption = Resumption::in_memory_sessions(limits::TLS_SESSIONS);
@@ -126,8 +127,8 @@ impl HttpTransport {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// An EHR that answers twice does so at once: a connection that brings more than was asked for is closed meanwhile, and the next
-    /// request leaves on another one instead of taking what was left over for its answer.
+    /// Waits for unsolicited data. An EHR that responds twice does so at once. The connection is closed meanwhile, so
+    /// that the next request does not take the second response for its own.
     async fn silence(&self) {
         let answered = *self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answered) = answered {
@@ -148,7 +149,7 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             match tokio::time::timeout(deadline, self.exchange(request)).await {
                 Ok(ended) => ended,
-                // It may have been on its way.
+                // The request may have been sent.
                 Err(_) => Err(TransportError::NoAnswer(format!("none within {} ms", deadline.as_millis()))),
             }
         })
@@ -189,7 +190,8 @@ async fn exchange(client: &Client, request: HttpRequest) -> Result<HttpResponse,
     Ok(HttpResponse { status, headers, body })
 }
 
-/// The innermost cause, which says most. reqwest's own text would quote the address, and with it patient data.
+/// Returns the innermost cause, the most specific one. reqwest's own text would contain the URL, and with it patient
+/// data.
 fn reason(error: &reqwest::Error) -> String {
     let mut innermost: Option<&(dyn Error + 'static)> = error.source();
     while let Some(source) = innermost.and_then(|error| error.source()) {

@@ -1,4 +1,5 @@
-//! Between the contract's words and the engine's: enums, lists with words of the EHR's own, and the messages of a conversation.
+//! Conversions between the contract's enums and the engine's, of lists with words of the EHR, and of conversation
+//! messages.
 
 use location::hours::{HourKind, RecurrenceUnit, Weekday};
 use records::{schema::Limit, values::Json};
@@ -10,7 +11,7 @@ use super::{
     limits::{EXTRA_PAIRS, LONG_TEXT_BYTES, REFERENCES},
 };
 
-/// The contract's enums.
+/// Implements the conversions of the contract's enums.
 macro_rules! enums {
     ($($ours:ty = $name:ident { $($case:ident)* })*) => { $( impl Convert<types::$name> for $ours {
         fn read(from: types::$name, _: &'static str, _: Limit) -> Checked<Self> {
@@ -37,7 +38,7 @@ enums! {
     RecurrenceUnit = RecurrenceUnit { Day Week Month }
 }
 
-/// The contract's variants whose last case is a word of the EHR's own.
+/// Implements the conversions of the contract's variants whose last case is a word of the EHR.
 macro_rules! open_words {
     ($($ours:ty = $name:ident { $($case:ident)* })*) => { $(
         impl Convert<types::$name> for $ours {
@@ -68,12 +69,13 @@ open_words! {
     records::ClaimStatus = ClaimStatus { Draft Sent Received Canceled }
 }
 
-/// A word of the EHR that the contract's list does not have.
+/// A variant that may hold a word of the EHR, which the contract's list lacks.
 trait OwnWord {
     fn own_word(&self) -> Option<&str>;
 }
 
-/// The API's lists end: a word beyond them stands beside the fields, and the field is empty. What the adapter says itself there stands.
+/// Moves words beyond the API's lists from their field to `extra`, and leaves the field empty. A value of the adapter
+/// under that name takes precedence.
 pub(super) fn set_aside(record: &mut wit::Record) {
     fn aside<W: OwnWord>(word: &mut Option<W>, name: &str, extra: &mut Vec<types::ExtraValue>) {
         let Some(own) = word.take_if(|word| word.own_word().is_some()) else { return };
@@ -91,7 +93,7 @@ pub(super) fn set_aside(record: &mut wit::Record) {
     }
 }
 
-/// In the API's words, which is how it is kept.
+/// Converts to the API's word, the stored form.
 impl Convert<types::Gender> for String {
     fn read(from: types::Gender, _: &'static str, _: Limit) -> Checked<String> {
         Ok(match from {
@@ -111,7 +113,7 @@ impl Convert<types::Gender> for String {
     }
 }
 
-/// A message of a conversation, as it is kept.
+/// The stored form of a conversation message.
 #[derive(Serialize, Deserialize)]
 struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +139,7 @@ impl Convert<Vec<types::Message>> for Json {
         json.ok_or(Broken { field: field.into(), rule: "must have at most 65536 bytes as JSON" })
     }
 
-    /// What was kept before messages had a type may not be such; no write has one.
+    /// Values stored before messages had a type may be invalid. No write contains messages.
     fn write(self) -> Vec<types::Message> {
         let messages: Vec<Message> = serde_json::from_str(self.as_str()).unwrap_or_default();
         messages.into_iter().map(|Message { from, text, at }| types::Message { from, text, at }).collect()

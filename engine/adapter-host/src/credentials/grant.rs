@@ -1,26 +1,26 @@
-//! What a request for credentials may bring.
+//! Results of a request for credentials.
 
 use std::time::Duration;
 
 use setup::secret::Secret;
 
-/// Longest answer to a request for credentials.
+/// Maximum length of the response.
 pub(super) const ANSWER_BYTES: usize = 64 * 1024;
-/// Longest of them: a header's value.
+/// Maximum length of the credentials, which become a header's value.
 pub(super) const TOKEN_BYTES: usize = 8 * 1024;
-/// None are kept longer, whatever is said of them.
+/// Maximum lifetime, even if the response specifies a longer one.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
-/// The value of an `Authorization` header, and how long it is good for.
+/// The value of an `Authorization` header, and its lifetime.
 pub(super) struct Grant {
     pub(super) authorization: Secret,
     pub(super) life: Duration,
 }
 
-/// Why there are none.
+/// The reason why no credentials were granted.
 pub(super) enum NoGrant {
-    /// Whoever grants them does not accept us.
+    /// The server rejects the client.
     Refused,
-    /// They could not be asked, or could not answer.
+    /// The server is unreachable or could not grant credentials.
     Later(String),
 }

@@ -1,5 +1,5 @@
-//! Credentials that do not last, obtained by the host: access tokens and sessions. All of it stays on this side of the sandbox: a guest
-//! sees neither the secret they are obtained with, nor them.
+//! Temporary credentials obtained by the host: access tokens and sessions. Neither they nor the secret they are
+//! obtained with enter the sandbox.
 
 mod grant;
 mod oauth;
@@ -17,9 +17,9 @@ use tokio::time::{Instant, timeout_at};
 use self::grant::{Grant, NoGrant};
 use super::transport::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
 
-/// How long a request for them may take.
+/// Timeout of a request for credentials.
 const ASKING: Duration = Duration::from_secs(15);
-/// They are renewed this long before they end, or a tenth of their life, whichever is shorter.
+/// Credentials are renewed this long before they expire, or a tenth of their lifetime, whichever is shorter.
 const EARLIER: Duration = Duration::from_secs(60);
 
 fn request(login: &Login) -> Result<HttpRequest, String> {
@@ -36,15 +36,15 @@ fn granted(login: &Login, answer: &HttpResponse) -> Result<Grant, NoGrant> {
     }
 }
 
-/// A transport whose requests carry the current credentials: obtained when first needed, renewed before they end, and once more when the
-/// EHR no longer takes them. All locations of a data source share the credentials, and one request for them at a time; each has its
-/// connections for itself.
+/// A transport that adds the current credentials to requests. They are obtained on first use, renewed before they
+/// expire, and once more if the EHR rejects them. All locations of a data source share the credentials, with one
+/// concurrent request for them. Each location has its own connections.
 pub struct Authorized {
     inner: Arc<dyn Transport>,
     shared: Arc<Shared>,
 }
 
-/// What the locations of a data source share.
+/// State shared by the locations of a data source.
 struct Shared {
     login: Login,
     held: RwLock<Option<Arc<Held>>>,
@@ -62,18 +62,18 @@ impl Authorized {
         Authorized { inner, shared: Arc::new(shared) }
     }
 
-    /// The same credentials on another way.
+    /// Returns a transport with the same credentials over another inner transport.
     pub fn over(&self, inner: Arc<dyn Transport>) -> Authorized {
         Authorized { inner, shared: self.shared.clone() }
     }
 
-    /// What to use; never `spent`, which the EHR did not take.
+    /// Returns usable credentials; never `spent`, which the EHR rejected.
     async fn credentials(&self, spent: Option<&Arc<Held>>) -> Result<Arc<Held>, NoGrant> {
         if let Some(held) = self.current(spent) {
             return Ok(held);
         }
         let _one_at_a_time = self.shared.renewing.lock().await;
-        // Somebody else may have got new ones meanwhile.
+        // Another task may have renewed the credentials meanwhile.
         if let Some(held) = self.current(spent) {
             return Ok(held);
         }
@@ -97,7 +97,7 @@ impl Authorized {
     }
 
     async fn exchange(&self, mut request: HttpRequest, ends: Instant) -> Result<HttpResponse, TransportError> {
-        // Whatever it is: the header is ours.
+        // The host sets this header, whatever the guest sent.
         request.headers.retain(|(name, _)| name != "authorization");
         let mut spent: Option<Arc<Held>> = None;
         loop {
@@ -106,7 +106,7 @@ impl Authorized {
             let held = match asked.unwrap_or_else(|_| Err(late())) {
                 Ok(held) => held,
                 Err(NoGrant::Later(why)) => return Err(TransportError::NotSent(format!("no access: {why}"))),
-                // Who is granted nothing is nobody to the EHR.
+                // A client without credentials is unauthorized to the EHR.
                 Err(NoGrant::Refused) => {
                     return Ok(HttpResponse { status: 401, headers: Vec::new(), body: Vec::new() });
                 }
@@ -114,7 +114,7 @@ impl Authorized {
             let mut carrying = request.clone();
             carrying.headers.push(("authorization".to_owned(), held.authorization.expose().to_owned()));
             let answer = self.inner.send(carrying, ends.saturating_duration_since(Instant::now())).await?;
-            // Nothing came of a request that was not let in: it can be sent again, once.
+            // The EHR did not process an unauthorized request, so it can be sent again, once.
             if answer.status != 401 || spent.is_some() {
                 return Ok(answer);
             }

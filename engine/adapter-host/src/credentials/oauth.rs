@@ -1,4 +1,5 @@
-//! Access tokens by OAuth 2.0 client credentials, proven by a client secret or, as SMART backend services do, by a signed JWT.
+//! Access tokens by OAuth 2.0 client credentials, authenticated by a client secret or, as in SMART backend services, by
+//! a signed JWT.
 
 use std::time::Duration;
 
@@ -17,9 +18,9 @@ use setup::{
 use super::grant::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
 use crate::transport::{HttpRequest, HttpResponse};
 
-/// What a token is good for whose endpoint does not say: SMART allows five minutes at most.
+/// The assumed lifetime in seconds of a token whose response specifies none: SMART allows at most five minutes.
 const UNSAID: u64 = 300;
-/// What a signed assertion is good for, in seconds; SMART allows five minutes.
+/// The lifetime of a signed assertion, in seconds; SMART allows five minutes.
 const ASSERTION: i64 = 240;
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 #[derive(Deserialize)]
@@ -34,7 +35,7 @@ struct Refusal {
     error: String,
 }
 
-/// The request for a token.
+/// Builds the token request.
 pub(super) fn request(oauth: &OAuth, now: i64) -> Result<HttpRequest, String> {
     let mut headers = vec![
         ("accept".to_owned(), "application/json".to_owned()),
@@ -71,7 +72,7 @@ pub(super) fn granted(oauth: &OAuth, answer: &HttpResponse) -> Result<Grant, NoG
     match answer.status {
         200 => (),
         400 | 401 | 403 => {
-            // The error's code says why; the rest of the answer may say more than a log should hold.
+            // The error code gives the reason; the rest of the response may contain more than a log should hold.
             let code = serde_json::from_slice::<Refusal>(&answer.body).map(|refusal| refusal.error).unwrap_or_default();
             let code: String = code.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();
             let host = oauth.token_url.host_str().unwrap_or_default();
@@ -106,7 +107,7 @@ fn assertion(oauth: &OAuth, key: &SigningKey, id: Option<&str>, now: i64) -> Res
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
-/// Percent-encoding of all but letters, digits and `-._~`; a form also reads a space so.
+/// Percent-encodes everything except letters, digits and `-._~`. A space becomes `%20`, which forms accept too.
 fn encoded(value: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     value.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

@@ -1,4 +1,4 @@
-//! Sessions of a Tryton server, such as GNU Health: one check of the password, and then a key that the server looks up.
+//! Sessions of a Tryton server, such as GNU Health: the password is checked once, then a session key is used.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::transport::{HttpRequest, HttpResponse};
 
 #[derive(Deserialize)]
 struct Opened {
-    /// Id of the user, and the key.
+    /// The id of the user, and the session key.
     result: (u64, String),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn granted(session: &TrytonSession, answer: &HttpResponse) -> Result<
             tracing::warn!(host, status = answer.status, "the EHR refuses this login");
             return Err(NoGrant::Refused);
         }
-        // After wrong passwords a login is locked for a while.
+        // After several wrong passwords the server locks a login for a while.
         429 => return Err(NoGrant::Later("the login is locked for a while".to_owned())),
         status => return Err(NoGrant::Later(format!("the EHR answered {status} to a login"))),
     }
