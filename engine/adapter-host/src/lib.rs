@@ -1,4 +1,4 @@
-//! Adapters: the sandbox for EHR-specific code, and the only crate that depends on wasmtime.
+//! Adapters: the sandbox for EHR-specific code, and the only engine crate that depends on wasmtime.
 //!
 //! ```text
 //! host: load, compile, try ──► adapter ──► slot ◄── registry (names)

@@ -1,4 +1,4 @@
-//! Loading: the cache of compiled components, and components that are no adapters for this engine.
+//! Tests of loading: the cache of compiled components, and components that are no adapters for this engine.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ fn host(dir: &Path) -> Host {
     Host::new(HostLimits::default(), dir).unwrap()
 }
 
-/// The compiled components in a cache.
+/// Returns the compiled components in a cache.
 fn cached(dir: &Path) -> Vec<std::path::PathBuf> {
     let files = dir.join("compiled").read_dir().unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|extension| extension == "cwasm")).collect()
@@ -42,7 +42,7 @@ async fn a_compiled_component_is_kept_and_a_damaged_one_made_again() {
     }
 }
 
-/// Whoever can write into the folder but does not have its key cannot make this process run native code.
+/// Write access to the folder without its key is not enough to make this process run native code.
 #[tokio::test]
 async fn a_file_that_was_sealed_with_another_key_is_made_again() {
     let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -109,7 +109,7 @@ async fn refused_at(bytes: Vec<u8>, line: u32) -> LoadError {
     failed.reason
 }
 
-/// The component with another version of the contract in all its names, of the same length.
+/// Replaces the contract's version in all names of the component by one of the same length.
 fn renamed(from: &str, to: &str) -> Vec<u8> {
     let mut bytes = fs::read(hostile()).unwrap();
     let at: Vec<usize> =
@@ -121,7 +121,7 @@ fn renamed(from: &str, to: &str) -> Vec<u8> {
     bytes
 }
 
-/// The component with one more custom section at its end.
+/// Adds a custom section at the end of the component.
 fn with_section(name: &str, content: &[u8]) -> Vec<u8> {
     let mut bytes = fs::read(hostile()).unwrap();
     let size = 1 + name.len() + content.len();
@@ -162,7 +162,7 @@ async fn what_is_no_adapter_for_this_engine_is_said_plainly() {
     ));
     let twice = refused(&with_section("practice-sync:manifest", b"{}")).await;
     assert!(matches!(twice, LoadError::Unfit(Unfit::Manifests(2))), "{twice}");
-    // The rules for `adapter.toml` hold for what a component carries.
+    // The rules for `adapter.toml` apply to the manifest in a component.
     let path = refused(&renamed("\"paths\":[\"/\"]", "\"paths\":[\"x\"]")).await;
     assert!(matches!(&path, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("`paths`")), "{path}");
     let contract = refused(&renamed("\"contract\":1", "\"contract\":2")).await;

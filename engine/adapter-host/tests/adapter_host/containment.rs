@@ -1,4 +1,5 @@
-//! Whatever a guest does, the call ends by its deadline, as a fault that tells the truth about writes, and nobody else notices.
+//! Tests of containment: a call always ends by its deadline, its fault is correct about writes, and no other call is
+//! affected.
 
 use std::{
     sync::{
@@ -35,7 +36,7 @@ async fn a_trap_is_a_fault_in_every_call_and_the_next_call_works() {
     for (behaviour, expected) in [
         ("panic", "src/lib.rs:"),
         ("allocate", "the adapter ran out of memory (64 MiB)"),
-        // A Rust guest's own stack lies at the start of its memory.
+        // A Rust guest's own stack is at the start of its memory.
         ("recurse", "the adapter overflowed its stack, or reached outside its memory"),
         ("std-clock", "the adapter panicked at "),
         ("far-instant", "outside the years 1 to 9999"),
@@ -54,7 +55,7 @@ async fn a_trap_is_a_fault_in_every_call_and_the_next_call_works() {
     assert!(ehr.seen.lock().unwrap().is_empty());
 }
 
-/// The caller's thread, here a runtime with a single one, goes on; so do other guests, even on a single guest thread.
+/// The caller's thread, here a runtime with a single one, continues. So do other guests, even on a single guest thread.
 #[tokio::test]
 async fn a_spinning_guest_stalls_nobody() {
     let cache = tempfile::tempdir().unwrap();
@@ -133,11 +134,11 @@ async fn memory_granted_is_memory_had() {
         adapter.connect(connection).unwrap()
     };
     assert!(retried(guest(16).describe(DEADLINE).await).contains("memory"));
-    // Within its memory; its name is then cut like any other text.
+    // Within its memory; its name is then truncated like any other text.
     assert_eq!(guest(64).describe(DEADLINE).await.unwrap().name.len(), 1_024);
 }
 
-/// Nobody at a data source without workstations could open a gate.
+/// A gate cannot be opened at a data source without workstations.
 #[tokio::test]
 async fn a_closed_gate_where_there_is_none_is_called_what_it_is() {
     let guest = connected(&[("behaviour", "gate-closed")], &TestEhr::ok()).await;
@@ -165,7 +166,7 @@ async fn more_calls_than_places_wait_their_turn() {
     for call in calls {
         call.await.unwrap().unwrap();
     }
-    // Who waits for a place does not run out of its own time meanwhile.
+    // The wait for a permit does not count towards the call's own time.
     let hung: Arc<dyn Ehr> = adapter.connect(connection(&[("behaviour", "hang")], &TestEhr::new(Does::Hangs))).unwrap();
     let (first, second) = (hung.describe(Duration::from_millis(600)), hung.describe(Duration::from_millis(600)));
     let third = async {
@@ -178,7 +179,7 @@ async fn more_calls_than_places_wait_their_turn() {
     third.unwrap();
 }
 
-/// An outage of one cloud EHR: more locations than there are places wait for it.
+/// An outage of one cloud EHR: more locations wait for it than there are permits.
 #[tokio::test]
 async fn an_ehr_that_hangs_keeps_its_own_calls_waiting_and_nobody_elses() {
     let adapter = crate::support::adapter().await;
@@ -232,15 +233,15 @@ async fn a_guest_that_computes_for_ever_ends_by_its_processor_time() {
     }
     let reason = retried(spinning.pull(Resource::Patients, None, 10, DEADLINE).await);
     assert_eq!(reason, "the adapter used more than 300 ms of processor time");
-    // What it asked for before may have arrived.
+    // Its earlier request may have arrived.
     let after = guest(&[("behaviour", "post-then"), ("then", "spin")], &ehr);
     assert!(unknown(after.push("k".into(), booking(), DEADLINE).await).contains("processor time"));
-    // Waiting is not computing.
+    // Waiting uses no processor time.
     let slow = TestEhr::new(Does::AnswersAfter(Duration::from_millis(600)));
     guest(&[("behaviour", "hang")], &slow).describe(DEADLINE).await.unwrap();
 }
 
-/// Guests that compute take turns: a short call between them finds a thread.
+/// Computing guests share the threads, so that a short call between them finds a free one.
 #[tokio::test]
 async fn guests_that_compute_leave_room_for_short_calls() {
     let cache = tempfile::tempdir().unwrap();
@@ -281,7 +282,7 @@ async fn a_fresh_instance_serves_each_call() {
     }
 }
 
-/// Printed, not judged: the machine may be busy. The benchmark judges it.
+/// Printed instead of asserted, because the machine may be busy. The benchmark asserts it.
 #[tokio::test]
 async fn overhead_per_call() {
     let guest = connected(&[], &TestEhr::ok()).await;

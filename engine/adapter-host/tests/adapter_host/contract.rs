@@ -1,4 +1,4 @@
-//! What a guest returns is checked against the contract; a rule that is broken is named with record, field and rule.
+//! Tests of the validation of guests' answers: errors name the record, the field and the broken rule.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn a_broken_rule_is_named() {
     }
 }
 
-/// What an EHR holds in one record must not keep the others from being read.
+/// The contents of one record must not make the others unreadable.
 #[tokio::test]
 async fn longer_texts_are_cut() {
     let guest = connected(&[("behaviour", "huge-text")], &TestEhr::ok()).await;
@@ -66,7 +66,7 @@ async fn shown(resource: Resource, fields: &Value) -> Result<EhrRecord, Fault> {
     Ok(page.records.remove(0))
 }
 
-/// One record of every resource the engine keeps as fields, with most of its fields.
+/// Returns a record of every resource that the engine stores as fields, with most of its fields.
 fn entries() -> Vec<(Resource, Value)> {
     use Resource::*;
     let usd = |amount: &str| json!({"amount": amount, "currency": "USD"});
@@ -195,11 +195,11 @@ async fn every_record_arrives_with_all_its_fields() {
         let Value::Object(mut arrived) = known(entry.fields().into()) else { unreachable!("fields are an object") };
         arrived.retain(|name, value| given.get(name).is_some() || *value != json!([]));
         arrived.insert("id".into(), entry.id().into());
-        // Kept as the JSON text it was before the contract had a type for it.
+        // Stored as the JSON text that it was before the contract had a type for it.
         if let Some(Value::String(messages)) = arrived.remove("messages_json") {
             arrived.insert("messages".into(), serde_json::from_str(&messages).unwrap());
         }
-        // A sign that says nothing is left out.
+        // A redundant sign is dropped.
         if let Some(amount) = given.pointer_mut("/over90/amount") {
             *amount = json!("1");
         }
@@ -235,7 +235,7 @@ async fn a_broken_rule_of_an_entry_is_named_without_its_value() {
     }
 }
 
-/// Without what is null.
+/// Removes null values.
 fn known(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields

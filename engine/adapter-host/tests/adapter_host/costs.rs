@@ -1,4 +1,4 @@
-//! What calls cost is counted, however they end.
+//! Tests of the costs of calls, which are counted however a call ends.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::support::{DEADLINE, Does, TestEhr, booking, connection, hostile};
 
 const PAGE_OF_MEMORY: u64 = 64 << 10;
 
-/// What two writes cost, on a host of their own.
+/// Returns the costs of two writes on a separate host.
 async fn written_twice(behaviour: &[(&str, &str)], ehr: &Arc<TestEhr>, deadline: Duration) -> CallCosts {
     let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
     let host = Host::new(HostLimits::default(), &compiled).unwrap();
@@ -17,7 +17,7 @@ async fn written_twice(behaviour: &[(&str, &str)], ehr: &Arc<TestEhr>, deadline:
     assert!(host.costs_by_adapter().is_empty(), "that it was tried is nobody's call");
     let connected = adapter.connect(connection(behaviour, ehr)).unwrap();
     for key in ["k-1", "k-2"] {
-        // How it ends is what is counted.
+        // The costs are counted for every outcome.
         drop(connected.push(key.to_owned(), booking(), deadline).await);
     }
     let costs = host.costs_at("test location");
@@ -63,7 +63,7 @@ async fn what_never_reached_the_ehr_is_no_request() {
     assert_eq!((ended(&costs), costs.requests, costs.received), ((0, 2, 0), 2, 0));
 }
 
-/// The most of one call, not the sum.
+/// The maximum of one call, not the sum.
 #[tokio::test]
 async fn memory_is_what_a_call_had_at_most() {
     let usual = written_twice(&[("behaviour", "echo")], &TestEhr::ok(), DEADLINE).await.memory;

@@ -1,4 +1,5 @@
-//! A component built when the contract was released loads and works for ever: its file is never built anew (`tests/fixtures/README.md`).
+//! A component built when the contract was released must load and work in every later version. Its file is never
+//! rebuilt (`tests/fixtures/README.md`).
 
 use std::{path::Path, sync::Arc};
 
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{DEADLINE, Does, TestEhr, booking, connection, host};
 
-/// Of the file as it was released.
+/// SHA-256 of the released file.
 const SHA256: &str = "dbc1fedff9009e277d9ec91da3f0d33347a5f1171ab4264e9c805de4342d3427";
 
 async fn first() -> Arc<Adapter> {

@@ -1,4 +1,4 @@
-//! Requests through a workstation: the same walls as over HTTP, and what their ends mean for a write.
+//! Tests of requests through a workstation: the same rules as over HTTP, and the effect of their outcomes on a write.
 
 use std::{
     collections::VecDeque,
@@ -64,7 +64,7 @@ async fn a_write_carries_its_tag_and_no_credentials() {
     assert_eq!(ehr.find("k1".into(), booking(), DEADLINE).await.unwrap().unwrap().id, "V-1");
     let seen = gate.seen.lock().unwrap();
     let tag = seen[0].write.as_ref().unwrap();
-    // 100 seconds after 1970 began in UTC, in New York.
+    // 100 seconds after the Unix epoch, in New York.
     assert_eq!(
         (tag.id.as_str(), tag.kind.as_str(), tag.at.as_deref()),
         ("k1", "appointment-insert", Some("1969-12-31T19:01"))
@@ -99,7 +99,7 @@ async fn how_a_request_ended_decides_what_becomes_of_the_write() {
     assert_eq!(refused, Err(Fault::Rejected("another host".into())));
     let lost = pushed("gated", [Err(GateError::NoAnswer("gone".into()))]).await;
     assert_eq!(lost, Err(Fault::Unknown("gone".into())));
-    // Part of it was written before: then it is looked up, not begun anew.
+    // Part of the write was sent before: it is looked up, not started again.
     let half = pushed("gated-twice", [answer("V-1"), closed()]).await;
     assert_eq!(half, Err(Fault::Unknown("not sent: no workstation is connected".into())));
     let half = pushed("gated-twice", [answer("V-1"), approval()]).await;

@@ -1,4 +1,4 @@
-//! The adapter host against a guest that misbehaves on request and EHRs that do.
+//! Tests of the adapter host with a guest that misbehaves on request, and with several EHRs.
 #![allow(clippy::unwrap_used)]
 
 mod cache;

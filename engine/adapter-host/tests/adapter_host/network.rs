@@ -1,4 +1,5 @@
-//! The transport over real sockets: what the EHR may have seen and what it cannot have seen.
+//! Tests of the transport over real sockets: requests that the EHR may have received, and those it cannot have
+//! received.
 
 use std::{
     io::{Read, Write},
@@ -61,7 +62,7 @@ async fn nobody_listening_or_no_such_host_is_not_sent() {
         let Err(TransportError::NotSent(why)) = send(&address).await else { panic!("{address}") };
         assert!(!why.contains("Ada"), "{why}");
     }
-    // TLS that does not come about carries no request either.
+    // A failed TLS handshake carries no request either.
     let plain = answering("HTTP/1.1 200 OK\r\n\r\n").replace("http:", "https:");
     assert!(matches!(send(&plain).await, Err(TransportError::NotSent(_))));
 }
@@ -102,7 +103,7 @@ async fn a_body_that_does_not_end_is_cut_off() {
     assert!(matches!(&cut, Err(TransportError::NoAnswer(why)) if why.contains("longer than 1000 bytes")), "{cut:?}");
 }
 
-/// Answers each request with the number of its connection and of the request on it, and then with `stray`.
+/// Answers each request with the number of its connection and of the request on it, followed by `stray`.
 fn numbering(stray: &'static str) -> (String, Arc<AtomicU32>) {
     let connections = Arc::new(AtomicU32::new(0));
     let counted = connections.clone();
@@ -134,7 +135,7 @@ async fn an_answer_nobody_asked_for_is_nobodys_answer() {
     assert_eq!(connections.load(Ordering::SeqCst), 20, "none is used again");
 }
 
-/// What an EHR sends in a second piece has this long to show that it was not asked for.
+/// The second part of an EHR's response has this long to be detected as unsolicited.
 #[tokio::test]
 async fn after_an_answer_a_location_is_silent_for_a_moment() {
     let (address, _) = numbering("");

@@ -1,5 +1,5 @@
-//! Access tokens: an authorization server and an EHR on loopback, which believe nothing they have not checked. The keys in `keys/` were
-//! made for these tests and are of no use elsewhere.
+//! Tests of access tokens with an authorization server and an EHR on loopback, which check every request. The keys in
+//! `keys/` were created for these tests only.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ const P256: &[u8] = include_bytes!("keys/p256.pem");
 const SECRET: &str = "pass word:+/ü";
 const SCOPES: &str = "system/*.read system/Appointment.write";
 
-/// How a client is to prove itself.
+/// The authentication expected of a client.
 #[derive(Clone, Copy)]
 enum Believes {
     Basic,
@@ -51,15 +51,15 @@ struct Servers {
 
 struct State {
     believes: Believes,
-    /// What comes from the token endpoint instead of tokens: status and body.
+    /// The status and body of the token endpoint's response in place of tokens.
     refuses: Option<(u16, String)>,
     life: u64,
     pause: Duration,
     tokens: u32,
-    /// Tokens the EHR takes no longer, up to this one.
+    /// Tokens up to this one are revoked.
     revoked: u32,
     asked: u32,
-    /// Assertions seen: none comes twice.
+    /// Assertions seen: each may be used once.
     used: Vec<String>,
     let_in: u32,
     turned_away: u32,
@@ -186,7 +186,7 @@ fn token(head: &str, body: &str, state: &Mutex<State>, token_url: &str) -> (u16,
     (200, json!({"access_token": token, "token_type": "Bearer", "expires_in": life}).to_string())
 }
 
-/// RFC 7523 and SMART backend services: who, for whom, for how long, once, and by whose hand.
+/// Validates an assertion by RFC 7523 and SMART backend services: issuer, audience, lifetime, single use and signature.
 fn signed(form: &BTreeMap<String, String>, state: &mut State, token_url: &str) -> bool {
     let assertion = &form["client_assertion"];
     let parts: Vec<&str> = assertion.split('.').collect();
@@ -274,7 +274,7 @@ async fn a_token_that_ends_is_renewed_before_and_one_that_is_revoked_once() {
     servers.with(|state| state.life = 1);
     let transport = servers.transport(secret());
     servers.get(&transport).await.unwrap();
-    // A tenth of its life before its end.
+    // A tenth of its lifetime before its end.
     tokio::time::sleep(Duration::from_millis(920)).await;
     servers.with(|state| state.life = 3_600);
     assert_eq!(servers.get(&transport).await.unwrap().status, 200);
@@ -283,7 +283,7 @@ async fn a_token_that_ends_is_renewed_before_and_one_that_is_revoked_once() {
     servers.with(|state| state.revoked = 2);
     assert_eq!(servers.get(&transport).await.unwrap().status, 200);
     servers.with(|state| assert_eq!((state.asked, state.turned_away), (3, 1)));
-    // An EHR that takes none of them is asked twice, and no more.
+    // An EHR that accepts none of them receives two requests, and no more.
     servers.with(|state| state.revoked = 100);
     assert_eq!(servers.get(&transport).await.unwrap().status, 401);
     servers.with(|state| assert_eq!((state.asked, state.turned_away), (4, 3)));
@@ -362,7 +362,7 @@ fn keys_and_addresses_are_checked_and_never_shown() {
     assert!(!shown.contains("pass") && shown.contains("RS384"), "{shown}");
 }
 
-/// Through the sandbox: what the engine hears when a client is refused, and that a guest cannot name its own.
+/// Through the sandbox: the fault for a rejected client. A guest cannot set the header itself.
 #[tokio::test]
 async fn a_refused_client_is_unauthorized_to_the_engine() {
     let servers = Servers::start(Believes::Basic);

@@ -1,4 +1,4 @@
-//! What a guest sees of the world outside, and what it does not.
+//! Tests of a guest's access to the world outside of the sandbox.
 
 use std::{
     io::Write,
@@ -78,11 +78,11 @@ async fn settings_time_and_gate_are_the_locations() {
     assert_eq!(format!("{:?}", Secret::new("x")), "Secret(redacted)");
 }
 
-/// A log that tests can read.
+/// A readable log.
 #[derive(Clone, Default)]
 struct Lines {
     text: Arc<Mutex<Vec<u8>>>,
-    /// On which threads texts of pages were cut, while these were converted.
+    /// The threads on which texts of pages were truncated during conversion.
     converted_on: Arc<Mutex<Vec<String>>>,
 }
 
@@ -100,7 +100,7 @@ impl Write for Lines {
     }
 }
 
-/// In one test: the log of a process has one reader.
+/// A single test, because the log of a process has one reader.
 #[tokio::test]
 async fn the_log_names_adapter_and_location_and_bears_a_flood() {
     let lines = Lines::default();

@@ -1,4 +1,4 @@
-//! Sessions: a Tryton server in this process, which believes nothing it has not checked.
+//! Tests of sessions with a Tryton server in this process, which checks every request.
 
 use std::{
     sync::{Arc, Mutex},
@@ -23,12 +23,12 @@ struct Server {
 
 #[derive(Default)]
 struct State {
-    /// Sessions opened; the last ones of them are alive.
+    /// The number of opened sessions; the last ones of them are valid.
     opened: u32,
     dead: u32,
     let_in: u32,
     turned_away: u32,
-    /// What a login is answered instead.
+    /// The response to a login in place of a session.
     says: Option<(u16, String)>,
 }
 
@@ -76,7 +76,7 @@ impl Transport for Way {
     fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
         let (status, body) = self.0.answer(&request);
         Box::pin(async move {
-            // Others come meanwhile.
+            // Other requests arrive meanwhile.
             tokio::time::sleep(Duration::from_millis(20)).await;
             Ok(HttpResponse { status, headers: Vec::new(), body: body.into_bytes() })
         })
@@ -116,7 +116,7 @@ async fn one_session_serves_everybody_and_is_opened_again_when_it_died() {
     server.with(|state| state.dead = 1);
     all().await;
     server.with(|state| assert_eq!((state.opened, state.let_in), (2, 40)));
-    // A server that takes none of them is asked twice, and no more.
+    // A server that accepts none of them receives two requests, and no more.
     server.with(|state| (state.dead, state.turned_away) = (100, 0));
     assert_eq!(call(&transport).await, Ok(401));
     server.with(|state| assert_eq!((state.opened, state.turned_away), (3, 2)));

@@ -1,4 +1,4 @@
-//! The hostile guest, built once, and an EHR that lives in the test.
+//! The hostile guest, built once, and an EHR in the test process.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ use setup::{guests::HostLimits, secret::Secret};
 
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
-/// The hostile guest's component, built with the same code as everybody's adapters.
+/// Returns the hostile guest's component, built with the same code as all adapters.
 pub fn hostile() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -22,7 +22,7 @@ pub fn hostile() -> &'static Path {
     })
 }
 
-/// One host for tests that do not need their own, compiled components kept between runs.
+/// Returns the host shared by tests. Compiled components are kept between runs.
 pub fn host() -> Host {
     static HOST: OnceLock<Host> = OnceLock::new();
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
@@ -33,7 +33,7 @@ pub async fn adapter() -> Arc<Adapter> {
     host().load(hostile()).await.unwrap()
 }
 
-/// What the EHR in the test does with a request.
+/// The behaviour of the EHR in the test process.
 #[derive(Clone)]
 pub enum Does {
     Answers(u16, String),
@@ -45,7 +45,7 @@ pub enum Does {
     Panics,
 }
 
-/// An EHR in this process. Remembers what it was asked.
+/// An EHR in this process that records its requests.
 pub struct TestEhr {
     does: Does,
     pub seen: Mutex<Vec<HttpRequest>>,
@@ -83,7 +83,7 @@ impl Transport for TestEhr {
     }
 }
 
-/// A connection whose guest behaves as the settings say.
+/// Creates a connection whose guest behaves according to the settings.
 pub fn connection(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> Connection {
     let mut connection =
         Connection::new("test location", "L-7", "https://ehr.example/base", chrono_tz::America::New_York, ehr.clone());
@@ -96,7 +96,7 @@ pub async fn connected(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> Arc<dyn
     adapter().await.connect(connection(settings, ehr)).unwrap()
 }
 
-/// What the guest reports of the world outside, through `describe`.
+/// Returns the guest's report about its environment, through `describe`.
 pub async fn said(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> String {
     connected(settings, ehr).await.describe(DEADLINE).await.unwrap().name
 }

@@ -1,4 +1,4 @@
-//! Versions of an adapter: swapped under running connections, held side by side.
+//! Tests of adapter versions: swapped under running connections, and loaded concurrently.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use testing::until;
 
 use crate::support::{DEADLINE, Does, TestEhr, adapter, booking, connection, host, hostile};
 
-/// The hostile guest under another version and with another limit in its manifest.
+/// Returns the hostile guest with another version and another limit in its manifest.
 async fn next_version() -> Arc<Adapter> {
     let text = "id = \"hostile\"\nname = \"Next\"\nversion = \"2.0.0\"\ncontract = 1\npaths = [\"/\"]\nrequests_per_minute = 60\n";
     let packed = pack(&fs::read(hostile()).unwrap(), &Manifest::parse(text).unwrap()).unwrap();
@@ -85,7 +85,7 @@ async fn a_version_is_rolled_out_to_a_location_and_back_and_spares_calls_in_flig
     let in_flight = tokio::spawn(async move { slow.describe(Duration::from_millis(800)).await });
     until("the call is in flight", async || !hangs.seen.lock().unwrap().is_empty()).await;
 
-    // Chosen before it is loaded: calls wait, and nothing else is run in its place.
+    // Chosen before it is loaded: calls wait, and no other version is run instead.
     let next = next_version().await;
     registry.choose("ehr", "1", Some(next.sha256()));
     assert!(matches!(one.describe(DEADLINE).await, Err(Fault::NotBegun(_))));
@@ -100,7 +100,7 @@ async fn a_version_is_rolled_out_to_a_location_and_back_and_spares_calls_in_flig
     assert_eq!(asks(&one).await, Some(120));
 }
 
-/// One bad file closes what needs it, and nothing else.
+/// A bad file closes only the locations that need it.
 #[tokio::test]
 async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() 
     }
     loading.await.unwrap();
     assert!(matches!(registry.standing("gone"), Some(Standing::Refused(reason)) if reason.contains("No such file")));
-    // Mended while it runs.
+    // Fixed at run time.
     registry.swap("bad", adapter().await);
     bad.describe(DEADLINE).await.unwrap();
 }

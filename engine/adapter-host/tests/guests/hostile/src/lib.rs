@@ -1,4 +1,4 @@
-//! An adapter that misbehaves on request: the setting `behaviour` says how.
+//! An adapter that misbehaves on request, as specified by the setting `behaviour`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ use adapter_sdk::{
 
 struct Hostile;
 
-/// Calls this instance has served: never more than one, if every call gets a fresh one.
+/// The number of calls that this instance has served: at most one, if every call gets a fresh instance.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 impl Adapter for Hostile {
@@ -103,7 +103,7 @@ impl Adapter for Hostile {
             "get-then-panic" => {
                 http::get("/before").send()?;
             }
-            // What a bug that quotes its record does.
+            // Simulates a bug that quotes its record.
             "leak" => {
                 let text = serde_json::to_string(&write).map_err(|error| Fault::rejected(error.to_string()))?;
                 adapter_sdk::warn!("writing {text}");
@@ -112,7 +112,7 @@ impl Adapter for Hostile {
                     _ => return Err(Fault::rejected(format!("cannot write {text}"))),
                 }
             }
-            // What arrived here, to be seen outside.
+            // Sends the received write, so that the test can see it.
             "echo" => {
                 http::post("/echo").json(&write)?.send()?;
                 return Ok(Receipt { id: "echoed".into(), version: None });
@@ -162,7 +162,7 @@ fn behaviour() -> String {
     config::get("behaviour").unwrap_or_default()
 }
 
-/// What can be done in any call.
+/// The misbehaviours possible in any call.
 fn misbehave() -> Result<(), Fault> {
     match behaviour().as_str() {
         "spin" => spin(),
@@ -203,7 +203,7 @@ fn flood_the_log() {
     }
 }
 
-/// Behaviours of `pull` alone, which need a location that can be read at all.
+/// Misbehaviours of `pull` only, which need a readable location.
 fn endless(resource: Resource, cursor: Option<&str>, limit: u32) -> Option<Result<Page, Fault>> {
     let from: u32 = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let (records, weight) = match behaviour().as_str() {
@@ -228,7 +228,7 @@ fn endless(resource: Resource, cursor: Option<&str>, limit: u32) -> Option<Resul
     Some(Ok(Page { records: (from..until).map(patient).collect(), cursor, last, whole: true, ..Default::default() }))
 }
 
-/// What `describe` answers as its name: what the guest saw of the world outside.
+/// Returns the name for `describe`: the guest's view of its environment.
 fn said() -> Result<String, Fault> {
     let shown = |answer: Result<http::Response, http::Error>| match answer {
         Ok(answer) => {
@@ -266,7 +266,7 @@ fn said() -> Result<String, Fault> {
     })
 }
 
-/// The body of an answer of 200, none for another status.
+/// Returns the body of a response with status 200, or `None` for another status.
 fn through_gate(method: http::Method, path: &str, body: Option<Vec<u8>>) -> Result<Option<String>, Fault> {
     let reads = method == http::Method::Get;
     let request = http::Request { method, path: path.into(), headers: vec![], body };
