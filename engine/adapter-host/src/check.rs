@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_rule_refuses_what_it_names() {
+    fn each_rule_rejects_invalid_values() {
         let s = |text: &str| text.to_string();
         assert!(id("id", s("")).is_err() && id("id", "x".repeat(201)).is_err() && id("id", s("a\nb")).is_err());
         assert!(id("id", "x".repeat(200)).is_ok());

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_computes_is_stopped_and_what_waits_is_not() {
+    async fn computing_uses_the_budget_and_waiting_does_not() {
         let turns = turns_of_long_calls(2);
         let budget = Duration::from_millis(60);
         assert_eq!(metered(computes(1_000), budget, &turns, &Spending::default()).await, Err(Spent));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn long_calls_take_turns_and_all_end() {
+    async fn long_calls_share_permits_and_all_end() {
         let turns = turns_of_long_calls(2);
         let calls: Vec<_> = (0..4)
             .map(|_| {

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn who_somebody_is_comes_from_the_guest_only_where_its_manifest_asks_for_it() {
+    fn identity_headers_are_sent_only_if_the_manifest_lists_them() {
         let plain = Address::new("https://ehr.example", vec![], vec!["/".into()]).unwrap();
         let (paths, listed) = (["/".to_string()], ["cookie".to_string()]);
         for (name, headers, sent) in
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_address_is_named() {
+    fn an_invalid_address_is_rejected_with_its_reason() {
         let refused = |base: &str| Address::new(base, vec![], vec!["/".into()]).err().unwrap();
         assert!(matches!(refused("ehr"), AddressError::BaseUrl(_)));
         for base in

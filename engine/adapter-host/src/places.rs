@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_source_and_a_host_have_their_share() {
+    async fn a_source_and_a_host_are_limited_to_their_share() {
         let places = Places::new(128, 3, 5);
         let mut held = Vec::new();
         for _ in 0..3 {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_hosts_that_take_all_they_can_leave_a_place_for_one_more() {
+    async fn many_busy_hosts_leave_a_permit_for_another_host() {
         let places = Places::new(128, 16, 16);
         let mut held = Vec::new();
         for round in 0..40 {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_source_with_many_locations_keeps_no_other_waiting() {
+    async fn a_source_with_many_locations_does_not_block_other_sources() {
         let places = Places::new(128, 16, 16);
         let mut held = Vec::new();
         while let Some(place) = now(&places, &payer(1, 1), Purpose::Write).await {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_source_that_waits_has_its_turn() {
+    async fn waiting_sources_are_served_fairly() {
         let places = Places::new(128, 4, 4);
         let mut held = Vec::new();
         for _ in 0..4 {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_gives_up_leaves_the_line() {
+    async fn a_cancelled_waiter_leaves_the_queue() {
         let places = Places::new(8, 1, 1);
         let held = now(&places, &payer(1, 1), Purpose::Pull).await.unwrap();
         let since = Instant::now();

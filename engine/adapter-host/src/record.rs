@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_ehrs_own_stands_beside_the_fields() {
+    fn a_word_outside_the_contracts_list_moves_to_extra() {
         let procedure = |extra: Value| {
             let fields = json!({"status": "planned", "extra": extra});
             let EhrRecord::Procedure(procedure) = record(Resource::Procedures, fields) else {
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_kept_as_the_text_they_were() {
+    fn messages_are_stored_as_json_text() {
         let EhrRecord::Conversation(empty) = record(Resource::Conversations, json!({"messages_json": "[]"})) else {
             unreachable!("a conversation")
         };
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_stays_and_what_is_not_known_goes() {
+    fn valid_fields_are_kept_and_empty_or_write_only_ones_dropped() {
         let charge = record(
             Resource::Charges,
             json!({"patient": "P-1", "procedure_code": "", "fee": {"amount": "-0.50", "currency": "EUR"}, "extra": [["a", ""]]}),
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_a_fault_without_its_value() {
+    fn a_write_without_a_contract_case_is_a_fault_without_its_value() {
         let coverage = json!({"patient": "P-1", "plan": "I-1", "relation": "self", "active": true});
         let claim = json!({"note": "Zoë Łopata", "totals": {}});
         for (operation, record) in [

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_the_record_at_hand_is_hidden_however_it_is_written() {
+    fn values_of_the_written_record_are_redacted_in_any_notation() {
         let before = EhrPatient { first_name: "Annabel".into(), ..somebody() };
         let write = Write::UpdatePatient(somebody(), Some(Box::new(before)));
         for (text, expected) in [
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_an_operator_stays() {
+    fn texts_without_patient_data_are_unchanged() {
         let write = Write::CreatePatient(somebody());
         for text in [
             "patient P-1712: field gender is not one of M, F (status 422, request 7f0c6a52-91d1-4d5c-8a55-0ca1f6b0c1de)",
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_hidden_in_parts_too() {
+    fn parts_of_a_note_are_redacted() {
         let note = "She says that her jaw hurts since Monday".to_owned();
         let write = Write::CreateAppointment(EhrAppointment { note: Some(note), ..EhrAppointment::default() });
         let shown = said(Some(write), "note too long: \"her JAW hurts since\\n\"");
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_hidden_wherever_they_come_from() {
+    fn credentials_are_redacted_from_every_source() {
         for text in [
             "s3cr3t-t0ken",
             "Bearer s3cr3t-t0ken",
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_patient_is_hidden_whoever_it_is() {
+    fn texts_that_look_like_patient_data_are_redacted() {
         for (text, expected) in [
             ("mail zoë.o-brien@mail.example!", "mail [redacted]!"),
             ("ssn 123-45-6789, SSN: 123456789.", "ssn [redacted], SSN: [redacted]."),

@@ -18,7 +18,7 @@ fn cached(dir: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
-async fn a_compiled_component_is_kept_and_a_damaged_one_made_again() {
+async fn a_compiled_component_is_cached_and_a_damaged_one_recompiled() {
     let dir = tempfile::tempdir().unwrap();
     let first = host(dir.path()).load(hostile()).await.unwrap();
     assert!(!first.from_cache());
@@ -44,7 +44,7 @@ async fn a_compiled_component_is_kept_and_a_damaged_one_made_again() {
 
 /// Write access to the folder without its key is not enough to make this process run native code.
 #[tokio::test]
-async fn a_file_that_was_sealed_with_another_key_is_made_again() {
+async fn a_file_sealed_with_another_key_is_recompiled() {
     let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     host(ours.path()).load(hostile()).await.unwrap();
     host(theirs.path()).load(hostile()).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_file_that_was_sealed_with_another_key_is_made_again() {
 }
 
 #[tokio::test]
-async fn the_cache_forgets_its_own_oldest_and_touches_nothing_else() {
+async fn the_cache_removes_its_oldest_files_and_no_others() {
     let dir = tempfile::tempdir().unwrap();
     host(dir.path()).load(hostile()).await.unwrap();
     let own = dir.path().join("compiled");
@@ -133,7 +133,7 @@ fn with_section(name: &str, content: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_component_that_takes_too_long_to_compile_is_given_up() {
+async fn a_slow_compilation_times_out() {
     let limits = HostLimits { compile: std::time::Duration::from_millis(1), ..HostLimits::default() };
     let dir = tempfile::tempdir().unwrap();
     let Err(slow) = Host::new(limits, dir.path()).unwrap().load(hostile()).await else { panic!("it was loaded") };
@@ -141,7 +141,7 @@ async fn a_component_that_takes_too_long_to_compile_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_no_adapter_for_this_engine_is_said_plainly() {
+async fn an_incompatible_component_is_rejected_with_a_clear_reason() {
     let good = fs::read(hostile()).unwrap();
     let said = |error: LoadError| error.to_string();
     assert!(said(refused(b"hello").await).contains("not a component"));

@@ -57,7 +57,7 @@ async fn a_trap_is_a_fault_in_every_call_and_the_next_call_works() {
 
 /// The caller's thread, here a runtime with a single one, continues. So do other guests, even on a single guest thread.
 #[tokio::test]
-async fn a_spinning_guest_stalls_nobody() {
+async fn a_spinning_guest_stalls_no_other_call() {
     let cache = tempfile::tempdir().unwrap();
     let host = Host::new(HostLimits { threads: 1, ..HostLimits::default() }, cache.path()).unwrap();
     let adapter = host.load(hostile()).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_write_whose_answer_is_lost_or_late_is_unknown() {
 }
 
 #[tokio::test]
-async fn memory_granted_is_memory_had() {
+async fn a_guest_can_use_its_granted_memory() {
     let adapter = crate::support::adapter().await;
     let ehr = TestEhr::ok();
     let guest = |mib: usize| {
@@ -140,7 +140,7 @@ async fn memory_granted_is_memory_had() {
 
 /// A gate cannot be opened at a data source without workstations.
 #[tokio::test]
-async fn a_closed_gate_where_there_is_none_is_called_what_it_is() {
+async fn a_closed_gate_without_a_workstation_breaks_the_contract() {
     let guest = connected(&[("behaviour", "gate-closed")], &TestEhr::ok()).await;
     for reason in [
         retried(guest.pull(Resource::Patients, None, 10, DEADLINE).await),
@@ -151,7 +151,7 @@ async fn a_closed_gate_where_there_is_none_is_called_what_it_is() {
 }
 
 #[tokio::test]
-async fn more_calls_than_places_wait_their_turn() {
+async fn calls_beyond_the_limit_wait_for_a_permit() {
     let cache = tempfile::tempdir().unwrap();
     let host = Host::new(HostLimits { calls: 2, ..HostLimits::default() }, cache.path()).unwrap();
     let adapter = host.load(hostile()).await.unwrap();
@@ -181,7 +181,7 @@ async fn more_calls_than_places_wait_their_turn() {
 
 /// An outage of one cloud EHR: more locations wait for it than there are permits.
 #[tokio::test]
-async fn an_ehr_that_hangs_keeps_its_own_calls_waiting_and_nobody_elses() {
+async fn a_hanging_ehr_delays_only_its_own_calls() {
     let adapter = crate::support::adapter().await;
     let hanging = TestEhr::new(Does::Hangs);
     let mut calls = Vec::new();
@@ -214,7 +214,7 @@ async fn an_ehr_that_hangs_keeps_its_own_calls_waiting_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn a_guest_that_computes_for_ever_ends_by_its_processor_time() {
+async fn a_computing_guest_ends_at_its_processor_limit() {
     let adapter = crate::support::adapter().await;
     let guest = |behaviour: &[(&str, &str)], ehr: &Arc<TestEhr>| {
         let mut connection = connection(behaviour, ehr);
@@ -243,7 +243,7 @@ async fn a_guest_that_computes_for_ever_ends_by_its_processor_time() {
 
 /// Computing guests share the threads, so that a short call between them finds a free one.
 #[tokio::test]
-async fn guests_that_compute_leave_room_for_short_calls() {
+async fn computing_guests_do_not_delay_short_calls() {
     let cache = tempfile::tempdir().unwrap();
     let host = Host::new(HostLimits { threads: 2, ..HostLimits::default() }, cache.path()).unwrap();
     let adapter = host.load(hostile()).await.unwrap();

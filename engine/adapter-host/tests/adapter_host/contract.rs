@@ -316,7 +316,7 @@ async fn good_pages_arrive_for_each_resource() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_left_out_keeps_no_other_from_arriving() {
+async fn a_skipped_record_does_not_block_the_others() {
     let said = "field born\nof zoe@mail.example is no date";
     let guest = connected(&[("behaviour", "skipping"), ("text", said)], &TestEhr::ok()).await;
     let page = guest.pull(Resource::Patients, None, 3, DEADLINE).await.unwrap();

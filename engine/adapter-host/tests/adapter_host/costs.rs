@@ -43,7 +43,7 @@ async fn requests_and_bytes_are_those_the_ehr_saw() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_lost_costs_what_it_spent() {
+async fn a_lost_call_has_the_costs_up_to_its_end() {
     let costs = written_twice(&[("behaviour", "get-then-panic")], &TestEhr::ok(), DEADLINE).await;
     assert_eq!((ended(&costs), costs.requests, costs.received), ((0, 0, 2), 2, 8));
 
@@ -54,7 +54,7 @@ async fn a_call_that_is_lost_costs_what_it_spent() {
 }
 
 #[tokio::test]
-async fn what_never_reached_the_ehr_is_no_request() {
+async fn requests_that_never_reached_the_ehr_are_not_counted() {
     let ehr = TestEhr::new(Does::RefusesConnections);
     let costs = written_twice(&[("behaviour", "echo")], &ehr, DEADLINE).await;
     assert_eq!((ended(&costs), costs.requests, costs.sent), ((0, 2, 0), 0, 0));
@@ -65,7 +65,7 @@ async fn what_never_reached_the_ehr_is_no_request() {
 
 /// The maximum of one call, not the sum.
 #[tokio::test]
-async fn memory_is_what_a_call_had_at_most() {
+async fn memory_is_the_maximum_of_a_call() {
     let usual = written_twice(&[("behaviour", "echo")], &TestEhr::ok(), DEADLINE).await.memory;
     let hoards = [("behaviour", "post-then"), ("then", "allocate")];
     let costs = written_twice(&hoards, &TestEhr::ok(), DEADLINE).await;

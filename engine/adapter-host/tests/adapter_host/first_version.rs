@@ -18,7 +18,7 @@ async fn first() -> Arc<Adapter> {
 }
 
 #[tokio::test]
-async fn it_describes_what_it_can_do() {
+async fn the_released_component_describes_itself() {
     let adapter = first().await;
     assert_eq!(adapter.sha256(), SHA256, "it is never built anew");
     assert_eq!((adapter.manifest().id.as_str(), adapter.manifest().contract), ("v1", 1));
@@ -35,7 +35,7 @@ async fn it_describes_what_it_can_do() {
 }
 
 #[tokio::test]
-async fn it_shows_records() {
+async fn the_released_component_returns_records() {
     let ehr = first().await.connect(connection(&[], &TestEhr::ok())).unwrap();
     for (resource, known) in [
         (
@@ -84,7 +84,7 @@ async fn it_shows_records() {
 }
 
 #[tokio::test]
-async fn it_writes_and_finds() {
+async fn the_released_component_writes_and_finds() {
     let practice = TestEhr::new(Does::Answers(200, "P-7".into()));
     let ehr = first().await.connect(connection(&[], &practice)).unwrap();
     let patient = EhrPatient { last_name: "Ek".into(), gender: Some("Female".into()), ..EhrPatient::default() };

@@ -75,7 +75,7 @@ async fn a_write_carries_its_tag_and_no_credentials() {
 }
 
 #[tokio::test]
-async fn the_walls_are_those_of_http() {
+async fn gate_requests_follow_the_rules_of_http_requests() {
     let gate = TestGate::ending([]);
     let ehr = at(&gate, &[("behaviour", "gated")], &["/api"]).await;
     let outside = ehr.push("k1".into(), booking(), DEADLINE).await;
@@ -88,7 +88,7 @@ async fn the_walls_are_those_of_http() {
 }
 
 #[tokio::test]
-async fn how_a_request_ended_decides_what_becomes_of_the_write() {
+async fn the_outcome_of_a_gate_request_determines_the_fault() {
     let closed = || Err(GateError::NotSent("no workstation is connected".into()));
     let approval = || Err(GateError::Approval("it waits".into()));
     assert_eq!(pushed("gated", [closed()]).await, Err(Fault::GateClosed));
@@ -107,7 +107,7 @@ async fn how_a_request_ended_decides_what_becomes_of_the_write() {
 }
 
 #[tokio::test]
-async fn a_read_that_meets_a_closed_gate_says_so() {
+async fn a_read_through_a_closed_gate_reports_gate_closed() {
     let gate = TestGate::ending([Err(GateError::NotSent("logged out".into()))]);
     let ehr = at(&gate, &[("behaviour", "gated")], &["/"]).await;
     let page = ehr.pull(Resource::Patients, None, 10, DEADLINE).await;

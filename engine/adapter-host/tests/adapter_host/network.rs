@@ -56,7 +56,7 @@ async fn answers_arrive_as_they_are() {
 }
 
 #[tokio::test]
-async fn nobody_listening_or_no_such_host_is_not_sent() {
+async fn a_closed_port_or_unknown_host_is_reported_as_not_sent() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for address in [format!("http://{free}"), "http://ehr.invalid".to_string()] {
         let Err(TransportError::NotSent(why)) = send(&address).await else { panic!("{address}") };
@@ -68,7 +68,7 @@ async fn nobody_listening_or_no_such_host_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_or_hangs_is_no_answer() {
+async fn a_broken_or_hanging_connection_is_reported_as_no_answer() {
     let breaks = server(|mut stream| {
         let _ = stream.read(&mut [0; 4096]);
     });
@@ -88,7 +88,7 @@ async fn a_connection_that_breaks_or_hangs_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_end_is_cut_off() {
+async fn an_endless_body_is_rejected() {
     let endless = server(|mut stream| {
         let _ = stream.read(&mut [0; 4096]);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -125,7 +125,7 @@ fn numbering(stray: &'static str) -> (String, Arc<AtomicU32>) {
 }
 
 #[tokio::test]
-async fn an_answer_nobody_asked_for_is_nobodys_answer() {
+async fn an_unsolicited_response_answers_no_request() {
     let (address, connections) = numbering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray");
     let transport = HttpTransport::new().unwrap();
     for number in 0..20 {
@@ -137,7 +137,7 @@ async fn an_answer_nobody_asked_for_is_nobodys_answer() {
 
 /// The second part of an EHR's response has this long to be detected as unsolicited.
 #[tokio::test]
-async fn after_an_answer_a_location_is_silent_for_a_moment() {
+async fn a_location_pauses_after_a_response() {
     let (address, _) = numbering("");
     let transport = HttpTransport::new().unwrap();
     send_over(&transport, &address).await.unwrap();
@@ -147,7 +147,7 @@ async fn after_an_answer_a_location_is_silent_for_a_moment() {
 }
 
 #[tokio::test]
-async fn connections_are_used_again_and_shared_with_no_other_location() {
+async fn connections_are_reused_and_not_shared_between_locations() {
     let (address, connections) = numbering("");
     let one = HttpTransport::new().unwrap();
     let other = one.apart();

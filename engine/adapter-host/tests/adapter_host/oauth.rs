@@ -242,7 +242,7 @@ fn ehr(head: &str, state: &Mutex<State>) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn each_proof_gets_a_token_and_the_token_is_kept() {
+async fn each_authentication_gets_a_token_that_is_reused() {
     let post = Proof::Post(Secret::new(SECRET));
     for (believes, proof) in
         [(Believes::Basic, secret()), (Believes::Post, post), (Believes::Rs384, key(RSA)), (Believes::Es384, key(P384))]
@@ -269,7 +269,7 @@ async fn a_wrong_proof_is_unauthorized_and_never_reaches_the_ehr() {
 }
 
 #[tokio::test]
-async fn a_token_that_ends_is_renewed_before_and_one_that_is_revoked_once() {
+async fn an_expiring_token_is_renewed_early_and_a_revoked_one_once() {
     let servers = Servers::start(Believes::Basic);
     servers.with(|state| state.life = 1);
     let transport = servers.transport(secret());
@@ -290,7 +290,7 @@ async fn a_token_that_ends_is_renewed_before_and_one_that_is_revoked_once() {
 }
 
 #[tokio::test]
-async fn many_requests_ask_for_one_token() {
+async fn concurrent_requests_share_one_token_request() {
     let servers = Servers::start(Believes::Basic);
     servers.with(|state| state.pause = Duration::from_millis(150));
     let transport = servers.transport(secret());
@@ -311,7 +311,7 @@ async fn many_requests_ask_for_one_token() {
 }
 
 #[tokio::test]
-async fn an_endpoint_in_trouble_is_asked_again_later_and_nothing_was_sent() {
+async fn a_failing_token_endpoint_is_retried_later_and_nothing_is_sent() {
     let servers = Servers::start(Believes::Basic);
     let transport = servers.transport(secret());
     for (status, body) in [

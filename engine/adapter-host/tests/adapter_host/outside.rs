@@ -11,7 +11,7 @@ use setup::secret::Secret;
 use crate::support::{DEADLINE, Does, TestEhr, adapter, connection, said};
 
 #[tokio::test]
-async fn requests_go_below_the_base_with_credentials_the_guest_never_saw() {
+async fn requests_go_below_the_base_url_with_credentials_hidden_from_the_guest() {
     let ehr = TestEhr::ok();
     assert_eq!(said(&[("behaviour", "get"), ("path", "/a?b=c"), ("header", "X-Mine")], &ehr).await, "200 fine");
     let seen = ehr.seen.lock().unwrap();
@@ -22,7 +22,7 @@ async fn requests_go_below_the_base_with_credentials_the_guest_never_saw() {
 }
 
 #[tokio::test]
-async fn what_the_location_does_not_allow_is_refused_and_not_sent() {
+async fn requests_against_the_locations_rules_are_refused_and_not_sent() {
     let ehr = TestEhr::ok();
     for (settings, expected) in [
         ([("path", "/../admin")].as_slice(), "`..`"),
@@ -67,7 +67,7 @@ async fn requests_and_answers_are_bounded() {
 }
 
 #[tokio::test]
-async fn settings_time_and_gate_are_the_locations() {
+async fn guests_see_the_settings_time_and_gate_of_their_location() {
     let ehr = TestEhr::ok();
     assert_eq!(said(&[("behaviour", "config")], &ehr).await, r#"Some("L-7") Some("America/New_York") None"#);
     let mut clocked = connection(&[("behaviour", "clock")], &ehr);
@@ -102,7 +102,7 @@ impl Write for Lines {
 
 /// A single test, because the log of a process has one reader.
 #[tokio::test]
-async fn the_log_names_adapter_and_location_and_bears_a_flood() {
+async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let lines = Lines::default();
     let writer = lines.clone();
     tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(move || writer.clone()).init();

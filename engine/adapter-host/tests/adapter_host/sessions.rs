@@ -101,7 +101,7 @@ async fn call(transport: &Authorized) -> Result<u16, TransportError> {
 }
 
 #[tokio::test]
-async fn one_session_serves_everybody_and_is_opened_again_when_it_died() {
+async fn a_session_is_shared_and_reopened_when_it_expires() {
     let (server, transport) = begin(PASSWORD);
     let all = async || {
         let mut under_way = tokio::task::JoinSet::new();
@@ -130,7 +130,7 @@ async fn a_wrong_password_is_unauthorized_and_nothing_else_is_sent() {
 }
 
 #[tokio::test]
-async fn a_server_in_trouble_is_asked_again_later_and_nothing_was_sent() {
+async fn a_failing_login_is_retried_later_and_nothing_is_sent() {
     let (server, transport) = begin(PASSWORD);
     for (status, body) in [
         (429, String::new()),

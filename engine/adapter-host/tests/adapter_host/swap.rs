@@ -46,7 +46,7 @@ async fn a_swap_reaches_new_calls_and_spares_those_in_flight() {
 }
 
 #[tokio::test]
-async fn versions_live_side_by_side() {
+async fn versions_run_concurrently() {
     let registry = AdapterRegistry::new();
     registry.swap("ehr", adapter().await);
     registry.swap("ehr-next", next_version().await);
