@@ -1,4 +1,4 @@
-//! What workstations do, for whoever keeps the audit trail. Pings, and requests that only read, are none of it.
+//! Acts of workstations, for the audit trail. Excludes pings and requests that only read.
 
 use std::{net::IpAddr, sync::OnceLock};
 
@@ -6,7 +6,7 @@ use location::{ids::LocationId, time::Timestamp};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use uuid::Uuid;
 
-/// One thing a workstation did, or that ended what it may do.
+/// An act of a workstation, or the end of its permission to act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Act {
     pub at: Timestamp,
@@ -14,25 +14,25 @@ pub struct Act {
     pub workstation: Uuid,
     pub client: Option<IpAddr>,
     pub what: &'static str,
-    /// The write requests it is about.
+    /// The write requests that the act is about.
     pub writes: Vec<u64>,
-    /// What became of it.
+    /// The outcome of the act.
     pub status: String,
 }
 
-/// Where they go. Whoever listens takes them as fast as they come; without anybody nothing is kept.
+/// The channel of acts. Unbounded, so the listener must keep up. Without a listener, acts are dropped.
 #[derive(Default)]
 pub(crate) struct Acts(OnceLock<UnboundedSender<Act>>);
 
 impl Acts {
     pub(crate) fn tell(&self, act: Act) {
-        // Who listened is gone when the process ends.
+        // The listener ends with the process.
         if let Some(to) = self.0.get() {
             drop(to.send(act));
         }
     }
 
-    /// There is one who listens: the first.
+    /// Returns the receiver of all later acts. Only the first call has an effect.
     pub(crate) fn listen(&self) -> UnboundedReceiver<Act> {
         let (to, acts) = mpsc::unbounded_channel();
         drop(self.0.set(to));
@@ -40,7 +40,7 @@ impl Acts {
     }
 }
 
-/// The write request of a write key, which names location and number (`location`, `commands/booking.rs`).
+/// Returns the write request of a write key, which contains location and number (`location`, `commands/booking.rs`).
 pub(crate) fn write_request(key: &str) -> Option<u64> {
     key.strip_prefix("ps-")?.split('-').nth(1)?.parse().ok()
 }

@@ -1,5 +1,5 @@
-//! What is paired: codes for an operator to hand out, the workstations they made, and the fencing numbers of their leases. Of codes and
-//! tokens the store has digests only.
+//! Pairing codes for operators to hand out, paired workstations, and the fencing tokens of their leases. The store
+//! contains only digests of codes and tokens.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -24,7 +24,7 @@ use super::{
 /// Without `0 1 I L O U`.
 const LETTERS: &[u8; 30] = b"23456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TOKEN_PREFIX: &str = "psw_";
-/// Times a commit is tried that others come before.
+/// Tries of a commit that conflicts with others.
 const TRIES: u32 = 20;
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -47,16 +47,16 @@ impl From<StoreError> for WorkstationError {
     }
 }
 
-/// What a code is for.
+/// The purpose of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeKind {
     /// One workstation, within ten minutes.
     Single,
-    /// A roll-out over many.
+    /// A roll-out to many workstations.
     Enrolment { uses: u32, hours: u32 },
 }
 
-/// A code as it is shown, once.
+/// A new code, shown only once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewCode {
     pub code: String,
@@ -70,7 +70,7 @@ impl std::fmt::Debug for NewCode {
     }
 }
 
-/// A paired workstation, and how it stands.
+/// A paired workstation, with its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workstation {
     pub id: Uuid,
@@ -78,15 +78,15 @@ pub struct Workstation {
     pub name: String,
     pub paired_at: Timestamp,
     pub last_seen: Option<Timestamp>,
-    /// Of the extension.
+    /// The version of the extension.
     pub version: String,
     pub connected: bool,
-    /// None while it is not connected, or has not said yet: whether somebody is logged in to the EHR there.
+    /// `true` if a user is logged in to the EHR there; `None` while not connected or not reported yet.
     pub logged_in: Option<bool>,
     pub paused: bool,
     /// Writes that wait for approval by staff at the workstation.
     pub awaiting: u32,
-    /// It does the work of the location.
+    /// `true` if requests of the location go to this workstation.
     pub holds_lease: bool,
 }
 
@@ -107,12 +107,12 @@ pub struct Device {
     token: [u8; 32],
 }
 
-/// What pairing made: the token is shown to nobody else.
+/// The result of pairing, the only place where the token is returned.
 pub struct NewDevice {
     pub id: Uuid,
     pub token: String,
     pub location: LocationId,
-    /// Where the installation was paired before.
+    /// The previous location of the installation.
     pub before: Option<LocationId>,
 }
 
@@ -158,7 +158,7 @@ impl Devices {
         Ok(NewCode { code, uses, expires })
     }
 
-    /// Deletes the location's expired codes; answers how many are left.
+    /// Deletes the location's expired codes. Returns the number of remaining ones.
     fn forget_codes(&self, location: LocationId, now: Timestamp, batch: &mut Batch) -> Result<usize, StoreError> {
         let known = self.store.scan_keys(keys::pairing_codes_of(location.0), Direction::Forward, 2 * CODES)?;
         let mut open = 0;
@@ -173,7 +173,8 @@ impl Devices {
         Ok(open)
     }
 
-    /// Makes an installation a workstation of the code's location. Paired again it keeps its id, and its old token is void.
+    /// Pairs an installation with the code's location. Repeated pairing keeps the workstation's id and invalidates the
+    /// old token.
     pub async fn pair(
         &self,
         peer: IpAddr,
@@ -229,7 +230,7 @@ impl Devices {
         now: Timestamp,
         batch: &mut Batch,
     ) -> Result<NewDevice, WorkstationError> {
-        // The installation's own id is known to nobody else: who learned it from a list could take its place.
+        // The installation's own id is secret: a client that learned it from a list could take its place.
         let id = self.id_of(install);
         let key = keys::workstation(id.as_bytes());
         let seen = self.store.read(&key)?;
@@ -266,12 +267,12 @@ impl Devices {
         uuid::Builder::from_custom_bytes(bytes).into_uuid()
     }
 
-    /// The workstation a token is of.
+    /// Returns the workstation to which a token belongs.
     pub fn of_token(&self, token: &str) -> Result<Option<(Uuid, Device)>, StoreError> {
         let id = token.strip_prefix(TOKEN_PREFIX).and_then(|rest| Uuid::try_parse(rest.get(..32)?).ok());
         let Some(id) = id else { return Ok(None) };
         let device = self.get(id)?;
-        // Digests under a secret key: how long the comparison takes says nothing about the token.
+        // The digests use a secret key, so the duration of the comparison reveals nothing about the token.
         Ok(device.filter(|device| device.token == self.digest("workstation token", token)).map(|device| (id, device)))
     }
 
@@ -287,7 +288,7 @@ impl Devices {
         devices.filter_map(Result::transpose).collect()
     }
 
-    /// False where the location has no such workstation.
+    /// Returns `false` if the location has no such workstation.
     pub async fn revoke(&self, location: LocationId, id: Uuid) -> Result<bool, WorkstationError> {
         let key = keys::workstation(id.as_bytes());
         for _ in 0..TRIES {
@@ -307,7 +308,7 @@ impl Devices {
         Err(WorkstationError::TooMany { retry_after: 1 })
     }
 
-    /// Keeps when a workstation was there last. Nothing rests on it: where somebody changes its record meanwhile, that stands.
+    /// Stores the last-seen time. Gives up on conflict, because the concurrent change matters more.
     pub async fn seen(&self, id: Uuid, version: &str, now: Timestamp) -> Result<(), WorkstationError> {
         let key = keys::workstation(id.as_bytes());
         let Some(seen) = self.store.read(&key)? else { return Ok(()) };
@@ -321,7 +322,8 @@ impl Devices {
         }
     }
 
-    /// The next fencing number of a location. It is durable before anybody hears of it, and comes once, whoever asks.
+    /// Allocates the next fencing token of a location. It is durable before it is returned, and unique across
+    /// processes.
     pub async fn next_lease(&self, location: LocationId) -> Result<u64, WorkstationError> {
         let key = keys::lease(location.0);
         for _ in 0..TRIES {
@@ -347,7 +349,7 @@ impl Devices {
 
 fn random_code(characters: usize) -> String {
     let mut code = String::with_capacity(characters);
-    // Bytes from 240 on would make the first letters likelier.
+    // Bytes from 240 on would make the first letters more likely.
     while code.len() < characters {
         let bytes = clock::random::<32>();
         let letters = bytes.iter().filter(|byte| **byte < 240).map(|byte| char::from(LETTERS[usize::from(byte % 30)]));
@@ -356,7 +358,7 @@ fn random_code(characters: usize) -> String {
     code
 }
 
-/// A code as it was made, from what somebody typed; none where it cannot be one.
+/// Normalises a typed code. Returns `None` if it cannot be a code.
 fn normalised(typed: &str) -> Option<String> {
     if typed.len() > 2 * ENROLMENT_CHARACTERS {
         return None;

@@ -1,4 +1,4 @@
-//! All workstations of an engine: pairing, connections, one heartbeat for all of them.
+//! All workstations of an engine: pairing, connections, and one heartbeat for all of them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -48,7 +48,7 @@ type GatewayLocations = BTreeMap<LocationId, Arc<GatewayLocation>>;
 
 /// A newly paired workstation.
 pub struct Paired {
-    /// Shown to nobody else.
+    /// Returned by pairing only.
     pub token: String,
     pub workstation: Uuid,
     pub location: LocationId,
@@ -65,7 +65,7 @@ pub struct Count {
 }
 
 impl Gateway {
-    /// With the locations whose gates are to be looked at, as they come. Must be called within a runtime.
+    /// Creates the gateway, and a doorbell with the locations whose gates changed. Must be called within a runtime.
     pub fn new(
         setup: Arc<Current>,
         store: Arc<dyn Store>,
@@ -84,8 +84,8 @@ impl Gateway {
         (Arc::new(gateway), news)
     }
 
-    /// Another setup is in force than `before`. Where workstations are not wanted any more, or have to be told something else than when
-    /// they came, their connections end; those that are wanted come back.
+    /// Applies a new setup in place of `before`. Ends the connections of locations without gate, and of those whose
+    /// welcome would differ. Workstations that are still configured reconnect.
     pub fn set_up(&self, before: &Setup) {
         let (setup, known, now) = (self.setup.now(), self.locations(), Instant::now());
         let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
@@ -110,14 +110,14 @@ impl Gateway {
         self.locations.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A code with which an operator has workstations paired with a location. It is shown once.
+    /// Creates a code with which an operator pairs workstations with a location. Returned only once.
     pub async fn new_code(&self, location: LocationId, kind: CodeKind) -> Result<NewCode, WorkstationError> {
         self.gateway_location(location)?;
         self.devices.new_code(location, kind, clock::now()).await
     }
 
-    /// Exchanges a code for a token. `install` is the extension's own id of its installation; paired again, it is the same workstation
-    /// with another token.
+    /// Exchanges a code for a token. `install` is the extension's own id of its installation. Repeated pairing yields
+    /// the same workstation with another token.
     pub async fn pair(&self, peer: IpAddr, code: &str, name: &str, install: Uuid) -> Result<Paired, WorkstationError> {
         let made = self.devices.pair(peer, code, name, install, clock::now()).await?;
         if let Some(gated) = made.before.and_then(|before| self.location_gateway(before)) {
@@ -135,7 +135,7 @@ impl Gateway {
         })
     }
 
-    /// What workstations do from now on.
+    /// Returns the receiver of all later acts of workstations.
     pub fn acts(&self) -> UnboundedReceiver<Act> {
         self.shared.acts.listen()
     }
@@ -152,7 +152,7 @@ impl Gateway {
         self.shared.acts.tell(Act { at, location, workstation, client, what, writes, status });
     }
 
-    /// The workstations paired with a location.
+    /// Returns the workstations paired with a location.
     pub fn workstations(&self, location: LocationId) -> Result<Vec<Workstation>, WorkstationError> {
         let gated = self.gateway_location(location)?;
         let now = clock::now();
@@ -176,7 +176,8 @@ impl Gateway {
         Ok(all.collect())
     }
 
-    /// Takes a workstation's token from it and ends its connection. False where the location has no such workstation.
+    /// Revokes the token of a workstation and ends its connection. Returns `false` if the location has no such
+    /// workstation.
     pub async fn revoke(&self, location: LocationId, workstation: Uuid) -> Result<bool, WorkstationError> {
         let gated = self.gateway_location(location)?;
         let revoked = self.devices.revoke(location, workstation).await?;
@@ -187,15 +188,16 @@ impl Gateway {
         Ok(revoked)
     }
 
-    /// Begins a connection with its first frame. What is to be sent comes out of the messages; when they end, so does the socket.
+    /// Starts a connection with its first frame. The socket sends the messages of the channel, and closes when the
+    /// channel ends.
     pub fn connect(self: &Arc<Self>, hello: &str, client: Option<IpAddr>) -> Result<(Session, Messages), ByeReason> {
         let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
         let (workstation, device) = self.known(&hello.token)?;
-        // Taken out of the configuration, for now: it may keep its token.
+        // The location was removed from the configuration, maybe temporarily: the token stays valid.
         let setup = self.setup.now();
         let found = self.location_gateway(device.location).zip(self.lent(&setup, device.location));
         let (gated, (location, ehr)) = found.ok_or(ByeReason::Shutdown)?;
-        // What it may request of the EHR is not known yet: it comes back.
+        // The permitted requests are not known yet: the workstation reconnects later.
         if self.preparing(&setup, &location) {
             return Err(ByeReason::Shutdown);
         }
@@ -212,7 +214,8 @@ impl Gateway {
         gated.enter(id, (workstation, device.name, client), out, welcome);
         let session = Session { gateway: self.clone(), gated, id, workstation, version: hello.extension.clone() };
         session.note();
-        // Revoked, stopped, or set up otherwise while it came in: whoever did that did not see it here.
+        // The token may have been revoked, the gateway stopped or the setup changed before the session was visible to
+        // those calls.
         let known = self.known(&hello.token).map(|_| Arc::ptr_eq(&setup, &self.setup.now()));
         if let Some(reason) = known.map_or_else(Some, |same| (!same).then_some(ByeReason::Shutdown)) {
             session.end(reason);
@@ -232,7 +235,7 @@ impl Gateway {
         found.ok_or(ByeReason::Token)
     }
 
-    /// How a location's gate stands; none where its EHR needs no workstation.
+    /// Returns the status of a location's gate. Returns `None` if its EHR needs no workstation.
     pub fn status(&self, location: LocationId) -> Option<GateStatus> {
         Some(self.location_gateway(location)?.status(Instant::now(), clock::now()))
     }
@@ -247,7 +250,7 @@ impl Gateway {
         count
     }
 
-    /// One timer for all connections. Runs until it is dropped.
+    /// Runs the timer of all connections until it is dropped.
     pub async fn beat(self: Arc<Self>) {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -263,7 +266,8 @@ impl Gateway {
         }
     }
 
-    /// Ends the connections of workstations that were paired anew with another location, which another process may have done.
+    /// Ends the connections of workstations that were paired with another location meanwhile, possibly by another
+    /// process.
     pub(super) fn end_void(&self) {
         for gated in self.locations().values() {
             let connected = gated.connected();
@@ -283,31 +287,33 @@ impl Gateway {
         }
     }
 
-    /// Ends the connections of locations that are served elsewhere from now on: their workstations come back, and are led there.
+    /// Ends the connections of locations that are assigned to other nodes now. Their workstations reconnect and are
+    /// redirected.
     pub fn let_go(&self, is_here: impl Fn(LocationId) -> bool) {
         let locations = self.locations();
         let gone = locations.values().filter(|gated| !is_here(gated.location));
         gone.for_each(|gated| gated.end_all(ByeReason::Shutdown));
     }
 
-    /// Every location is told how its gate stands: some may not know, as another process had them.
+    /// Reports the state of its gate to every location. Some may not know it, because another process had the gate
+    /// before.
     pub fn tell_all(&self) {
         self.locations().values().for_each(|gated| gated.tell_location());
     }
 
-    /// Which location a workstation is of, by the first frame it sends.
+    /// Returns the location of a workstation, identified by its first frame.
     pub fn location_of(&self, hello: &str) -> Result<LocationId, ByeReason> {
         let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
         Ok(self.known(&hello.token)?.1.location)
     }
 
-    /// Ends every connection, and lets nobody in any more.
+    /// Ends every connection, and accepts no further ones.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.locations().values().for_each(|gated| gated.end_all(ByeReason::Shutdown));
     }
 
-    /// A location's workstations, and the way through them.
+    /// Returns the gateway of a location.
     pub fn location_gateway(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
         self.locations().get(&location).cloned()
     }
@@ -329,7 +335,7 @@ impl Gateway {
     }
 }
 
-/// The engine's end of one workstation's connection; dropped when the socket closes.
+/// The engine's end of a workstation's connection; dropped when the socket closes.
 pub struct Session {
     gateway: Arc<Gateway>,
     gated: Arc<GatewayLocation>,
@@ -347,7 +353,7 @@ impl Session {
         self.gated.location
     }
 
-    /// A text frame came. After an error nothing more is heard: the last message says why.
+    /// Handles a text frame. After an error no further frames are accepted; the last message contains the reason.
     pub fn received(&self, frame: &str) -> Result<(), ByeReason> {
         let heard = self.gated.received(self.id, frame);
         if let Err(reason) = heard {
@@ -356,12 +362,12 @@ impl Session {
         heard
     }
 
-    /// Ends the connection: a frame that is not text, or too large to be read.
+    /// Ends the connection. For frames that are not text or too large.
     pub fn end(&self, reason: ByeReason) {
         self.gated.end_one(self.id, reason);
     }
 
-    /// Keeps when the workstation was there last.
+    /// Stores the time at which the workstation was last seen.
     fn note(&self) {
         let (devices, workstation, version) = (self.gateway.devices.clone(), self.workstation, self.version.clone());
         self.gateway.shared.runtime.spawn(async move {
@@ -387,7 +393,7 @@ fn rules(location: &LocationSetup) -> Rules {
     }
 }
 
-/// What the extension may request of the EHR: never more than the adapter could.
+/// Returns the requests that the extension may make of the EHR: never more than the adapter may.
 fn access(
     location: &LocationSetup,
     source: &DataSource,

@@ -1,4 +1,4 @@
-//! One location's lease with its connections: what the lease decides is carried out here, in its order, under one lock.
+//! The lease of one location with its connections. Carries out the effects of the lease in order, under one lock.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -28,12 +28,12 @@ use super::{
 pub type Messages = mpsc::Receiver<Box<ToWorkstation>>;
 type Outcome = Result<HttpResponse, GateError>;
 
-/// What the rooms of a gateway share.
+/// State shared by the locations of a gateway.
 pub struct Shared {
     pub devices: Arc<Devices>,
-    /// Locations whose gate is to be looked at.
+    /// Wakes the task that reads the gates of the given locations.
     pub news: Arc<Doorbell<LocationId>>,
-    /// Answers that were not believed.
+    /// Rejected answers.
     pub refused: Counter,
     pub runtime: Handle,
     pub(crate) acts: Acts,
@@ -43,7 +43,7 @@ pub struct GatewayLocation {
     pub location: LocationId,
     shared: Arc<Shared>,
     inner: Mutex<Inner>,
-    /// Held by whoever tells the location how its gate stands: what is told last is what stands.
+    /// Held while the state of the gate is reported to the location, so that the last report is the current state.
     pub telling: tokio::sync::Mutex<()>,
     me: Weak<GatewayLocation>,
 }
@@ -53,15 +53,15 @@ struct Inner {
     connections: BTreeMap<ConnectionId, WorkstationConnection>,
     asked: HashMap<Number, Asker>,
     queue: QueueNews,
-    /// The queue changed since it was shown, and when that was.
+    /// The queue changed since it was last shown; and the time at which it was shown.
     unshown: bool,
     shown: Option<Instant>,
 }
 
-/// Who waits for a request.
+/// The caller that waits for a request.
 struct Asker {
     max_body: usize,
-    /// What it writes.
+    /// The write request, if the request writes.
     write: Option<u64>,
     outcome: oneshot::Sender<Outcome>,
 }
@@ -73,7 +73,7 @@ struct WorkstationConnection {
     client: Option<IpAddr>,
     out: mpsc::Sender<Box<ToWorkstation>>,
     heard: Instant,
-    /// Of the stretch of time whose frames are counted.
+    /// Start of the period in which frames are counted.
     counted_since: Instant,
     frames: u32,
 }
@@ -105,7 +105,7 @@ impl GatewayLocation {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A workstation comes in. The same one again takes the place of its older connection.
+    /// Adds the connection of a workstation, replacing an older one of the same workstation.
     pub fn enter(
         &self,
         id: ConnectionId,
@@ -126,7 +126,7 @@ impl GatewayLocation {
         self.carry_out(&mut inner, effects, now);
     }
 
-    /// The socket is closed.
+    /// Removes a connection whose socket is closed.
     pub fn leave(&self, id: ConnectionId) {
         let now = Instant::now();
         let mut inner = self.lock();
@@ -162,21 +162,21 @@ impl GatewayLocation {
         let Some(connection) = inner.connections.remove(&id) else { return };
         tracing::info!(location = %self.location, workstation = %connection.workstation, %reason, "workstation dismissed");
         self.tell(&connection, "disconnect", Vec::new(), &reason.to_string());
-        // The socket closes when the connection is gone; a connection too full for the reason closes without it.
+        // The socket closes when the connection is dropped. If the queue is full, the reason is not sent.
         drop(connection.out.try_send(Box::new(ToWorkstation::Bye { reason })));
         let now = Instant::now();
         let effects = inner.lease.gone(now, id);
         self.carry_out(inner, effects, now);
     }
 
-    /// One text frame.
+    /// Handles a text frame.
     pub fn received(&self, id: ConnectionId, frame: &str) -> Result<(), ByeReason> {
         self.count_frame(id)?;
         let message = FromWorkstation::parse(frame)?;
         let now = Instant::now();
         let mut inner = self.lock();
         if !inner.connections.contains_key(&id) {
-            // Dismissed meanwhile: what it says is not heard any more.
+            // Dismissed meanwhile: its messages are ignored.
             return Ok(());
         }
         let effects = match message {
@@ -199,7 +199,7 @@ impl GatewayLocation {
                     FailureKind::NoAnswer => Some("no answer"),
                     FailureKind::Refused => Some("refused"),
                     FailureKind::Declined => Some("declined"),
-                    // Nothing was done, and it comes again.
+                    // Nothing was done, and the write is retried.
                     FailureKind::NotSent | FailureKind::LoggedOut | FailureKind::Approval => None,
                 };
                 let number = failure.claim.number;
@@ -234,7 +234,8 @@ impl GatewayLocation {
         if connection.frames > FRAMES { Err(ByeReason::Flood) } else { Ok(()) }
     }
 
-    /// Once a second: silent connections end, others are pinged in their turn, the popup's figures go out, what is late ends.
+    /// Runs once a second. Ends silent connections, sends the pings that are due, sends the popup's figures, and ends
+    /// late requests.
     pub fn beat(&self, second: u64, now: Instant, wall: Timestamp) {
         let mut inner = self.lock();
         let silent = |connection: &WorkstationConnection| now.saturating_duration_since(connection.heard) >= SILENCE;
@@ -257,7 +258,7 @@ impl GatewayLocation {
         self.carry_out(&mut inner, effects, now);
     }
 
-    /// The location's queue of writes, after a turn.
+    /// Updates the location's queue of writes after a turn.
     pub fn queue(&self, news: QueueNews) {
         let mut inner = self.lock();
         let mut ended = std::mem::take(&mut inner.queue.ended);
@@ -267,7 +268,7 @@ impl GatewayLocation {
         inner.queue = QueueNews { ended: ended.split_off(from), ..news };
     }
 
-    /// How the location is to see its gate; none while that is not certain.
+    /// Returns the state of the gate to report to the location. Returns `None` while it is uncertain.
     pub fn gate(&self) -> Option<GateTold> {
         self.lock().lease.reported()
     }
@@ -286,12 +287,12 @@ impl GatewayLocation {
         }
     }
 
-    /// The workstations that are connected.
+    /// Returns the connected workstations.
     pub fn connected(&self) -> Vec<Uuid> {
         self.lock().connections.values().map(|connection| connection.workstation).collect()
     }
 
-    /// How a workstation stands here, if it is connected, and whether it holds the lease.
+    /// Returns the session state of a connected workstation, and `true` if it holds the lease.
     pub fn session_state(&self, workstation: Uuid) -> Option<(Option<SessionState>, bool)> {
         let inner = self.lock();
         let (id, _) = inner.connections.iter().find(|(_, connection)| connection.workstation == workstation)?;
@@ -309,7 +310,7 @@ impl GatewayLocation {
         gone.iter().for_each(|connection| self.tell(connection, "disconnect", Vec::new(), why));
     }
 
-    /// The staff signed in to the EHR or out of it, paused or went on.
+    /// Records that the staff signed in to the EHR or out of it, paused or resumed.
     fn tell_of_session(&self, inner: &Inner, id: ConnectionId, now: SessionState) {
         let Some(connection) = inner.connections.get(&id) else { return };
         let before = inner.lease.session_state(id);
@@ -326,7 +327,7 @@ impl GatewayLocation {
         }
     }
 
-    /// What became of a write, where it is believed.
+    /// Records the outcome of a write, if the answer was accepted.
     fn tell_of_write(&self, inner: &Inner, id: ConnectionId, number: Number, status: &str, effects: &[Effect]) {
         let write = inner.asked.get(&number).and_then(|asker| asker.write);
         let believed = effects.iter().any(|effect| matches!(effect, Effect::Complete(ended, _) if *ended == number));
@@ -349,7 +350,7 @@ impl GatewayLocation {
                         .get(&id)
                         .is_some_and(|connection| connection.out.try_send(Box::new(message)).is_ok());
                     if !said {
-                        // Closed, or it does not read what it is sent: gone.
+                        // Closed, or the workstation does not read its messages.
                         self.gone(inner, id, "unread");
                         effects.extend(inner.lease.gone(now, id));
                     }
@@ -357,7 +358,7 @@ impl GatewayLocation {
                 Effect::RequestLease(id) => self.ask_lease(id),
                 Effect::Complete(number, how) => {
                     if let Some(asker) = inner.asked.remove(&number) {
-                        // An asker that went away misses the answer only.
+                        // A cancelled caller misses the answer only.
                         drop(asker.outcome.send(how.and_then(|answer| response(answer, asker.max_body))));
                     }
                 }
@@ -412,7 +413,7 @@ impl GatewayLocation {
             self.carry_out(&mut inner, effects, now);
             number
         };
-        // Also when the call that asked is given up while it waits.
+        // Also on cancellation of the call that waits for the answer.
         let given_up = GivenUp { gated: self, number };
         if let Ok(Ok(outcome)) = tokio::time::timeout_at(until.into(), &mut answer).await {
             return outcome;
@@ -421,7 +422,7 @@ impl GatewayLocation {
         answer.try_recv().unwrap_or_else(|_| Err(GateError::NoAnswer("the gateway lost the request".to_owned())))
     }
 
-    /// Nobody waits for a request any more.
+    /// Ends a request for which no caller waits any more.
     fn give_up(&self, number: Number) {
         let now = Instant::now();
         let mut inner = self.lock();
@@ -458,7 +459,7 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// An answer as adapters see it.
+/// Converts an answer for adapters.
 fn response(answer: RequestAnswer, max_body: usize) -> Outcome {
     if answer.body.len() > max_body {
         return Err(GateError::NoAnswer(format!("its body is longer than {max_body} bytes")));
@@ -470,7 +471,7 @@ fn response(answer: RequestAnswer, max_body: usize) -> Outcome {
     Ok(HttpResponse { status: answer.status, headers, body: answer.body })
 }
 
-/// What a list shows of a workstation's session.
+/// Returns the login state for lists of workstations.
 pub(crate) fn login(session: Option<SessionState>) -> Option<bool> {
     session.map(|session| session.login == Login::In)
 }

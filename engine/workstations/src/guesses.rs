@@ -1,4 +1,4 @@
-//! How many wrong codes may be tried: of one address, and of all of them.
+//! Rate limits of wrong pairing codes, per address and in total.
 
 use std::{
     collections::HashMap,
@@ -20,7 +20,7 @@ struct Counts {
 }
 
 impl Guesses {
-    /// Tries a code, unless too many were wrong: then the seconds to wait. Nobody else tries meanwhile.
+    /// Tries a code behind the lock. Returns the seconds to wait as the outer error if too many codes were wrong.
     pub(crate) fn attempt<T, E>(
         &self,
         peer: IpAddr,
@@ -55,7 +55,7 @@ impl Counts {
     }
 }
 
-/// Who has one IPv6 address has 2^64 of them.
+/// Masks an IPv6 address to its /64 network: a client with one address has all 2^64 of them.
 fn network(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V6(address) => match address.to_ipv4_mapped() {

@@ -1,5 +1,5 @@
-//! The rules of one location's gate: who holds the lease, what is under way, which answers are believed. No clock, no IO: the moment is
-//! an argument, what is to be done is returned.
+//! The rules of one location's gate: the holder of the lease, the requests in flight, and the answers to accept.
+//! Without clock and IO: the time is an argument, and effects are returned.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,22 +15,22 @@ use super::{
     protocol::{Failure, FailureKind, Login, Request, RequestAnswer, RequestRef, ToWorkstation},
 };
 
-/// One connection of a workstation. Later ones have higher numbers.
+/// A connection of a workstation. Later ones have higher numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// Writes of which is remembered that they wait for the staff: as many as the extension keeps.
+/// Writes remembered as waiting for approval: as many as the extension keeps.
 const UNAPPROVED: usize = 1_000;
 
-/// One request: counted per location, never reused.
+/// The number of a request. Counted per location, never reused.
 pub(crate) type Number = u64;
 
-/// What a workstation said of itself.
+/// The session state reported by a workstation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionState {
     pub login: Login,
     pub paused: bool,
-    /// Writes that wait for the staff's yes.
+    /// Writes that wait for the staff's approval.
     pub awaiting: u32,
 }
 
@@ -43,27 +43,27 @@ impl SessionState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     pub location: u32,
-    /// Requests under way at one time.
+    /// Concurrent requests.
     pub in_flight: usize,
-    /// How long a gate nobody stands at counts as open still.
+    /// Grace period before a gate without a workstation closes.
     pub patience: Duration,
 }
 
-/// What is to be done, in this order.
+/// An effect to carry out, in the order returned.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Send(ConnectionId, ToWorkstation),
-    /// Get the next fencing number of the location, durably, and tell `leased`.
+    /// Durably allocate the next fencing token of the location, then call `leased`.
     RequestLease(ConnectionId),
     /// A request ends, once.
     Complete(Number, Result<RequestAnswer, GateError>),
-    /// Something was not believed.
+    /// An answer was rejected.
     Rejected(ConnectionId, Rejection),
-    /// The gate opened or shut, as the location is to know it, or it is open for another lease.
+    /// The gate opened or closed, as reported to the location, or it is open under a new lease.
     Gate(Gate),
 }
 
-/// Why an answer was not believed.
+/// The reason why an answer was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Rejection {
     #[error("the connection does not hold the lease")]
@@ -79,7 +79,7 @@ pub(crate) enum Rejection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeaseState {
     Free,
-    /// Its number is being made durable.
+    /// Its fencing token is being allocated.
     Requested(ConnectionId),
     Held(ConnectionId, u64),
 }
@@ -87,7 +87,7 @@ enum LeaseState {
 #[derive(Debug)]
 struct PendingRequest {
     until: Instant,
-    /// The write it is part of.
+    /// The write to which the request belongs.
     write: Option<String>,
     stage: Stage,
 }
@@ -95,9 +95,9 @@ struct PendingRequest {
 #[derive(Debug)]
 enum Stage {
     Waiting(GateRequest),
-    /// At the holder of the lease.
+    /// Sent to the holder of the lease.
     UnderWay,
-    /// A write whose workstation vanished: its browser may still be at it, until its time is up.
+    /// A write whose workstation disappeared: its browser may still perform the write until the deadline.
     Abandoned,
 }
 
@@ -114,16 +114,16 @@ impl PendingRequest {
 #[derive(Debug)]
 pub(crate) struct Lease {
     rules: Rules,
-    /// In the order in which they came; none: it has not said yet how it stands.
+    /// In the order of arrival; `None` before the first report of a session state.
     sessions: BTreeMap<ConnectionId, Option<SessionState>>,
     lease: LeaseState,
-    /// The highest fencing number heard of.
+    /// The highest known fencing token.
     fence: u64,
     requests: BTreeMap<Number, PendingRequest>,
-    /// Writes that the holder answered wait for the staff.
+    /// Writes that wait for the staff, as reported by the holder.
     unapproved: BTreeSet<String>,
     next: Number,
-    /// Since when no workstation has said how it stands.
+    /// The time since which no workstation has reported a session state.
     vacant: Option<Instant>,
     state: GateState,
     since: Instant,
@@ -147,7 +147,7 @@ impl Lease {
         }
     }
 
-    /// Counts from the next request, and the next look at the clock, on.
+    /// Applies to the next request, and to the next tick.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
     }
@@ -169,23 +169,24 @@ impl Lease {
         self.settle(now, Vec::new())
     }
 
-    /// The number asked for is durable; none: it could not be had, and is asked for again by and by.
+    /// Handles the allocated fencing token. `None` if the allocation failed; it is retried later.
     pub(crate) fn leased(&mut self, now: Instant, id: ConnectionId, number: Option<u64>) -> Vec<Effect> {
         let mut effects = Vec::new();
         match number {
-            // A number asked for earlier may come later than its successor.
+            // An earlier token may arrive after its successor.
             Some(number) if self.lease == LeaseState::Requested(id) && number > self.fence => {
                 self.fence = number;
                 self.lease = LeaseState::Held(id, number);
                 self.unapproved.clear();
                 effects.push(Effect::Send(id, ToWorkstation::Lease { lease: Some(number) }));
-                // Also where the gate stayed open meanwhile: what waits for the staff is to be shown to those who are there now.
+                // Also if the gate stayed open meanwhile: writes that wait for approval must be shown to the new
+                // holder's staff.
                 effects.push(Effect::Gate(Gate::Open));
             }
             Some(_) => {}
             None if self.lease == LeaseState::Requested(id) => {
                 self.lease = LeaseState::Free;
-                // Not in `settle`: it would ask again at once, and in a circle.
+                // Not in `settle`, which would request a lease again at once, in a loop.
                 return effects;
             }
             None => {}
@@ -193,7 +194,7 @@ impl Lease {
         self.settle(now, effects)
     }
 
-    /// A request that is to end by `until`. It may end at once.
+    /// Adds a request with the deadline `until`. It may end at once.
     pub(crate) fn request(&mut self, now: Instant, until: Instant, request: GateRequest) -> (Number, Vec<Effect>) {
         let number = self.next;
         self.next += 1;
@@ -207,7 +208,7 @@ impl Lease {
         (number, self.settle(now, Vec::new()))
     }
 
-    /// Nobody waits for the request any more.
+    /// Ends a request for which no caller waits any more.
     pub(crate) fn gave_up(&mut self, now: Instant, number: Number) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.end_late(number, &mut effects);
@@ -240,7 +241,8 @@ impl Lease {
         self.ended(now, id, failure.claim, Err(error))
     }
 
-    /// The staff decided about writes: those of them that waited for that, under this lease. What else they name is no business of theirs.
+    /// Handles decisions of the staff. Returns only the writes that waited for approval under this lease, and ignores
+    /// the rest.
     pub(crate) fn approved(&mut self, id: ConnectionId, writes: &[String]) -> Vec<String> {
         if self.holder().is_none_or(|(holder, _)| holder != id) {
             return Vec::new();
@@ -277,12 +279,12 @@ impl Lease {
         if under_way { Ok(()) } else { Err(Rejection::NotUnderWay) }
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
         self.settle(now, Vec::new())
     }
 
-    /// Whether a request has a chance.
+    /// Returns `true` if a request may succeed.
     pub(crate) fn is_open(&self, now: Instant) -> bool {
         self.gate(now).is_none_or(|gate| gate == Gate::Open)
     }
@@ -291,7 +293,7 @@ impl Lease {
         self.state
     }
 
-    /// Since when it stands so.
+    /// Returns the time of the last change of the state.
     pub(crate) fn since(&self) -> Instant {
         self.since
     }
@@ -308,7 +310,7 @@ impl Lease {
         self.sessions.get(&id).copied().flatten()
     }
 
-    /// Whatever happened: who may do the work does it, and what has no chance ends.
+    /// Runs after every event: grants the lease, sends waiting requests, and ends requests without a chance.
     fn settle(&mut self, now: Instant, mut effects: Vec<Effect>) -> Vec<Effect> {
         self.end_the_lease(&mut effects);
         self.ask_for_a_lease(&mut effects);
@@ -321,7 +323,8 @@ impl Lease {
         effects
     }
 
-    /// The holder went, logged out or was paused: what is under way may have reached the EHR.
+    /// Ends the lease if the holder disconnected, logged out or paused. Its requests in flight may have reached the
+    /// EHR.
     fn end_the_lease(&mut self, effects: &mut Vec<Effect>) {
         let (LeaseState::Held(id, _) | LeaseState::Requested(id)) = self.lease else { return };
         if self.eligible(id) {
@@ -333,7 +336,8 @@ impl Lease {
             effects.push(Effect::Send(id, ToWorkstation::Lease { lease: None }));
         }
         self.lease = LeaseState::Free;
-        // One that is told gives up what it is at. Of one that is not, nobody knows.
+        // A connected workstation stops its requests when its lease ends. The requests of a disconnected one are
+        // uncertain.
         let told = self.sessions.contains_key(&id);
         self.requests.retain(|number, asked| {
             if !asked.under_way() {
@@ -394,7 +398,7 @@ impl Lease {
         }
     }
 
-    /// How the location is to see it; none while nobody knows whether a workstation comes back.
+    /// Returns the gate's state to report. Returns `None` while a workstation may still return.
     fn gate(&self, now: Instant) -> Option<Gate> {
         match self.state {
             GateState::Connected | GateState::WaitingForApproval => Some(Gate::Open),
@@ -408,7 +412,7 @@ impl Lease {
         }
     }
 
-    /// Its time is up.
+    /// Ends a request at its deadline.
     fn end_late(&mut self, number: Number, effects: &mut Vec<Effect>) {
         let Some(asked) = self.requests.remove(&number) else { return };
         let error = match asked.stage {
@@ -419,7 +423,7 @@ impl Lease {
         effects.push(Effect::Complete(number, Err(error)));
     }
 
-    /// The next requests, in order, as many as may be under way.
+    /// Sends the next waiting requests, in order, up to the limit of concurrent ones.
     fn hand_out(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let LeaseState::Held(id, lease) = self.lease else { return };
         let under_way = self.requests.values().filter(|asked| asked.under_way()).count();

@@ -1,5 +1,6 @@
-//! The workstation gateway: requests to EHRs that open only in the browser session of a staff member who is logged in. A browser
-//! extension on the workstation performs them, one lease holder per location (`adapters/extension/PROTOCOL.md`).
+//! The workstation gateway: requests to EHRs that are accessible only in the browser session of a logged-in staff
+//! member. A browser extension on the workstation performs the requests, with one lease holder per location
+//! (`adapters/extension/PROTOCOL.md`).
 //!
 //! ```text
 //! adapter ──► GatewayLocation ──► Lease (pure) ──► the holder's WorkstationConnection ──► browser extension ──► EHR
@@ -7,8 +8,9 @@
 //!               Gateway ── devices (paired, tokens) ── Session (one WebSocket)
 //! ```
 //!
-//! `lease` has the rules of one location, without clock and IO; `devices` knows what is paired; `gateway` holds all locations;
-//! `gateway_location` is one location's lease with its connections; `protocol` has the frames; `acts` is what an audit trail is told.
+//! `lease` has the rules of one location, without clock and IO. `gateway_location` is the lease of one location with
+//! its connections, and `gateway` holds all locations. `devices` manages paired workstations, `protocol` defines the
+//! frames, and `acts` reports to the audit trail.
 
 #![warn(unreachable_pub)]
 

@@ -1,4 +1,5 @@
-//! The words of `adapters/extension/PROTOCOL.md`, version 1. Unknown fields are ignored, unknown messages are an error.
+//! The messages of `adapters/extension/PROTOCOL.md`, version 1. Unknown fields are ignored, unknown messages are an
+//! error.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ pub const VERSION: u32 = 1;
 /// The WebSocket's subprotocol.
 pub const SUBPROTOCOL: &str = "practice-sync.workstation.v1";
 
-/// What a workstation says.
+/// A message from a workstation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromWorkstation {
@@ -44,7 +45,7 @@ impl fmt::Debug for Hello {
     }
 }
 
-/// How the EHR's session stands at a workstation.
+/// The login state of the EHR session at a workstation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Login {
@@ -57,12 +58,12 @@ pub struct State {
     pub session: Login,
     #[serde(default)]
     pub paused: bool,
-    /// How many writes wait for the staff's yes.
+    /// Writes that wait for the staff's approval.
     #[serde(default)]
     pub awaiting: u32,
 }
 
-/// Which request an answer claims to be for.
+/// The request that an answer claims to belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRef {
     pub lease: u64,
@@ -81,7 +82,7 @@ pub struct RequestAnswer {
     pub body: Vec<u8>,
 }
 
-/// What an EHR says can hold patient data.
+/// Omits the EHR's response, which may contain patient data.
 impl fmt::Debug for RequestAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RequestAnswer({:?}, {}, {} bytes, redacted)", self.claim, self.status, self.body.len())
@@ -108,12 +109,12 @@ pub enum FailureKind {
     Declined,
 }
 
-/// What the engine says.
+/// A message from the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToWorkstation {
     Welcome(Welcome),
-    /// This workstation does the work from now on; none: it stands by.
+    /// This workstation gets the requests from now on; `None` if it is on standby.
     Lease {
         lease: Option<u64>,
     },
@@ -144,16 +145,16 @@ pub struct LocationName {
     pub name: String,
 }
 
-/// What of which web application may be asked for.
+/// The web application and the paths that may be requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EhrAccess {
     /// `https://ehr.example`.
     pub origin: String,
-    /// `/app`, or nothing.
+    /// `/app`, or empty.
     pub base_path: String,
     /// Prefixes below the base path.
     pub paths: Vec<String>,
-    /// A path below the base path that answers 200 with JSON exactly while somebody is logged in.
+    /// A path below the base path that returns 200 with JSON if and only if a user is logged in.
     pub probe: String,
 }
 
@@ -169,18 +170,18 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
     pub deadline_ms: u64,
     pub max_body: usize,
-    /// None for what only reads.
+    /// `None` for reads.
     pub write: Option<WriteTag>,
 }
 
-/// Paths and bodies can hold patient data.
+/// Omits the path and body, which may contain patient data.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Request({:?}, {}, redacted)", self.claim, self.method)
     }
 }
 
-/// For the extension's popup. No patient data.
+/// Figures for the extension's popup, without patient data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     pub waiting: u64,
@@ -188,7 +189,7 @@ pub struct Queue {
     pub last: Vec<LastWrite>,
 }
 
-/// Why a connection ends.
+/// The reason why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum ByeReason {

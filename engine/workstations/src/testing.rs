@@ -1,4 +1,4 @@
-//! For tests: a gateway for two locations, and a workstation that says what the test says.
+//! Test support: a gateway for two locations, and a workstation controlled by the test.
 #![allow(clippy::unwrap_used)]
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -20,7 +20,7 @@ use super::{
 
 pub(crate) const HERE: LocationId = LocationId(101);
 pub(crate) const THERE: LocationId = LocationId(102);
-/// Without workstations.
+/// Has no workstations.
 pub(crate) const UNGATED: LocationId = LocationId(103);
 pub(crate) const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
@@ -43,7 +43,7 @@ pub(crate) fn gateway(store: &Arc<MemoryStore>) -> Arc<Gateway> {
     Gateway::new(Current::new(setup()), store.clone(), secrets, &AdapterRegistry::new()).0
 }
 
-/// The token of an installation that has just been paired.
+/// Pairs an installation and returns its token.
 pub(crate) async fn paired(gateway: &Arc<Gateway>, location: LocationId, install: u128) -> String {
     let code = gateway.new_code(location, CodeKind::Single).await.unwrap().code;
     gateway.pair(PEER, &code, "Front desk", Uuid::from_u128(install)).await.unwrap().token
@@ -61,7 +61,7 @@ impl Fake {
         Ok(Fake { session, messages })
     }
 
-    /// Connected, welcomed, logged in.
+    /// Connects, reads the welcome and logs in.
     pub(crate) async fn at_work(gateway: &Arc<Gateway>, token: &str) -> Fake {
         let mut fake = Fake::connect(gateway, token).unwrap();
         assert!(matches!(fake.next().await, Some(ToWorkstation::Welcome(_))));
@@ -77,7 +77,7 @@ impl Fake {
         self.say(json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).unwrap();
     }
 
-    /// The next message; none when the engine has closed the connection.
+    /// Returns the next message, or `None` when the engine has closed the connection.
     pub(crate) async fn next(&mut self) -> Option<ToWorkstation> {
         timeout(Duration::from_secs(10), self.messages.recv()).await.expect("a message or the end").map(|it| *it)
     }
@@ -129,7 +129,7 @@ impl Fake {
     }
 }
 
-/// A request through a location's gate, on its way.
+/// Starts a request through a location's gate.
 pub(crate) fn ask(
     gateway: &Gateway,
     location: LocationId,

@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-//! The gateway with workstations that misbehave: what they are believed, and what becomes of them.
+//! Tests of the gateway with workstations that misbehave.
 
 use std::{
     net::IpAddr,
@@ -132,7 +132,7 @@ async fn a_token_revoked_while_connected_ends_the_connection_and_what_was_under_
     assert_eq!(fake.bye().await, ByeReason::Revoked);
     assert!(matches!(asked.await.unwrap(), Err(GateError::NoAnswer(_))), "it may have reached the EHR");
     assert!(!open(&gateway));
-    // What it still says is not heard, and it does not come in again.
+    // Its later messages are ignored, and it cannot connect again.
     fake.answer(request.claim, "{}");
     assert_eq!(Fake::connect(&gateway, &token).err(), Some(ByeReason::Token));
     assert!(gateway.workstations(HERE).unwrap().is_empty());
@@ -148,7 +148,8 @@ async fn of_two_workstations_one_holds_the_lease_and_the_other_takes_over() {
     let mut second = Fake::at_work(&gateway, &tokens[1]).await;
     let asked = ask(&gateway, HERE, "/api/visits", LONG);
     let request = first.request().await;
-    // The other one claims to have the answer, and so does the holder under another lease or for another location.
+    // The other workstation claims to have the answer, and so does the holder under another lease or for another
+    // location.
     second.answer(request.claim, "forged");
     first.answer(RequestRef { lease: lease + 1, ..request.claim }, "forged");
     first.answer(RequestRef { location: 102, ..request.claim }, "forged");
@@ -160,7 +161,7 @@ async fn of_two_workstations_one_holds_the_lease_and_the_other_takes_over() {
     assert_eq!(first.next().await, Some(ToWorkstation::Lease { lease: None }));
     let next = second.lease().await;
     assert!(next > lease);
-    // Under its old lease it is believed no more, also when it answers what the second is asked now.
+    // Answers under the old lease are rejected, also for a request that was sent to the second workstation.
     let again = ask(&gateway, HERE, "/api/visits", LONG);
     let request = second.request().await;
     first.answer(request.claim, "late");
@@ -182,7 +183,7 @@ async fn the_same_installation_again_takes_the_place_of_its_connection() {
     assert!(new.lease().await > lease);
     drop(old);
     assert_eq!(gateway.status(HERE).unwrap().connected, 1, "the old socket's end does not end the new one");
-    // Paired with another location, it is gone from this one.
+    // Paired with another location, it is removed from this one.
     let elsewhere = paired(&gateway, THERE, 1).await;
     assert_eq!(new.bye().await, ByeReason::Replaced);
     assert_eq!(Fake::connect(&gateway, &token).err(), Some(ByeReason::Token));
@@ -311,7 +312,7 @@ async fn the_popup_hears_of_the_queue_every_other_second_at_most() {
     for tenth in 0..60_u32 {
         let news = QueueNews { waiting: tenth.into(), oldest: Some(wall.minus(5 * MINUTE)), ended: Vec::new() };
         gated.queue(news);
-        // The numbers of seconds that are nobody's turn to be pinged.
+        // At these seconds no connection is due for a ping.
         gated.beat(7, now + Duration::from_millis(100) * tenth, wall);
     }
     while let Ok(message) = fake.messages.try_recv() {
@@ -370,7 +371,7 @@ async fn a_code_works_once_however_it_is_typed_and_not_after_ten_minutes() {
 async fn of_two_that_use_a_code_at_once_one_is_paired() {
     let store = store();
     let gateway = gateway(&store);
-    // Who comes second has guessed wrong: not more often than that is forgiven.
+    // The second one counts as a wrong guess, so the loop stays within the limit.
     for _ in 0..GUESSES_OF_ONE.burst {
         let code = gateway.new_code(HERE, CodeKind::Single).await.unwrap().code;
         let pair = |install| gateway.pair(PEER, &code, "x", Uuid::from_u128(install));
@@ -418,7 +419,7 @@ async fn guessing_codes_is_slow_and_hurts_only_who_guesses() {
         let gateway = &gateway;
         async move { gateway.pair(peer, &code, "x", Uuid::from_u128(9)).await.map(drop) }
     };
-    // Also what cannot be a code counts.
+    // Input that cannot be a code counts too.
     for wrong in ["2222-2222", "O0O0-I1I1", "", "23456789ABCDEFGHJKMNPQRSTV"].iter().cycle().take(10) {
         assert!(matches!(guess(PEER, (*wrong).to_owned()).await, Err(WorkstationError::UnknownCode)), "{wrong:?}");
     }
@@ -429,7 +430,7 @@ async fn guessing_codes_is_slow_and_hurts_only_who_guesses() {
     assert!((1..=61).contains(&retry_after));
     let other: IpAddr = "192.0.2.8".parse().unwrap();
     assert!(guess(other, code).await.is_ok());
-    // Of an IPv6 network all addresses are one.
+    // All addresses of an IPv6 network count as one.
     let of = |host: u32| -> IpAddr { format!("2001:db8:1:2::{host:x}").parse().unwrap() };
     for host in 0..10 {
         assert!(matches!(guess(of(host), "2222-2222".into()).await, Err(WorkstationError::UnknownCode)));
@@ -454,7 +455,7 @@ async fn the_store_has_neither_codes_nor_tokens_nor_installations() {
             assert!(!key.windows(16).any(|part| part == install.as_bytes()));
         }
     }
-    // Nor is a token of somebody else's, or a shortened one, any use.
+    // Tokens with another workstation's secret and truncated tokens are rejected.
     let other = paired(&gateway, HERE, 2).await;
     let mixed = format!("{}{}", &made.token[..36], &other[36..]);
     for token in [mixed.as_str(), &made.token[..60], "psw_", "", &"psw_é".repeat(20)] {

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
-//! The fencing under random interleavings, held against a model that knows only what was said; then single rules.
+//! Property tests of the fencing under random interleavings, compared with a model of the messages. Then tests of
+//! single rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ enum Op {
     Connect,
     Vanish(Index),
     Said(Index, Login, bool),
-    /// A lease that was asked for becomes durable and is heard of; the order in which they are heard is anybody's.
+    /// The allocation of a lease completes. Completions may arrive in any order.
     Leased(Index),
     NoLease(Index),
     Request(u64, bool),
@@ -30,7 +31,7 @@ enum Op {
 
 #[derive(Clone, Debug)]
 enum Answering {
-    /// For something that was handed out at some time, to whomever: late, replayed, reordered or from somebody else.
+    /// For any request sent earlier, to any workstation: late, replayed, reordered or from another connection.
     Of(Index),
     OtherLease(Index, i64),
     OtherLocation(Index),
@@ -70,23 +71,23 @@ struct World {
     lease: Lease,
     now: Instant,
     connections: u64,
-    /// Who is connected, and what they said.
+    /// The connected workstations and their last reports.
     stands: BTreeMap<ConnectionId, Option<SessionState>>,
-    /// Leases asked for, and the numbers they will be: made durable in the order of asking, heard of in any.
+    /// Requested leases with their numbers: durable in the order of requests, completed in any order.
     asked: Vec<(ConnectionId, u64)>,
     durable: u64,
-    /// Who was told last that it holds a lease, and not told otherwise since.
+    /// Workstations that hold a lease according to the last message to them.
     believing: BTreeMap<ConnectionId, u64>,
     last_lease: u64,
-    /// A lease was given, and the location does not know yet.
+    /// A lease was granted, and the location has not been notified yet.
     lease_untold: bool,
     open: BTreeSet<Number>,
     ended: BTreeSet<Number>,
-    /// Until when there is an answer to each write.
+    /// The deadlines of writes.
     writes: BTreeMap<Number, Instant>,
-    /// Writes whose workstation vanished while it was at them.
+    /// Writes in flight whose workstation disappeared.
     adrift: BTreeSet<Number>,
-    /// What was handed out, in order: to whom, and the claim with which it is answered.
+    /// The requests sent, in order: the connection, and the reference that the answer must repeat.
     handed: Vec<(ConnectionId, RequestRef)>,
     told: Option<Gate>,
 }
@@ -124,7 +125,7 @@ impl World {
 
     fn run(&mut self, op: &Op) {
         match op {
-            // Few, so that much happens to each.
+            // Few, so that each takes part in many steps.
             Op::Connect if self.stands.len() == 3 => {}
             Op::Connect => {
                 self.connections += 1;
@@ -205,7 +206,7 @@ impl World {
             Answering::MadeUp { lease, number } => Some(RequestRef { lease: *lease, number: *number, location: HERE }),
         };
         let Some(claim) = claim else { return };
-        // What is to be believed: an answer of the holder, under the lease it was told last, for what it was handed under it.
+        // An answer is accepted from the holder, under its current lease, for a request sent to it under that lease.
         let believed = self.believing.get(&id) == Some(&claim.lease)
             && self.handed.contains(&(id, claim))
             && self.open.contains(&claim.number)
@@ -223,7 +224,7 @@ impl World {
         assert!(!believed || self.ended.contains(&claim.number), "an answer that is believed ends its request");
     }
 
-    /// `answered`: the one request that may end as an answer.
+    /// `answered` is the only request that may end with an answer.
     fn follow(&mut self, effects: Vec<Effect>, answered: Option<Number>) {
         for effect in effects {
             match effect {
@@ -302,14 +303,14 @@ impl World {
         }
     }
 
-    /// Everything that is on its way arrives, and time passes.
+    /// Delivers everything in flight, and lets time pass.
     fn come_to_rest(&mut self) {
         while !self.asked.is_empty() {
             let (id, number) = self.asked.remove(0);
             let effects = self.lease.leased(self.now, id, Some(number));
             self.follow(effects, None);
         }
-        // A lease that could not be had is asked for again.
+        // A failed allocation of a lease is retried.
         let effects = self.lease.tick(self.now);
         self.follow(effects, None);
         for (id, number) in std::mem::take(&mut self.asked) {
@@ -364,7 +365,7 @@ const IN: SessionState = SessionState { login: Login::In, paused: false, awaitin
 const A: ConnectionId = ConnectionId(1);
 const B: ConnectionId = ConnectionId(2);
 
-/// A location whose lease 7 A holds.
+/// Returns a location whose lease 7 is held by A.
 fn held(now: Instant) -> Lease {
     let mut lease = Lease::new(now, RULES);
     lease.connected(now, A);
@@ -419,7 +420,7 @@ fn a_lease_that_becomes_known_after_its_successor_is_none() {
     let mut lease = Lease::new(now, RULES);
     lease.connected(now, A);
     let out = SessionState { login: Login::Out, ..IN };
-    // Asked for three times, as its staff log in and out; of the answers the first comes last.
+    // Requested three times, as the staff log in and out. The first response arrives last.
     lease.said(now, A, IN);
     lease.said(now, A, out);
     lease.said(now, A, IN);
@@ -511,7 +512,7 @@ fn only_what_waits_for_the_staff_of_the_holder_is_approved() {
 fn what_waits_is_tried_again_under_every_lease_though_the_gate_stayed_open() {
     let now = Instant::now();
     let waiting = SessionState { awaiting: 3, ..IN };
-    // Another one takes over; or the same one comes back, before anybody minds.
+    // Another workstation takes over, or the same one returns within the grace period.
     for (next, stands_by) in [(B, true), (B, false)] {
         let mut lease = held(now);
         lease.said(now, A, waiting);
