@@ -1,4 +1,4 @@
-//! The gate of an adapter's calls: requests through the session of a staff member who is logged in at a workstation.
+//! The gate of an adapter's calls: requests through the session of a staff member logged in at a workstation.
 
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_extension_says_is_read() {
+    fn messages_of_an_extension_are_parsed() {
         let hello = heard(json!({"type": "hello", "token": "psw_1", "extension": "1.0.0", "new": [1]}));
         assert_eq!(hello, FromWorkstation::Hello(Hello { token: "psw_1".into(), extension: "1.0.0".into() }));
         assert!(!format!("{hello:?}").contains("psw_1"), "tokens are not printed");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_protocol_ends_the_connection() {
+    fn invalid_messages_end_the_connection() {
         let answer = |with: Value| {
             let mut answer = json!({"type": "answer", "lease": 7, "number": 3, "location": 101, "status": 200});
             answer.as_object_mut().unwrap().extend(with.as_object().unwrap().clone());
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_engine_says_stands_as_the_protocol_has_it() {
+    fn messages_of_the_engine_match_the_protocol() {
         let ehr = EhrAccess {
             origin: "https://ehr.example".into(),
             base_path: "/app".into(),

@@ -69,7 +69,7 @@ async fn a_request_goes_through_the_workstation_that_holds_the_lease() {
 }
 
 #[tokio::test]
-async fn workstations_leave_a_location_that_is_served_elsewhere() {
+async fn workstations_of_a_released_location_are_disconnected() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -82,7 +82,7 @@ async fn workstations_leave_a_location_that_is_served_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_workstation_that_another_process_paired_with_another_location_leaves() {
+async fn a_workstation_paired_elsewhere_by_another_process_is_disconnected() {
     let store = store();
     let (here, elsewhere) = (gateway(&store), gateway(&store));
     let token = paired(&here, HERE, 1).await;
@@ -98,7 +98,7 @@ async fn a_workstation_that_another_process_paired_with_another_location_leaves(
 }
 
 #[tokio::test]
-async fn each_kind_of_failure_means_what_it_says() {
+async fn each_kind_of_failure_maps_to_its_error() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -119,7 +119,7 @@ async fn each_kind_of_failure_means_what_it_says() {
 }
 
 #[tokio::test]
-async fn a_token_revoked_while_connected_ends_the_connection_and_what_was_under_way() {
+async fn revoking_a_token_ends_the_connection_and_its_requests() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -140,7 +140,7 @@ async fn a_token_revoked_while_connected_ends_the_connection_and_what_was_under_
 }
 
 #[tokio::test]
-async fn of_two_workstations_one_holds_the_lease_and_the_other_takes_over() {
+async fn one_of_two_workstations_holds_the_lease_and_the_other_takes_over() {
     let gateway = gateway(&store());
     let tokens = [paired(&gateway, HERE, 1).await, paired(&gateway, HERE, 2).await];
     let mut first = Fake::at_work(&gateway, &tokens[0]).await;
@@ -173,7 +173,7 @@ async fn of_two_workstations_one_holds_the_lease_and_the_other_takes_over() {
 }
 
 #[tokio::test]
-async fn the_same_installation_again_takes_the_place_of_its_connection() {
+async fn a_second_connection_of_an_installation_replaces_the_first() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut old = Fake::at_work(&gateway, &token).await;
@@ -192,7 +192,7 @@ async fn the_same_installation_again_takes_the_place_of_its_connection() {
 }
 
 #[tokio::test]
-async fn fencing_numbers_never_come_twice_over_restarts_and_processes() {
+async fn fencing_tokens_are_unique_across_restarts_and_processes() {
     let store = store();
     let first = gateway(&store);
     let token = paired(&first, HERE, 1).await;
@@ -214,7 +214,7 @@ async fn fencing_numbers_never_come_twice_over_restarts_and_processes() {
 }
 
 #[tokio::test]
-async fn a_flood_and_what_is_not_of_the_protocol_end_the_connection() {
+async fn a_flood_or_an_invalid_message_ends_the_connection() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -234,7 +234,7 @@ async fn a_flood_and_what_is_not_of_the_protocol_end_the_connection() {
 }
 
 #[tokio::test]
-async fn an_answer_larger_than_was_asked_for_or_impossible_is_none() {
+async fn an_oversized_or_invalid_answer_is_reported_as_no_answer() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -255,7 +255,7 @@ async fn an_answer_larger_than_was_asked_for_or_impossible_is_none() {
 }
 
 #[tokio::test]
-async fn what_is_not_answered_in_time_ends_and_makes_room() {
+async fn requests_end_at_their_deadline_and_free_their_slot() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -280,7 +280,7 @@ async fn what_is_not_answered_in_time_ends_and_makes_room() {
 }
 
 #[tokio::test]
-async fn one_beat_pings_in_turn_and_ends_the_silent() {
+async fn a_beat_sends_due_pings_and_ends_silent_connections() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -301,7 +301,7 @@ async fn one_beat_pings_in_turn_and_ends_the_silent() {
 }
 
 #[tokio::test]
-async fn the_popup_hears_of_the_queue_every_other_second_at_most() {
+async fn queue_messages_are_at_least_two_seconds_apart() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -324,7 +324,7 @@ async fn the_popup_hears_of_the_queue_every_other_second_at_most() {
 }
 
 #[tokio::test]
-async fn a_socket_that_does_not_read_is_given_up() {
+async fn a_workstation_that_does_not_read_is_disconnected() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let fake = Fake::at_work(&gateway, &token).await;
@@ -336,7 +336,7 @@ async fn a_socket_that_does_not_read_is_given_up() {
 }
 
 #[tokio::test]
-async fn when_the_engine_stops_everybody_is_told_and_nobody_comes_in() {
+async fn stopping_ends_all_connections_and_rejects_new_ones() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
@@ -346,7 +346,7 @@ async fn when_the_engine_stops_everybody_is_told_and_nobody_comes_in() {
 }
 
 #[tokio::test]
-async fn a_code_works_once_however_it_is_typed_and_not_after_ten_minutes() {
+async fn a_code_works_once_in_any_spelling_within_ten_minutes() {
     let store = store();
     let gateway = gateway(&store);
     let code = gateway.new_code(HERE, CodeKind::Single).await.unwrap().code;
@@ -368,7 +368,7 @@ async fn a_code_works_once_however_it_is_typed_and_not_after_ten_minutes() {
 }
 
 #[tokio::test]
-async fn of_two_that_use_a_code_at_once_one_is_paired() {
+async fn a_code_used_twice_concurrently_pairs_one_workstation() {
     let store = store();
     let gateway = gateway(&store);
     // The second one counts as a wrong guess, so the loop stays within the limit.
@@ -381,7 +381,7 @@ async fn of_two_that_use_a_code_at_once_one_is_paired() {
 }
 
 #[tokio::test]
-async fn an_enrolment_code_works_as_often_and_as_long_as_it_says() {
+async fn an_enrolment_code_is_limited_in_uses_and_hours() {
     let devices = devices(&store());
     let made = Timestamp(HOUR);
     let code = devices.new_code(HERE, CodeKind::Enrolment { uses: 3, hours: 2 }, made).await.unwrap();
@@ -399,7 +399,7 @@ async fn an_enrolment_code_works_as_often_and_as_long_as_it_says() {
 }
 
 #[tokio::test]
-async fn codes_of_a_location_are_bounded_and_make_room_when_they_expire() {
+async fn codes_of_a_location_are_limited_until_they_expire() {
     let devices = devices(&store());
     let now = Timestamp(HOUR);
     for _ in 0..CODES {
@@ -411,7 +411,7 @@ async fn codes_of_a_location_are_bounded_and_make_room_when_they_expire() {
 }
 
 #[tokio::test]
-async fn guessing_codes_is_slow_and_hurts_only_who_guesses() {
+async fn wrong_codes_are_rate_limited_per_address() {
     let store = store();
     let gateway = gateway(&store);
     let code = gateway.new_code(HERE, CodeKind::Single).await.unwrap().code;
@@ -473,7 +473,7 @@ async fn a_location_without_gate_has_no_workstations() {
 }
 
 #[tokio::test]
-async fn another_setup_ends_the_connections_that_have_to_be_told_something_else() {
+async fn a_new_setup_ends_connections_whose_welcome_changes() {
     let (setup, store) = (Current::new(testing::setup()), store());
     let secrets = Secrets::from_seed([7; 32]);
     let gateway = Gateway::new(setup.clone(), store.clone(), secrets, &AdapterRegistry::new()).0;

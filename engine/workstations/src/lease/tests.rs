@@ -332,7 +332,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_one_holds_the_lease_and_only_it_is_believed(ops in prop::collection::vec(op(), 1..150)) {
+    fn one_workstation_holds_the_lease_and_only_its_answers_are_accepted(ops in prop::collection::vec(op(), 1..150)) {
         let mut world = World::new();
         for op in &ops {
             world.run(op);
@@ -376,7 +376,7 @@ fn held(now: Instant) -> Lease {
 }
 
 #[test]
-fn the_next_in_order_takes_over_and_what_was_under_way_is_unknown() {
+fn the_next_workstation_takes_over_and_requests_in_flight_are_unknown() {
     let now = Instant::now();
     let mut lease = held(now);
     lease.connected(now, B);
@@ -398,7 +398,7 @@ fn the_next_in_order_takes_over_and_what_was_under_way_is_unknown() {
 }
 
 #[test]
-fn a_write_whose_workstation_vanished_is_given_its_whole_time() {
+fn a_write_of_a_vanished_workstation_ends_at_its_deadline() {
     let now = Instant::now();
     let mut lease = held(now);
     let until = now + Duration::from_secs(30);
@@ -415,7 +415,7 @@ fn a_write_whose_workstation_vanished_is_given_its_whole_time() {
 }
 
 #[test]
-fn a_lease_that_becomes_known_after_its_successor_is_none() {
+fn a_lease_that_arrives_after_its_successor_is_ignored() {
     let now = Instant::now();
     let mut lease = Lease::new(now, RULES);
     lease.connected(now, A);
@@ -433,7 +433,7 @@ fn a_lease_that_becomes_known_after_its_successor_is_none() {
 }
 
 #[test]
-fn each_way_of_not_being_believed_has_its_name() {
+fn each_rejection_has_its_reason() {
     let now = Instant::now();
     let mut lease = held(now);
     lease.connected(now, B);
@@ -453,7 +453,7 @@ fn each_way_of_not_being_believed_has_its_name() {
 }
 
 #[test]
-fn a_gate_nobody_stands_at_is_open_for_a_while_and_a_gate_somebody_closed_is_not() {
+fn a_gate_without_workstation_stays_open_for_a_grace_period_unless_staff_close_it() {
     let now = Instant::now();
     let mut lease = held(now);
     lease.gone(now, A);
@@ -488,7 +488,7 @@ fn writes_that_await_approval_leave_the_gate_open() {
 }
 
 #[test]
-fn only_what_waits_for_the_staff_of_the_holder_is_approved() {
+fn only_waiting_writes_of_the_lease_holder_are_approved() {
     let now = Instant::now();
     let mut lease = held(now);
     lease.connected(now, B);
@@ -509,7 +509,7 @@ fn only_what_waits_for_the_staff_of_the_holder_is_approved() {
 }
 
 #[test]
-fn what_waits_is_tried_again_under_every_lease_though_the_gate_stayed_open() {
+fn a_new_lease_reports_the_open_gate_again() {
     let now = Instant::now();
     let waiting = SessionState { awaiting: 3, ..IN };
     // Another workstation takes over, or the same one returns within the grace period.
@@ -532,7 +532,7 @@ fn what_waits_is_tried_again_under_every_lease_though_the_gate_stayed_open() {
 }
 
 #[test]
-fn more_requests_than_may_wait_are_not_sent() {
+fn requests_beyond_the_waiting_limit_are_not_sent() {
     let now = Instant::now();
     let mut lease = held(now);
     let until = now + Duration::from_secs(60);
