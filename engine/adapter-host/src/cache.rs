@@ -1,6 +1,6 @@
 //! A cache of compiled components on disk. They are native code, so a file is used under three conditions. It is in a
 //! folder that only this user can write to, it is sealed with the folder's key, and its name matches component,
-//! compiler and settings. Otherwise the component is compiled again. The cache removes only its own files.
+//! compiler and settings. Otherwise the component is compiled again. The cache removes only files that it created.
 
 use std::{
     fs,

@@ -184,7 +184,7 @@ pub(super) struct CountChange {
     /// The batch has the claim as a precondition.
     insists: bool,
     by: BTreeMap<EndpointId, i64>,
-    /// Endpoints whose counts the batch does not have yet.
+    /// Endpoints with counts that the batch does not have yet.
     unsaid: BTreeSet<EndpointId>,
 }
 
