@@ -1,4 +1,4 @@
-//! The generated host bindings of the contract. Only `convert`, `entry`, `imports` and `call` use them.
+//! The generated host bindings of the contract, for conversions, imports and calls.
 
 wasmtime::component::bindgen!({
     path: "../../wit/v1",

@@ -1,6 +1,6 @@
-//! A cache of compiled components on disk. They are native code, so a file is used under three conditions. It is in a
-//! folder that only this user can write to, it is sealed with the folder's key, and its name matches component,
-//! compiler and settings. Otherwise the component is compiled again. The cache removes only files that it created.
+//! A cache of compiled components on disk. They are native code, so a file is used under three conditions. Only this
+//! user can write to its folder, it is sealed with the folder's key, and its name matches component, compiler and
+//! settings. Otherwise the component is compiled again. The cache removes only files that it created.
 
 use std::{
     fs,
@@ -193,9 +193,8 @@ fn key(engine: &Engine, bytes: &[u8]) -> String {
 
 #[allow(unsafe_code)]
 fn deserialize(engine: &Engine, compiled: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: `compiled` was returned by `precompile_component`, now or in an earlier run of this program. The file is
-    // in a folder that belongs to this user and is closed to others, and is named by the hash of component, compiler
-    // and settings. A seal over name and content uses a key that only this user can read. wasmtime itself checks
+    // SAFETY: `compiled` was returned by `precompile_component`, now or in an earlier run of this program. Its
+    // folder belongs to this user and is closed to others. Its name is the hash of component, compiler and settings. A seal over name and content uses a key that only this user can read. wasmtime itself checks
     // version and settings once more.
     unsafe { Component::deserialize(engine, compiled) }
 }

@@ -17,7 +17,7 @@ pub(crate) fn turns_of_long_calls(threads: usize) -> Turns {
     Turns::at_once(threads / 2)
 }
 
-/// The budget is used up.
+/// The error of a call that used up its processor time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spent;
 

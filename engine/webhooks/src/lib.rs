@@ -20,9 +20,9 @@
 //! - Every node holds all endpoints and subscriptions in memory. `shared` counts their changes, and `decided` makes a
 //!   commit conflict that was based on outdated subscriptions.
 //! - Each node counts waiting deliveries in its own stripes (`counts`) and reads those of the others once a second. So
-//!   a queue may exceed its limit by the events of a second, and the reported overflow may be too low if two nodes
-//!   dropped events.
-//! - Delivery ids are higher than those of the node that had a record before, and a new message is not due before the
+//!   a queue may exceed its limit by the events of a second. The reported overflow may be too low if two nodes dropped
+//!   events.
+//! - Delivery ids are higher than those of the node that had a record before. A new message is not due before the
 //!   waiting ones. This holds for clocks up to `limits::MOST_CLOCKS_APART` apart, and delays a message by at most that.
 //! - One node prunes finished deliveries.
 //!

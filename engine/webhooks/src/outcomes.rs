@@ -34,7 +34,7 @@ pub(crate) struct Change {
     endpoint: EndpointId,
     /// The key of the delivery in the due index.
     due: Key,
-    /// No longer due.
+    /// The delivery is no longer due.
     ended: bool,
     what: What,
 }
