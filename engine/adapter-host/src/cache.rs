@@ -193,8 +193,9 @@ fn key(engine: &Engine, bytes: &[u8]) -> String {
 
 #[allow(unsafe_code)]
 fn deserialize(engine: &Engine, compiled: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: `compiled` was returned by `precompile_component`, now or in an earlier run of this program. Its
-    // folder belongs to this user and is closed to others. Its name is the hash of component, compiler and settings. A seal over name and content uses a key that only this user can read. wasmtime itself checks
-    // version and settings once more.
+    // SAFETY: `compiled` was returned by `precompile_component`, now or in an earlier run of this program. Its folder
+    // belongs to this user and is closed to others. Its name is the hash of component, compiler and settings. A seal
+    // over name and content uses a key that only this user can read. wasmtime itself checks version and settings once
+    // more.
     unsafe { Component::deserialize(engine, compiled) }
 }
