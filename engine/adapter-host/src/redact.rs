@@ -1,6 +1,6 @@
-//! Redaction of guests' texts for logs, operators and clients. The result is one line of plain characters, without the
-//! data of the patient at hand, the location's credentials, and anything that looks like either. A malicious guest
-//! could still encode data differently; redaction is against bugs that quote a record.
+//! Redaction of guests' texts for logs, operators and clients. The result is one line of plain characters, without data
+//! of the patient at hand, credentials of the location, or anything that looks like either. A malicious guest could
+//! still encode data differently; redaction is against bugs that quote a record.
 
 use std::{
     collections::BTreeSet,

@@ -137,8 +137,8 @@ fn name_of(claim: &[u8]) -> Option<&str> {
     std::str::from_utf8(claim).ok()?.split_once(' ').map(|(_, name)| name)
 }
 
-/// Returns a block claimed by an earlier process of this name, a free one, or one of a dead node. Returns the version of
-/// its claim too.
+/// Returns a block claimed by an earlier process of this name, a free one, or one of a dead node. Also returns the
+/// version of its claim.
 fn free_block(store: &dyn Store, placement: &dyn Placement) -> Result<(u16, Option<Version>), StoreError> {
     let mut gone = None;
     for block in 1..=u16::MAX {
