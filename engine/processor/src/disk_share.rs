@@ -1,5 +1,6 @@
-//! What a location's reading may fill of the disk that all share, so that one endless pull cannot bring the others to 503: a bucket of
-//! bytes per location, a pause after what is large, and a floor of free space at which reading pauses long before bookings do.
+//! Limits on the disk space filled by a location's reading, so that an endless pull cannot make the store refuse writes
+//! of others: a token bucket of bytes per location, a pause after large pages, and a floor of free disk space. Reading
+//! pauses at the floor long before bookings do.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,17 +9,17 @@ use records::ehr::Fault;
 use setup::EngineRules;
 use store::Health;
 
-/// As the operator reads it.
+/// The reason shown to operators.
 pub const SLOWED: &str = "reading is slowed down: it has filled its share of the disk";
 
-/// What one page may write without a pause after it: some 400 records.
+/// Size of a page that no pause follows: about 400 records.
 const AT_ONCE: u64 = 2 << 20;
-/// The pause for each MiB beyond that. Bookings of all locations wait while a page is written, 15 ms for each MiB on a usual disk: so those
-/// who are hit stay fewer than one in a hundred.
+/// The pause for each further MiB. Bookings of all locations wait while a page is written, 15 ms per MiB on a usual
+/// disk. The pause keeps the affected bookings below 1%.
 const PAUSE_PER_MIB: u64 = 3_000;
 const LONGEST_PAUSE: u64 = 10_000;
 
-/// A location's bucket, as long as the process lives: leaving memory does not fill it.
+/// The bucket of a location. It exists as long as the process, so unloading the location does not fill it.
 #[derive(Debug, Default)]
 pub struct DiskShare(Mutex<Used>);
 
@@ -26,19 +27,19 @@ pub struct DiskShare(Mutex<Used>);
 struct Used {
     bytes: u64,
     at: Timestamp,
-    /// After what was written at `at`.
+    /// Pause after a page written at `at`.
     pause: Millis,
 }
 
 impl DiskShare {
-    /// What was read is on the disk.
+    /// Takes the bytes of a committed page from the bucket.
     pub fn take(&self, rules: &EngineRules, bytes: u64, now: Timestamp) {
         let mut used = self.used();
         let pause = (bytes.saturating_sub(AT_ONCE).saturating_mul(PAUSE_PER_MIB) >> 20).min(LONGEST_PAUSE);
         *used = Used { bytes: used.still(rules, now).saturating_add(bytes), at: now, pause: pause.cast_signed() };
     }
 
-    /// How long the next page has to wait until the bucket holds something again.
+    /// Returns the wait until the bucket contains something again.
     pub fn wait(&self, rules: &EngineRules, now: Timestamp) -> Millis {
         let over = self.used().still(rules, now).saturating_sub(rules.pull_burst_bytes);
         let wait =
@@ -46,7 +47,7 @@ impl DiskShare {
         Millis::try_from(wait).unwrap_or(Millis::MAX)
     }
 
-    /// What is left of the pause after a page that wrote much.
+    /// Returns the rest of the pause after a large page.
     fn pause(&self, now: Timestamp) -> Millis {
         let used = self.used();
         (used.pause - now.since(used.at).max(0)).max(0)
@@ -58,7 +59,7 @@ impl DiskShare {
 }
 
 impl Used {
-    /// What has not run out of the bucket since. A clock that was set back lets nothing run out.
+    /// Returns the bytes that have not been refilled since. A clock that was set back refills nothing.
     fn still(self, rules: &EngineRules, now: Timestamp) -> u64 {
         let passed = u128::from(now.since(self.at).max(0).unsigned_abs());
         let out = passed * u128::from(rules.pull_bytes_per_minute) / u128::from(MINUTE.unsigned_abs());
@@ -66,7 +67,7 @@ impl Used {
     }
 }
 
-/// How long a page has to wait before it is asked for; `Err` when it may not be asked for within `patience`.
+/// Returns the wait before the next page. Fails if it exceeds `patience` or if free disk space is below the floor.
 pub fn may_read(
     share: &DiskShare,
     rules: &EngineRules,
@@ -74,7 +75,7 @@ pub fn may_read(
     now: Timestamp,
     patience: Millis,
 ) -> Result<Millis, Fault> {
-    // More than bookings need, also where the operator raised what they need.
+    // At least the floor of bookings, which operators may raise.
     let floor = rules.pull_floor_bytes.max(health.floor);
     if let Some(free) = health.free.filter(|free| *free < floor) {
         let reason = format!(
@@ -115,7 +116,7 @@ mod tests {
             assert_eq!(share.wait(&rules, now), 0);
             share.take(&rules, MIB, now);
         }
-        // From here on it gets what runs out of the bucket: 6 MiB a minute, whatever it asks for.
+        // From here on, reading gets the refill rate: 6 MiB a minute.
         let began = now;
         for _ in 0..600 {
             share.take(&rules, MIB, now);

@@ -1,5 +1,5 @@
-//! One actor per location: decide, commit, evolve, act. `location` decides, this crate turns requests into commands, events into records,
-//! and waits for the store, the EHR and the clock. It knows no HTTP, no adapter host and no workstation.
+//! One actor per location: decide, commit, evolve, act. `location` decides. This crate turns requests into commands and
+//! events into records, and waits for the store, the EHR and the clock. It knows no HTTP, adapter host or workstation.
 //!
 //! ```text
 //!  actor ── job ──► turn ──► request (commands, ingest) ──► location: decide ──► decision + reply

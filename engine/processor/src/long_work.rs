@@ -1,15 +1,15 @@
-//! Work that may take long, beside the threads of the actors: a page, a replay or a snapshot of one location holds up no other. On a
-//! store on another machine every turn is such work, as it waits for what it reads.
+//! A pool for long work outside the actors' threads, so that a page, a replay or a snapshot delays no other location.
+//! On a remote store every turn is long work, because it waits for its reads.
 
 use std::{future::pending, num::NonZero, sync::Arc, thread::available_parallelism};
 
 use store::Store;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// Turns at once on a store whose reads are waited for: most of them wait.
+/// Concurrent turns on a store with remote reads. Most of them wait.
 const WAITING_TURNS: usize = 32;
 
-/// As many pieces of work at once as there are processors; the others wait in the order they came.
+/// A semaphore with one place per processor, in first-in, first-out order.
 #[derive(Clone)]
 pub struct LongWork {
     places: Arc<Semaphore>,
@@ -34,12 +34,12 @@ impl LongWork {
         LongWork { places: Arc::new(Semaphore::new(places)), takes_turns: false }
     }
 
-    /// Whether each turn is long work.
+    /// Returns whether each turn is long work.
     pub(crate) fn takes_turns(&self) -> bool {
         self.takes_turns
     }
 
-    /// Its panic is that of whoever waits for it.
+    /// Runs the work on a blocking thread. Its panics resume in the caller.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let place = self.places.clone().acquire_owned().await.expect("the semaphore is never closed");
         let working = spawn_blocking(move || {
@@ -50,7 +50,7 @@ impl LongWork {
             Ok(done) => done,
             Err(ended) => match ended.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime ends, and with it whoever waits.
+                // The runtime shuts down, and the caller with it.
                 Err(_) => pending().await,
             },
         }
@@ -77,7 +77,7 @@ mod tests {
                 running.fetch_sub(1, Ordering::SeqCst);
             }
         };
-        // Two have to be there at once for one of them to end.
+        // A task ends only once two of them run concurrently.
         let met = Arc::new(Barrier::new(2));
         let all = (0..8).map(|_| {
             let (work, counted) = (work.clone(), count(running.clone(), Arc::clone(&most), met.clone()));

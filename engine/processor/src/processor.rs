@@ -1,4 +1,4 @@
-//! A location in memory: its machine, who it is, and what the store has of it. `turn` changes it, `actor` owns it.
+//! A location in memory: its machine, its setup, and its position in the store. `turn` changes it, `actor` owns it.
 
 use std::{
     collections::BTreeSet,
@@ -36,11 +36,11 @@ use crate::{
     untold::AuditOutbox,
 };
 
-/// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
-/// snapshot and a tail of about its weight.
+/// A snapshot is due after this many records, or after as many as there are appointments in memory, if more. Loading
+/// thus reads one snapshot and a tail of about the same size.
 const SNAPSHOT_AFTER: u64 = 500;
 
-/// What the locations of an engine share.
+/// Dependencies shared by the locations of an engine.
 pub struct Deps {
     pub setup: Arc<Current>,
     pub store: Arc<dyn Store>,
@@ -53,34 +53,34 @@ pub struct Deps {
     pub change_counter: ChangeCounter,
     pub long_work: LongWork,
     pub untold: AuditOutbox,
-    /// None where one process serves all.
+    /// `None` if one process serves all institutions.
     pub lives_here: Option<LivesHere>,
 }
 
-/// Whether an institution lives on this node now.
+/// Returns whether an institution is currently placed on this node.
 pub type LivesHere = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
 
-/// A location in memory, never ahead of the disk.
+/// A location in memory. Its state is never ahead of the store.
 pub struct Processor {
     pub deps: Arc<Deps>,
     pub setup: Arc<LocationSetup>,
     pub institution: Arc<Institution>,
     pub machine: Location,
-    /// What the EHR said it can do.
+    /// Capabilities reported by the EHR.
     pub description: Option<Description>,
-    /// When its last turn was, as far as that matters to anybody.
+    /// Time of the last turn, if known.
     pub last_turn: Option<Timestamp>,
     pub(crate) next_seq: u64,
     pub(crate) since_snapshot: u64,
-    /// Records before the next one is tried, after one that came to nothing.
+    /// Number of records before another attempt at a snapshot, after a failed one.
     pub(crate) snapshot_not_before: u64,
-    /// It stands in the store as being in memory, so that a restart wakes it.
+    /// The store marks the location as active, so that a restart loads it.
     pub(crate) marked: bool,
-    /// The wake time it left memory with last.
+    /// The wake time stored when the location was last unloaded.
     pub(crate) asleep: Option<i64>,
-    /// The store was restored from a backup, and the location does not know it yet.
+    /// The store was restored from a backup, which the location has not handled yet.
     pub(crate) restored: bool,
-    /// Operatories that patients may not book themselves, as of the last page of operatories.
+    /// Operatories closed to patients, cached until operatories change.
     pub(crate) closed: OnceLock<BTreeSet<OperatoryId>>,
 }
 
@@ -141,7 +141,7 @@ impl Processor {
         &self.machine.settings
     }
 
-    /// The machine's decision; what it refuses is rejected.
+    /// Returns the decision of the machine. A refusal is an error.
     pub fn decide(&self, cx: Cx, command: &Command) -> Result<Decision, Reject> {
         let decision = self.machine.decide(cx, command);
         match decision.reply {
@@ -150,7 +150,7 @@ impl Processor {
         }
     }
 
-    /// What the practice books itself (`bookable_online`).
+    /// Returns the operatories and appointment type that only the practice may book (`bookable_online`).
     pub fn closed_to_patients(&self, appointment_type: Option<AppointmentTypeId>) -> Result<Closed, Reject> {
         let kind = appointment_type
             .map(|id| self.read::<Record<records::AppointmentType>>(self.institution.id.0, id.0.into()))
@@ -160,7 +160,7 @@ impl Processor {
         Ok(Closed { operatories, appointment_type: kind.is_some_and(|kind| !kind.bookable_online) })
     }
 
-    /// Few things change operatories, so they are read once for all that comes between two of these.
+    /// Returns the operatories closed to patients. Read once until operatories change, which is rare.
     pub fn closed_operatories(&self) -> Result<&BTreeSet<OperatoryId>, Reject> {
         if let Some(known) = self.closed.get() {
             return Ok(known);
@@ -175,7 +175,7 @@ impl Processor {
         Ok(self.closed.get_or_init(|| closed))
     }
 
-    /// New facts about the EHR, to be committed.
+    /// Returns the batch that stores a new description of the EHR.
     pub fn describing(&self, description: &Description) -> Result<Batch, Reject> {
         let bytes = serde_json::to_vec(description).map_err(|_| Reject::Damaged("a description"))?;
         let mut batch = Batch::new();
@@ -183,14 +183,14 @@ impl Processor {
         Ok(batch)
     }
 
-    /// They are durable: what the machine may do follows from them.
+    /// Applies a stored description to the machine's settings.
     pub fn described(&mut self, description: Description) {
         self.description = Some(description);
         self.settle(&self.deps.setup.now());
     }
 
-    /// It goes on under what is in force now. One that is not there any more, or has another EHR, goes on as it was, until it is told to
-    /// leave.
+    /// Applies the setup in force. A location that was removed or has another data source keeps its setup until it is
+    /// unloaded.
     pub(crate) fn set_up_anew(&mut self) {
         let all = self.deps.setup.now();
         if let Some(setup) = all.locations.get(&self.setup.id).filter(|setup| setup.source == self.setup.source)
@@ -205,7 +205,7 @@ impl Processor {
         self.machine.settings = Arc::new(settings::of(all, &self.setup, self.description.as_ref()));
     }
 
-    /// The state as of the last record, when it is time to keep it.
+    /// Returns whether a snapshot is due.
     pub fn snapshot_due(&self) -> bool {
         let after = SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64);
         self.since_snapshot >= after.max(self.snapshot_not_before)
@@ -224,13 +224,14 @@ impl Processor {
         (self.since_snapshot, self.snapshot_not_before) = (0, 0);
     }
 
-    /// It came to nothing: after some more records, not after each. The journal is complete without it.
+    /// Postpones the next snapshot after a failed one. The journal is complete without it.
     pub fn snapshot_missed(&mut self) {
         self.snapshot_not_before = self.since_snapshot + SNAPSHOT_AFTER;
     }
 
-    /// A location in memory stands in the store as such, from its first commit; when it leaves, its next wake time takes that place. So
-    /// a start finds both without looking at every location, and a busy location does not write its wake time with each commit.
+    /// Marks the location as active in the store with its first commit. Unloading replaces the mark with the next wake
+    /// time. A start finds both without reading every location, and a busy location does not write its wake time with
+    /// each commit.
     pub(crate) fn mark(&self, batch: &mut Batch) {
         let id = self.setup.id.0;
         if !self.marked {
@@ -242,13 +243,13 @@ impl Processor {
         }
     }
 
-    /// A document of this location's turn, for reads outside a turn.
+    /// Reads a document outside a turn.
     pub fn read<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
         let value = self.deps.store.get(&keys::record(T::KIND.byte(), scope, id))?;
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// What the EHR has of a record that is being changed here.
+    /// Reads the EHR's version of a record that is being changed here.
     pub fn read_merge_base<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
         let value = self.deps.store.get(&keys::before(T::KIND.byte(), scope, id))?;
         value.map(|bytes| decode(&bytes)).transpose()
@@ -258,12 +259,12 @@ impl Processor {
         self.read(0, id)
     }
 
-    /// Where the records of a resource are kept that this location has.
+    /// Returns the key scope of a resource's records at this location.
     pub fn scope<T: Body>(&self) -> u32 {
         T::SCOPE.number(self.institution.id.0, self.source(), self.setup.id.0)
     }
 
-    /// What the location refers foreign ids to; a location without EHR has none.
+    /// Returns the data source of foreign ids, or `None` for a location without EHR.
     pub fn source(&self) -> Option<u32> {
         self.setup.source
     }

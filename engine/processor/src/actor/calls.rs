@@ -1,4 +1,4 @@
-//! Calls to the EHR: made when the machine says so, their answers sent to the actor itself as requests.
+//! Calls to the EHR, made as decided by the machine. Their answers reach the actor as requests.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,16 +23,16 @@ use tracing::Instrument;
 use super::{Asked, LocationActor, Own, span, tell};
 use crate::{disk_share, ingest::IngestPage, push_payload, turn::PendingCommit};
 
-/// What a call is given less than the machine waits for it, so that its own answer comes first.
+/// Time by which a call ends before the machine gives it up, so that the answer of the call comes first.
 const MARGIN: Millis = 500;
-/// The EHR is asked again what it can do.
+/// Interval between requests for a description of the EHR.
 const DESCRIBE_EVERY: Duration = Duration::from_secs(24 * 3_600);
-/// The first pause after it did not say it; it doubles up to the longest.
+/// The first pause after a failed description. It doubles up to the cap.
 const DESCRIBE_AGAIN: Duration = Duration::from_secs(15);
 const DESCRIBE_AGAIN_CAP: Duration = Duration::from_secs(15 * 60);
 const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
 
-/// A page on its way. Dropped, nobody waits for it any more.
+/// A page in flight. Dropping it aborts the call.
 pub(super) struct Pulling {
     ehr: Arc<dyn Ehr>,
     resource: Resource,
@@ -47,15 +47,15 @@ impl Drop for Pulling {
 }
 
 impl LocationActor {
-    /// Asks the EHR for the page a turn is to read next, while the turn is still being committed: asking changes nothing there, and
-    /// the answer is not heard before the turn is durable. A cycle takes the longer of both times instead of their sum.
+    /// Requests the next page while the turn is still being committed. A pull changes nothing in the EHR, and its
+    /// answer is handled only after the commit. A cycle takes the longer of both times instead of their sum.
     pub(super) fn begin_pull(&mut self, turn: &PendingCommit) -> Option<Pulling> {
         let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return None };
         let (resource, call, cursor, until) = turn.pull()?;
         let (cursor, limit, deadline) =
             (cursor.clone(), processor.settings().pull.page, call_time(processor.settings(), until));
         let (setup, health) = (self.deps.setup.now(), self.deps.store.health());
-        // The longer part of the time is the EHR's.
+        // At least half of the time is left to the EHR.
         let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
         let may_read = disk_share::may_read(&self.share, &setup.engine, &health, clock::now(), patience);
         let asked = ehr.clone();
@@ -67,7 +67,7 @@ impl LocationActor {
         Some(Pulling { ehr, resource, call, page })
     }
 
-    /// The turn is durable: the page comes back as a request of its own.
+    /// Awaits the page after the commit and handles it as a separate request.
     pub(super) fn hear(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
         let metrics = self.metrics.clone();
         let pulled = async move { ((&mut pulling.page).await, pulling) };
@@ -80,13 +80,13 @@ impl LocationActor {
         }));
     }
 
-    /// Makes a call to the EHR; its answer comes back as a request of its own.
+    /// Makes a call to the EHR and handles its answer as a separate request.
     pub(super) fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
         let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return };
         self.metrics.adapter_calls.add(1);
         let metrics = self.metrics.clone();
         match call {
-            // Under way since the commit began.
+            // In flight since the commit began.
             Call::Pull { .. } => {}
             Call::Write { write, attempt, kind, work, key, placement, until } => {
                 let origin = processor.machine.state.queue.get(write).and_then(|write| write.origin.as_deref());
@@ -95,8 +95,8 @@ impl LocationActor {
                     CallKind::Push => "push",
                     CallKind::Find => "find",
                 };
-                // Made where the call runs, not here: this may be the end of a turn for another request, and a span stands in the trace of
-                // the one that is current when it is made.
+                // Created where the call runs: this may be the end of another request's turn, and a span joins the
+                // trace that is current at its creation.
                 let (location, request) = (self.id, origin.clone());
                 let span = move || span::call(location, what, write, attempt, request.as_deref());
                 let prepared = processor.outgoing(work, &key, placement);
@@ -183,12 +183,12 @@ impl LocationActor {
         self.metrics.adapter_calls.add(1);
         let asked = async move { (ehr.describe(DESCRIBE_DEADLINE).await, ehr) };
         ctx.spawn(asked.into_actor(self).map(|(described, ehr), act, ctx| {
-            // It was set up anew meanwhile, and the EHR it has now is asked too: that answer counts.
+            // If the location was reconfigured meanwhile, only the answer of the current EHR counts.
             if !act.means.ehr.as_ref().is_some_and(|now| Arc::ptr_eq(now, &ehr)) {
                 return;
             }
             match described.as_ref().map(drop).map_err(|fault| push_payload::failure(fault.clone())) {
-                // It was not asked.
+                // The call was not made.
                 Err(Failure::NotBegun(_)) => {}
                 outcome => {
                     act.metrics.adapter_faults.add(u64::from(outcome.is_err()));
@@ -206,7 +206,7 @@ impl LocationActor {
     ) -> LocalBoxActorFuture<Self, ()> {
         let description = match described {
             Ok(description) => description,
-            // It was not asked.
+            // The call was not made.
             Err(Fault::NotBegun(_)) => {
                 self.describe_later(ctx, DESCRIBE_AGAIN);
                 return Box::pin(async {}.into_actor(self));
@@ -246,7 +246,7 @@ impl LocationActor {
         Box::pin(stored)
     }
 
-    /// Instead of whenever it was to be asked before.
+    /// Replaces the timer of the next description.
     fn describe_later(&mut self, ctx: &mut Context<Self>, after: Duration) {
         let next = ctx.run_later(after, |act, ctx| act.describe(ctx));
         if let Some(before) = self.describe.replace(next) {
@@ -255,7 +255,7 @@ impl LocationActor {
     }
 }
 
-/// Before what the call answered is heard, so that the next call waits for what this one took of the quota.
+/// Reports the extra requests of a call before its answer is handled, so that the next call waits for their quota.
 fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) {
     let requests = ehr.take_requests_beyond();
     if requests > 0 {
@@ -263,7 +263,7 @@ fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) {
     }
 }
 
-/// A call that was not made, answered as what it was to be.
+/// Returns the outcome of a call that was not made, as the command for its kind.
 fn not_made(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> Command {
     match kind {
         CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
@@ -271,12 +271,12 @@ fn not_made(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> C
     }
 }
 
-/// The call's own time: what is left until the machine gives it up, without the time it may wait for its turn.
+/// Returns the deadline of a call: the time until the machine gives it up, minus the wait for a place and the margin.
 fn call_time(settings: &Settings, until: Timestamp) -> Duration {
     Duration::from_millis((until.since(clock::now()) - settings.place_wait - MARGIN).max(1).unsigned_abs())
 }
 
-/// After so many failures in a row.
+/// Returns the pause after a number of consecutive failures.
 fn describe_again(failures: u32) -> Duration {
     DESCRIBE_AGAIN.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(DESCRIBE_AGAIN_CAP)
 }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(describe_again(u32::MAX), DESCRIBE_AGAIN_CAP);
     }
 
-    /// Told as a push it would be nobody's answer, and the look-up would wait for its deadline.
+    /// Answered as a push, the failure would match no call, and the look-up would wait for its deadline.
     #[test]
     fn a_call_that_was_not_made_is_answered_as_what_it_was_to_be() {
         let not_made = |kind| not_made(WriteId(7), 2, kind, Failure::NotReady("no id yet".to_owned()));

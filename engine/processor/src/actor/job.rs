@@ -1,4 +1,4 @@
-//! A request with whoever waits for its reply: all the actor needs to know of it.
+//! A request and the channel for its reply, as far as the actor needs to know them.
 
 use location::command::Cx;
 use runtime::origin::Origin;
@@ -14,15 +14,15 @@ use crate::{
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 pub trait Job: Send {
-    /// Prepares the commit and keeps the reply until that is done.
+    /// Prepares the commit, and keeps the reply until the commit is durable.
     fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject>;
-    /// The request it is done for.
+    /// Returns the id of the request that caused the job.
     fn origin(&self) -> Option<&str>;
-    /// Tells whoever waits.
+    /// Sends the reply or the error to the caller.
     fn finish(&mut self, outcome: Result<(), EngineError>);
-    /// What it writes counts as reading the EHR.
+    /// Returns whether the written bytes count as reading of the EHR.
     fn reads(&self) -> bool;
-    /// Preparing it may take long.
+    /// Returns whether preparing may take long.
     fn is_long(&self) -> bool;
     fn describes(&self) -> bool;
     fn ends_with_memory(&self) -> bool;
@@ -31,7 +31,7 @@ pub trait Job: Send {
 pub struct Asked<R: Request> {
     request: R,
     reply: Option<R::Reply>,
-    /// None: nobody waits. A caller that went away misses the reply only.
+    /// Reply channel. `None` for internal requests. A caller that went away misses the reply only.
     to: Option<Reply<R::Reply>>,
     origin: Option<Origin>,
 }
@@ -41,12 +41,12 @@ impl<R: Request> Asked<R> {
         Box::new(Asked { request, reply: None, to: Some(to), origin })
     }
 
-    /// The location's own.
+    /// Returns a job of the location itself.
     pub fn own(request: R) -> Box<dyn Job> {
         Asked::own_for(request, None)
     }
 
-    /// The location's own, which goes on with what a request began.
+    /// Returns a job of the location itself that continues the work of a request.
     pub(super) fn own_for(request: R, origin: Option<Origin>) -> Box<dyn Job> {
         Box::new(Asked { request, reply: None, to: None, origin })
     }

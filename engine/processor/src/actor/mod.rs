@@ -1,4 +1,4 @@
-//! One actor per location: it owns the processor of its location, and waits for the store, the EHR and the clock.
+//! The actor of a location: owns its processor, and waits for the store, the EHR and the clock.
 
 mod calls;
 mod job;
@@ -53,28 +53,28 @@ use crate::{
     write_requests::{self, WriteRequest},
 };
 
-/// Times a turn is prepared again because documents changed under it, or ids ran out.
+/// Number of times a turn is prepared again because documents changed concurrently or ids ran out.
 const TRIES: u32 = 20;
-/// How long a location that could not be loaded is not tried again: damage stays until somebody restores it, and each try reads the whole
-/// journal on a thread that healthy locations share.
+/// Pause before a damaged location is loaded again. Only a restore repairs it, and each attempt reads the whole journal
+/// on a thread shared with healthy locations.
 const DAMAGED_FOR: Duration = Duration::from_secs(300);
 const UNREADABLE_FOR: Duration = Duration::from_secs(1);
-/// What callers are told whom the location has left while they asked it.
+/// Retry time for callers whose request reached the location while it was moving away.
 const ELSEWHERE_SECONDS: u32 = 1;
-/// After a commit that failed.
+/// Pause after a failed commit.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// A search for more is long work.
+/// Maximum slots of a search on the actor's thread. Larger searches run as long work.
 const SLOTS_AT_ONCE: usize = 500;
-/// How far `next_available_date` looks.
+/// Range of the search for `next_available_date`.
 const HORIZON_DAYS: u16 = 180;
 
-/// A turn under way.
+/// A turn in progress.
 type Turn = LocalBoxActorFuture<LocationActor, Result<(), EngineError>>;
 
-/// Shown a location's queue of writes after each turn.
+/// Callback that receives the write queue of a location after each turn.
 pub type QueueWatcher = Arc<dyn Fn(QueueNews) + Send + Sync>;
 
-/// What is sent to a location's actor.
+/// A message to the actor of a location.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum Ask {
@@ -92,17 +92,17 @@ pub enum Ask {
     Writes {
         reply: Reply<Vec<WriteRequest>>,
     },
-    /// It is due, or was in memory when the process ended: be in memory.
+    /// Loads the location, because it is due or was in memory when the process ended.
     Attend,
-    /// Another setup is in force: go on under it, with these means. Calls under way end on the connection they began with.
+    /// Applies another setup. Calls in flight end on the connection they began with.
     SetUp(Means),
-    /// The process ends, or the location goes elsewhere: leave memory in order.
+    /// Unloads the location, because the process ends or the location moves to another node.
     Leave {
         done: oneshot::Sender<()>,
     },
 }
 
-/// What an actor tells itself.
+/// A message of an actor to itself.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) enum Own {
@@ -112,16 +112,16 @@ pub(crate) enum Own {
     Idle,
 }
 
-/// What a location works with, as it is set up.
+/// Resources of a location under the current setup.
 pub struct Means {
-    /// Whose EHR it is.
+    /// Data source of `ehr`.
     pub source: Option<u32>,
     pub ehr: Option<Arc<dyn Ehr>>,
-    /// Who is shown its queue of writes: its workstations, where the EHR is reached through such.
+    /// Receives the write queue. Set only if the EHR is reached through workstations.
     pub watcher: Option<QueueWatcher>,
-    /// How long it stays in memory without work.
+    /// Time in memory without work before the location is unloaded.
     pub idle: Duration,
-    /// Messages its mailbox holds before callers are refused.
+    /// Capacity of the mailbox. Further messages are refused.
     pub mailbox: usize,
 }
 
@@ -131,17 +131,17 @@ pub struct LocationActor {
     means: Means,
     metrics: Arc<Metrics>,
     share: Arc<DiskShare>,
-    /// None while its records cannot be read: then every request is refused, and nothing is written.
+    /// `None` while the records cannot be read. Every request is then refused, and nothing is written.
     processor: Option<Processor>,
-    /// Until when it is not tried to read them again.
+    /// Time of the next load attempt, and the error returned until then.
     unreadable: Option<(Instant, EngineError)>,
     timer: Option<(Timestamp, SpawnHandle)>,
-    /// Times in a row the EHR did not say what it can do.
+    /// Number of consecutive failures to get a description of the EHR.
     undescribed: u32,
-    /// When it is asked next what it can do.
+    /// Timer of the next request for a description.
     describe: Option<SpawnHandle>,
     watch: Watch,
-    /// By how much the clock was set back, until the location knows.
+    /// Amount by which the clock was set back, until a turn has recorded it.
     set_back: Millis,
     last_used: Instant,
 }
@@ -184,7 +184,7 @@ impl LocationActor {
         }))
     }
 
-    /// The answer to a page that was in flight is lost with the memory that waited for it.
+    /// Requests a page that was in flight again, because its answer was lost with the memory that waited for it.
     fn read_interrupted_page_again(&mut self) -> LocalBoxActorFuture<Self, ()> {
         let in_flight = self.processor.as_ref().is_some_and(|it| it.machine.state.pulls.calling.is_some());
         if !in_flight {
@@ -193,7 +193,7 @@ impl LocationActor {
         Box::pin(self.turn_by_the_clock(Asked::own(Command::ReadInterrupted)).map(|_, _, _| ()))
     }
 
-    /// Before anything else: what it has to write may have been written after the backup was made.
+    /// Handles a restore from a backup before any other work: pending writes may have been written since the backup.
     fn after_restore(&mut self) -> LocalBoxActorFuture<Self, ()> {
         if !self.processor.as_ref().is_some_and(|processor| processor.restored) {
             return self.done();
@@ -211,10 +211,10 @@ impl LocationActor {
         }))
     }
 
-    /// Another process may have begun calls, and a commit, before it lost the location. Its commit may arrive only now, and what this one
-    /// refuses commits nothing, so would not find out that memory lacks it: this one writes the journal first, and from then on the other's
-    /// commit conflicts. The other then comes here too, and must not do the same: what was loaded after the location went elsewhere stays
-    /// unused.
+    /// Writes a journal record after loading a location that another process may have lost. A late commit of that
+    /// process then conflicts instead of staying unnoticed; a refused request commits nothing and would not detect it.
+    ///
+    /// The other process then reloads the location, too, and discards it here, because the location has moved.
     fn take_over(&mut self) -> LocalBoxActorFuture<Self, ()> {
         let (Some(processor), Some(lives_here)) = (&self.processor, &self.deps.lives_here) else { return self.done() };
         if !lives_here(processor.setup.institution) {
@@ -227,7 +227,8 @@ impl LocationActor {
 
     fn loaded(&mut self, loaded: Result<Processor, LoadError>, started: Instant) {
         match loaded {
-            // Another setup came into force meanwhile: what it writes now is not for this EHR. It is about to be told to leave.
+            // Another setup came into force while loading, so writes would go to the wrong EHR. The actor is about to
+            // receive `Leave`.
             Ok(processor) if processor.source() != self.means.source => {
                 self.unreadable = Some((Instant::now(), EngineError::Busy { retry_after: ELSEWHERE_SECONDS }));
             }
@@ -238,7 +239,7 @@ impl LocationActor {
                 if let Some(show) = &self.means.watcher {
                     show(processor.queue_news(Vec::new()));
                 }
-                // The last thing that happened lies in the future: since then the clock was set back.
+                // If the last event has a time in the future, the clock was set back since then.
                 (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
                 self.processor = Some(processor);
             }
@@ -255,8 +256,8 @@ impl LocationActor {
         }
     }
 
-    /// Looks at the location where that may take long. It is away meanwhile, which only a turn or a start may ask for: they hold back
-    /// everything else that would need it.
+    /// Runs a long read of the location on a blocking thread. The processor is absent meanwhile, so only turns and
+    /// startup may call this method: they hold back all other messages.
     fn aside<T: Send + 'static>(
         &self,
         processor: Processor,
@@ -276,7 +277,7 @@ impl LocationActor {
         })
     }
 
-    /// Each line that is logged in the turn names the request it is done for.
+    /// Runs a turn in a span, so that its log lines name the request.
     fn turn_in_log(&mut self, job: Box<dyn Job>) -> Turn {
         let (span, origin) = (span::turn(self.id, job.origin()), job.origin().is_some());
         let turn = span.in_scope(|| self.turn(job)).map(move |done, _, _| {
@@ -292,7 +293,7 @@ impl LocationActor {
         self.loaded_first(|act| act.turn_by_the_clock(job))
     }
 
-    /// Whatever is asked of it: where it could not be loaded before, or not after a failed commit, perhaps it can now.
+    /// Loads the location first if it is not in memory and another attempt is due.
     fn loaded_first<T: 'static>(
         &mut self,
         then: impl FnOnce(&mut Self) -> LocalBoxActorFuture<Self, T> + 'static,
@@ -303,7 +304,7 @@ impl LocationActor {
         then(self)
     }
 
-    /// One turn; before it another one where the clock was set back.
+    /// Runs a turn, preceded by another one if the clock was set back.
     fn turn_by_the_clock(&mut self, job: Box<dyn Job>) -> Turn {
         let by = self.set_back();
         if by > 0 {
@@ -320,13 +321,13 @@ impl LocationActor {
         self.attempt(job, TRIES)
     }
 
-    /// By how much the clock was set back, as far as the location does not know.
+    /// Returns the amount by which the clock was set back since a turn last recorded it.
     fn set_back(&mut self) -> Millis {
         self.set_back = self.set_back.saturating_add(self.watch.set_back(clock::now()));
         if self.processor.is_some() { self.set_back } else { 0 }
     }
 
-    /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
+    /// Decides, commits, evolves and acts. Starts over if documents changed meanwhile.
     fn attempt(&mut self, mut job: Box<dyn Job>, tries: u32) -> Turn {
         if !job.is_long() && !self.deps.long_work.takes_turns() {
             return match self.in_memory() {
@@ -401,7 +402,8 @@ impl LocationActor {
                     if let Some(pulling) = pulling {
                         act.hear(pulling, ctx);
                     }
-                    // After the turn: what it has just asked for is not heard while another commit of the same turn is under way.
+                    // Sent as a message, so that a second commit in this turn does not hold up the answers to its
+                    // calls.
                     if act.processor.as_ref().is_some_and(Processor::snapshot_due) {
                         tell(ctx, Own::Snapshot);
                     }
@@ -409,8 +411,8 @@ impl LocationActor {
                     Box::pin(async { Ok(()) }.into_actor(act))
                 }
                 Err(CommitError::Conflict { key }) if tries > 0 => {
-                    // Of another process that hosts this location memory knows nothing. A document that another location changed is read
-                    // with the turn.
+                    // A conflict on the journal means that another process hosts the location, so memory is outdated.
+                    // Documents changed by another location are read again by the turn.
                     if journal::is_lock(&key) {
                         return Box::pin(act.load().then(move |(), act, _| match job.ends_with_memory() {
                             true => Box::pin(async { Ok(()) }.into_actor(act)),
@@ -435,13 +437,13 @@ impl LocationActor {
         Box::pin(step)
     }
 
-    /// For whoever looks at the location; what the EHR failed at, the events of a turn say.
+    /// Records an error for the status of the location. Failures of the EHR are taken from the events of a turn.
     fn went_wrong(&self, reason: impl Into<String>, request: Option<&str>) {
         let error = RecentError::new(Part::Location, reason, request.map(Into::into), clock::now());
         self.metrics.recent_errors.note(self.id, error);
     }
 
-    /// Whether it is in the store is not known: whoever comes next reads what is there, and if nobody comes, it does so itself.
+    /// Drops the state, because the outcome of the commit is unknown. The next message or a delayed wake reloads it.
     fn commit_failed(&mut self, why: EngineError, ctx: &mut Context<Self>) {
         self.processor = None;
         self.unreadable = Some((Instant::now(), why));
@@ -506,7 +508,7 @@ impl LocationActor {
         Box::pin(async {}.into_actor(self))
     }
 
-    /// One timer, for the next wake time.
+    /// Sets the only timer to the next wake time.
     fn set_timer(&mut self, ctx: &mut Context<Self>) {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
         if self.timer.as_ref().map(|(at, _)| *at) == wake {
@@ -516,7 +518,7 @@ impl LocationActor {
             ctx.cancel_future(old);
         }
         let Some(at) = wake else { return };
-        // A long sleep is cut: clocks of machines are set now and then.
+        // Long sleeps are cut to a day, because clocks of machines are adjusted occasionally.
         let sleep = at.since(clock::now()).clamp(0, DAY);
         let handle = ctx.run_later(Duration::from_millis(sleep.unsigned_abs()), |act, ctx| {
             act.timer = None;
@@ -567,7 +569,8 @@ impl LocationActor {
         self.set_timer(ctx);
     }
 
-    /// Its EHR was reached through workstations before, and the gate was shut: nobody else would ever open it.
+    /// Opens a gate that was shut while the EHR was reached through workstations. No workstation would open it any
+    /// more.
     fn open_former_gate(&self, ctx: &mut Context<Self>) {
         let shut = self.processor.as_ref().is_some_and(|processor| processor.machine.state.shut().is_some());
         if shut && self.means.watcher.is_none() {
@@ -590,12 +593,12 @@ impl LocationActor {
 
     fn left(&self, left: Result<(), CommitError>) {
         if let Err(error) = left {
-            // It still stands in the store as being in memory: the next start wakes it.
+            // The location is still marked as active in the store: the next start loads it.
             tracing::warn!(location = %self.id, %error, "the location was unloaded without a final commit");
         }
     }
 
-    /// Nothing to do for a while: out of memory.
+    /// Unloads the location if nothing is due soon.
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
         let soon = clock::now().plus(i64::try_from(self.means.idle.as_millis()).unwrap_or(i64::MAX));
@@ -634,9 +637,9 @@ fn free_slots(processor: &Processor, query: &SlotQuery) -> Result<FreeSlots, Eng
     Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
 }
 
-/// Everything that may begin a turn comes through the mailbox. A message the context notifies itself of is not held back by the turn a
-/// message from the mailbox has just begun: it would be decided on the same state, and the loser's reload would show the winner's record
-/// before the winner has applied it.
+/// Sends a message to the actor through its mailbox. A message from the context itself would not be held back by a turn
+/// in progress. Both turns would decide on the same state, and the loser's reload would show the winner's record before
+/// the winner has applied it.
 pub(crate) fn tell(ctx: &mut Context<LocationActor>, own: Own) {
     ctx.address().do_send(own);
 }
@@ -656,7 +659,7 @@ impl Actor for LocationActor {
             act.set_timer(ctx);
             act.open_former_gate(ctx);
             if act.set_back() > 0 {
-                // Its timer is set by a clock that is gone.
+                // The timer refers to the clock before it was set back.
                 tell(ctx, Own::Do(Asked::own(Command::Wake)));
             }
             tell_later(ctx, Own::Idle, act.means.idle);
@@ -714,10 +717,10 @@ impl Handler<Own> for LocationActor {
     fn handle(&mut self, own: Own, ctx: &mut Self::Context) -> Self::Result {
         AtomicResponse::new(match own {
             Own::Do(job) => Box::pin(self.turn_in_log(job).map(|done, act, ctx| match done {
-                // What the machine refuses of its own is over.
+                // Internal commands refused by the machine need no further action.
                 Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
                 Err(error) => {
-                    // What was not committed is due again: a call's outcome through its deadline, the timer through this.
+                    // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this timer.
                     tracing::warn!(location = %act.id, %error, "an internal command was not committed");
                     act.went_wrong(format!("something it had to do was not committed: {error}"), None);
                     ctx.run_later(TRY_AGAIN, |act, ctx| {
@@ -726,7 +729,7 @@ impl Handler<Own> for LocationActor {
                     });
                 }
             })),
-            // Several may have asked for it.
+            // Several messages may have requested a snapshot.
             Own::Snapshot if self.processor.as_ref().is_some_and(Processor::snapshot_due) => self.take_snapshot(),
             Own::Snapshot => self.done(),
             Own::Described(described) => self.described(described, ctx),

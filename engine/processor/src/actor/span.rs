@@ -1,5 +1,5 @@
-//! Spans of what an actor does: the lines that are logged meanwhile name the location, and the request it is done for. They have the level of
-//! errors, because a filter drops spans as it drops lines, and an error should name its request too.
+//! Spans of an actor. Log lines within them name the location and the request. The spans have the level of errors,
+//! because filters drop spans by level, and errors should name their request, too.
 
 use std::{
     pin::Pin,
@@ -11,17 +11,17 @@ use location::ids::{LocationId, WriteId};
 use records::write::public_id;
 use tracing::{Span, error_span, trace_span};
 
-/// None for what nobody asked for: its lines name the location themselves.
+/// Returns no span for internal work: its log lines name the location themselves.
 pub(super) fn turn(location: LocationId, request: Option<&str>) -> Span {
     request.map_or_else(Span::none, |request| error_span!("turn", %location, request))
 }
 
-/// The part of a turn that waits for the store; for traces alone.
+/// Returns the span of a turn's wait for the store, for traces only.
 pub(super) fn commit() -> Span {
     if Span::current().is_none() { Span::none() } else { trace_span!("commit") }
 }
 
-/// A call to the EHR on behalf of a write.
+/// Returns the span of a call to the EHR for a write.
 pub(super) fn call(
     location: LocationId,
     call: &'static str,
@@ -33,7 +33,7 @@ pub(super) fn call(
     error_span!(parent: None, "ehr_call", %location, call, write, attempt, request)
 }
 
-/// A future of an actor within a span, as `tracing::Instrumented` is for others.
+/// An actor's future within a span, like `tracing::Instrumented` for other futures.
 pub(super) struct InSpan<A: Actor, T> {
     work: LocalBoxActorFuture<A, T>,
     span: Span,

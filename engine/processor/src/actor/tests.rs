@@ -1,4 +1,4 @@
-//! Actors over a store that cannot be read for a while, two of one location, and one whose EHR becomes another.
+//! Actors on a store with failing reads, two actors of one location, and an actor whose data source changes.
 #![allow(clippy::unwrap_used)]
 
 use actix::Addr;
@@ -28,7 +28,7 @@ async fn ask<T>(actor: &Addr<LocationActor>, make: impl FnOnce(Reply<T>) -> Ask)
     answer.await.unwrap()
 }
 
-/// Whatever is asked first of a location that could not be loaded loads it, when it is time to try again.
+/// Checks that a message loads a location that could not be loaded before, once another attempt is due.
 async fn comes_back<T>(make: impl Fn(Reply<T>) -> Ask) {
     let away = Arc::new(AtomicBool::new(true));
     let journal_away = away.clone();
@@ -64,7 +64,7 @@ async fn a_list_of_its_writes_loads_it() {
     comes_back(|reply| Ask::Writes { reply }).await;
 }
 
-/// What a node had sent to the store before it lost the location arrives when another node has the location in memory.
+/// A commit that a node sent before it lost the location arrives when another node has loaded the location.
 #[actix::test]
 async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_it_arrives() {
     let (store, way) = (Arc::new(MemoryStore::default()), watch::Sender::new(true));
@@ -108,7 +108,7 @@ fn means_of(source: u32, ehr: &Arc<FakeEhr>) -> Means {
     Means { source: Some(source), ehr: Some(ehr.clone()), watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 }
 }
 
-/// The way to data source 1, to an actor that finds `source` in force when it has loaded.
+/// Returns an actor connected to data source 1, which finds `source` in force when it has loaded.
 fn connected(source: u32) -> (Addr<LocationActor>, Arc<FakeEhr>, Arc<Deps>) {
     let (deps, _) = deps(Arc::new(MemoryStore::default()), Arc::new(practice_of(source)), Arc::new(NoViews));
     let ehr = Arc::new(FakeEhr::default());
@@ -116,7 +116,7 @@ fn connected(source: u32) -> (Addr<LocationActor>, Arc<FakeEhr>, Arc<Deps>) {
     (actor.start(), ehr, deps)
 }
 
-/// Queues a write once the EHR has said that it takes such, and gives it time to go out.
+/// Queues a write once the EHR has reported that it accepts such writes, and gives it time to go out.
 async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
     for _ in 0..100 {
         let plan = CreateRecord { body: insurance_plan(), patient: None, number: None };
@@ -130,7 +130,7 @@ async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
     panic!("the EHR was never asked what it takes");
 }
 
-/// Its way was made under the setup before, and another data source is in force when it has loaded.
+/// The actor was created under the previous setup. When it has loaded, another data source is in force.
 #[actix::test]
 async fn what_is_for_another_ehr_does_not_go_to_the_one_before() {
     let (actor, ehr, _) = connected(1);
@@ -141,7 +141,7 @@ async fn what_is_for_another_ehr_does_not_go_to_the_one_before() {
     assert_eq!(ehr.pushed.get(), 0);
 }
 
-/// It is told of one setup when the next is in force already, which gives it another data source: it stays at its own until it leaves.
+/// The actor receives a setup when a later one is already in force, with another data source for the location.
 #[actix::test]
 async fn who_is_about_to_leave_writes_for_the_ehr_it_has() {
     let (actor, ehr, deps) = connected(1);
