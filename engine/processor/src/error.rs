@@ -1,4 +1,4 @@
-//! Why a location could not do what it was asked: refusals, damage, conflicts, overload and faults stay apart up to the caller.
+//! Errors of a location. Refusals, damage, conflicts, overload and faults stay distinct up to the caller.
 
 use location::{decision::Refusal, ids::LocationId, pull::Resource};
 use records::references::Missing;
@@ -7,13 +7,13 @@ use webhooks::views::ViewError;
 
 use crate::unmet::Unmet;
 
-/// Why a request was not carried out, as its caller is told.
+/// The error reported to the caller of a request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// A rule of the location forbids it.
+    /// A rule of the location forbids the request.
     #[error("refused: {0:?}")]
     Refused(Refusal),
-    /// It rests on something that is not so.
+    /// A precondition of the request is not met.
     #[error("unmet: {0:?}")]
     Unmet(Unmet),
     #[error("no such location")]
@@ -24,15 +24,15 @@ pub enum EngineError {
     Moved,
     #[error("the store takes no writes at present")]
     StoreFull,
-    /// Nothing was written; the store tries to reach it by itself.
+    /// Nothing was written. The store reconnects by itself.
     #[error("the database of the store cannot be reached")]
     StoreAway,
     #[error("the location's schedule was not read to its end yet")]
     NotRead,
-    /// It may be there, or not.
+    /// The commit may or may not be stored.
     #[error("whether it was stored is not known until it is read again")]
     OutcomeUnknown,
-    /// However often it is asked for.
+    /// A retry fails, too.
     #[error("it changes more than the store takes at once")]
     TooLarge,
     #[error("the location's records are damaged; an operator has to restore them")]
@@ -49,14 +49,14 @@ pub enum EngineError {
     Internal,
 }
 
-/// Why a request could not be prepared.
+/// The reason why a request could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum Reject {
     #[error("refused: {0:?}")]
     Refused(Refusal),
     #[error("unmet: {0:?}")]
     Unmet(Unmet),
-    /// Fetch some and prepare again.
+    /// Ids must be fetched before the request is prepared again.
     #[error("no ids of this resource at hand")]
     NeedIds(Resource),
     #[error("damaged: {0}")]
@@ -113,7 +113,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Reading again will not help.
+    /// Returns whether another read cannot succeed.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Journal(journal::JournalError::Damaged { .. }) | Self::Record { .. } => true,
@@ -135,7 +135,7 @@ impl From<LoadError> for EngineError {
     }
 }
 
-/// Whoever waits for new ids.
+/// Errors of new ids.
 impl From<IdError> for EngineError {
     fn from(error: IdError) -> EngineError {
         match error {
@@ -146,7 +146,7 @@ impl From<IdError> for EngineError {
     }
 }
 
-/// What a caller is told of a commit that failed: only what was certainly not written may be sent again without a look.
+/// Returns the error for a failed commit. Callers may retry without checking only if nothing was written.
 pub fn not_stored(error: &CommitError) -> EngineError {
     match error {
         CommitError::Store(StoreError::Unknown { .. }) => EngineError::OutcomeUnknown,
@@ -160,7 +160,7 @@ pub fn not_stored(error: &CommitError) -> EngineError {
     }
 }
 
-/// What a caller is told of a read that failed.
+/// Errors of a failed read.
 impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> EngineError {
         tracing::error!(%error, "the store could not be read");

@@ -1,4 +1,4 @@
-//! One record of the EHR is one record here: an answer that names another's is not believed.
+//! Checks that an answer of the EHR does not name a record that is already linked to another record here.
 
 use location::{
     command::{Command, Failure, Written},
@@ -16,18 +16,18 @@ use records::{
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
-/// What matters of a record that may be another one.
+/// Facts about a record that may be another one.
 struct Known {
     created_at: Timestamp,
-    /// What is gone from the EHR leaves its identifier to others.
+    /// The record was deleted in the EHR, where others may get its identifier.
     gone: bool,
-    /// It was made here, where the document says so.
+    /// The document shows that the record was created here.
     ours: bool,
 }
 
 impl Processor {
-    /// The answer to a call as it can be believed: one that names a record of the EHR which another record of ours is known as says
-    /// nothing about this one.
+    /// Returns the command to replace an answer that names the EHR's record of another record here. Such an answer is
+    /// no evidence about this record. Returns `None` for other commands.
     pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, Reject> {
         Ok(match command {
             Command::Pushed { write, attempt, outcome: Ok(written) } => {
@@ -56,7 +56,7 @@ impl Processor {
         let (Some(ours), Some(other)) = (self.known(resource, id, unit)?, self.known(resource, link.id, unit)?) else {
             return Ok(None);
         };
-        // A pull may have shown what this write made before its answer came. It did not show it before there was anything to write.
+        // A pull may have shown the result of this write before its answer came, but not before the write existed.
         let there_before = other.created_at < ours.created_at && !queued.clock_changed;
         let this_one = link.pulled() && !other.ours && !there_before;
         if other.gone || this_one {
@@ -89,7 +89,7 @@ impl Visitor for ToKnow<'_, '_, '_> {
     }
 }
 
-/// The record a write makes.
+/// Returns the record that a write creates.
 fn made(work: WriteIntent) -> Option<(Resource, u64)> {
     match work {
         WriteIntent::CreatePatient(id) => Some((Resource::Patients, id.0.into())),

@@ -1,4 +1,4 @@
-//! Patients as requests describe them: who is meant, what is missing, and the list by date of birth and last name they are found in.
+//! Patients as requests describe them: matching, missing fields, and the index by date of birth and last name.
 
 use location::{command::Cx, zone::Date};
 use records::{
@@ -15,10 +15,10 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-/// Without these nobody knows whom the chair is for, whatever the EHR takes.
+/// Required to identify a patient, even if the EHR does not require them.
 const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];
 
-/// A patient as a booking describes them, or a client who makes one.
+/// A patient as described by a booking, or by a client who creates one.
 #[derive(Clone, Default, serde::Serialize)]
 pub struct PatientDetails {
     pub first_name: String,
@@ -32,7 +32,7 @@ pub struct PatientDetails {
 }
 
 impl Processor {
-    /// A patient made here, as they start out.
+    /// Returns the initial record of a patient created here.
     pub fn fresh_patient(&self, cx: Cx, id: u32, details: &PatientDetails) -> Record<records::Patient> {
         let body =
             records::Patient { new_patient: true, location_ids: vec![self.setup.id.0], ..records::Patient::default() };
@@ -41,8 +41,8 @@ impl Processor {
         patient
     }
 
-    /// The patient of this data source with the same date of birth, first and last name, and phone or e-mail (decisions: Booking
-    /// intent). Twins, and parents and children of one name, share all but one of these.
+    /// Returns the patient of this data source with the same date of birth, first and last name, and phone or e-mail
+    /// (decisions: Booking intent). Twins, and parents and children of one name, share all but one of these.
     pub fn matching_patient(
         &self,
         cx: Cx,
@@ -58,7 +58,7 @@ impl Processor {
         Ok(self.namesakes(cx, details, unit)?.into_iter().find(same))
     }
 
-    /// Telephone numbers, read as they are dialled at this location.
+    /// Parses telephone numbers as they are dialled at this location.
     pub fn numbers<'a>(&self, written: impl IntoIterator<Item = &'a str>) -> Vec<Number> {
         let country = self.setup.country(&self.institution);
         written.into_iter().filter_map(|number| Number::read(number, country)).collect()
@@ -69,7 +69,7 @@ impl Processor {
         self.numbers(patient.phones()).iter().any(|known| numbers.contains(known))
     }
 
-    /// Patients of this data source with the same date of birth, first and last name.
+    /// Returns the patients of this data source with the same date of birth, first and last name.
     pub fn namesakes(
         &self,
         cx: Cx,
@@ -89,7 +89,7 @@ impl Processor {
         for id in ids {
             patients.extend(unit.get::<Record<records::Patient>>(self.institution.id.0, u64::from(id))?);
         }
-        // A list may name one whose name was changed since: only their document says who they are.
+        // A list may contain patients whose names have changed since. Only the document is authoritative.
         let same = |patient: &Record<records::Patient>| {
             name::is_same(&patient.last_name, &details.last_name)
                 && name::is_same(&patient.first_name, &details.first_name)
@@ -98,11 +98,11 @@ impl Processor {
         Ok(patients)
     }
 
-    /// The lists that those stand in who may be meant.
+    /// Returns the keys of the lists that may contain the patient.
     pub fn match_keys(&self, details: &PatientDetails) -> impl Iterator<Item = Key> {
         let born = details.date_of_birth.map(|born| born.to_string());
         let last_name = &details.last_name;
-        // Lists of earlier versions have names with spaces, or with accents as well.
+        // Earlier versions also used names with spaces or accents.
         let mut names = vec![name::fold(last_name), name::parts(last_name).join(" "), plain(last_name)];
         names.dedup();
         names.into_iter().filter_map(move |name| self.match_key(&name, born.as_deref()?))
@@ -112,7 +112,8 @@ impl Processor {
         Ok(unit.guarded(key.clone())?.map(|bytes| decode(&bytes)).transpose()?.unwrap_or_default())
     }
 
-    /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted.
+    /// Returns the key of a list: a keyed digest of date of birth and last name, because keys on disk are not
+    /// encrypted.
     fn match_key(&self, name: &str, born: &str) -> Option<Key> {
         let scope = self.source().unwrap_or(0);
         (!name.is_empty()).then(|| {
@@ -121,7 +122,7 @@ impl Processor {
         })
     }
 
-    /// Keeps the list of patients by date of birth and last name.
+    /// Updates the lists of patients by date of birth and last name.
     pub fn index_patient(
         &self,
         old: Option<&Record<records::Patient>>,
@@ -146,7 +147,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Fields a new patient needs and the request lacks, named as in the API: who it is, and what the EHR asks for besides.
+    /// Returns the fields, named as in the API, that a new patient requires and the request lacks: the identifying
+    /// fields, and those that the EHR requires.
     pub fn missing_fields(&self, details: &PatientDetails) -> Vec<String> {
         let given = |field: &str| match field {
             "first_name" => !details.first_name.is_empty(),
@@ -170,7 +172,7 @@ impl Processor {
     }
 }
 
-/// What a request says of a patient.
+/// Copies the details of a request to a patient.
 pub(crate) fn describe_patient(cx: Cx, patient: &mut Record<records::Patient>, details: &PatientDetails) {
     patient.first_name.clone_from(&details.first_name);
     patient.middle_name.clone_from(&details.middle_name);
@@ -184,12 +186,12 @@ pub(crate) fn describe_patient(cx: Cx, patient: &mut Record<records::Patient>, d
     patient.updated_at = cx.now;
 }
 
-/// An id as wide as its resource's ids are.
+/// Converts an id to the width of its resource's ids.
 pub(crate) fn narrow<Id: TryFrom<u64>>(id: u64) -> Result<Id, Reject> {
     Id::try_from(id).map_err(|_| Reject::Damaged("an id beyond 32 bits"))
 }
 
-/// For comparison only: lower case, without space at the ends.
+/// Normalizes a text for comparison: trimmed and in lower case.
 fn plain(text: &str) -> String {
     text.trim().to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! Replies that requests of several kinds share. What one kind alone answers stands with it in `commands`.
+//! Replies shared by several requests. Other replies are in the file of their request in `commands`.
 
 use location::{slots::Slot, time::Timestamp, zone::Date};
 
@@ -6,11 +6,11 @@ use location::{slots::Slot, time::Timestamp, zone::Date};
 #[derive(Clone, Debug)]
 pub struct Saved<T> {
     pub record: T,
-    /// The answer of an earlier request with the same idempotency key, or the record that has the number already.
+    /// The record was saved by an earlier request with the same idempotency key or number.
     pub replay: bool,
-    /// It was there before.
+    /// The record existed before.
     pub existing: bool,
-    /// What the client should know though the request worked.
+    /// Warnings for the client of a successful request.
     pub warnings: Vec<String>,
 }
 
@@ -20,13 +20,13 @@ impl<T> Saved<T> {
     }
 }
 
-/// Free slots of a location with what is needed to show them.
+/// Free slots of a location, and the facts needed to show them.
 pub struct FreeSlots {
     pub slots: Vec<Slot>,
-    /// First later date with a slot, within the horizon; looked for only when there are no slots.
+    /// First later date with a slot, within the horizon. Searched only if there are no slots.
     pub next_available_date: Option<Date>,
-    /// False: no active working hours match at all.
+    /// `false` if no active working hours match.
     pub any_hours: bool,
-    /// When the practice's system was read last, where that is long ago.
+    /// Time of the last read of the EHR, if it was long ago.
     pub old_read: Option<Timestamp>,
 }

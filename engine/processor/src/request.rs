@@ -1,4 +1,4 @@
-//! What a location can be asked from outside its machine. Each request has a file in `commands`, with its reply.
+//! Requests to a location from outside its machine. Each request has a file in `commands`, with its reply.
 
 use location::{
     command::{Command, Cx},
@@ -14,35 +14,36 @@ use crate::{
 pub trait Request: Send + 'static {
     type Reply: Send + 'static;
 
-    /// The machine's decision, and the reply. What is to be written with it goes into the unit of work.
+    /// Returns the machine's decision and the reply. Documents to write go into the unit of work.
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject>;
 
-    /// It asks for nothing but what is due.
+    /// Returns whether the request asks only for due work.
     fn wakes(&self) -> bool {
         false
     }
 
-    /// The EHR is asked anew what it can do: whoever wants it read now has perhaps changed that.
+    /// Returns whether the EHR is asked for its capabilities again. A caller that wants it read now may have changed
+    /// them.
     fn describes(&self) -> bool {
         false
     }
 
-    /// What it writes counts as reading the EHR.
+    /// Returns whether the written bytes count as reading of the EHR.
     fn reads(&self) -> bool {
         false
     }
 
-    /// It is about memory as it was: once the location is loaded anew, there is nothing to do.
+    /// Returns whether the request refers to the state in memory. After a reload it is skipped.
     fn ends_with_memory(&self) -> bool {
         false
     }
 
-    /// Records of the EHR that it brings or deletes, and that can be taken in part by part.
+    /// Returns the number of records that the request adds or deletes and that can be handled in parts.
     fn records(&self) -> usize {
         0
     }
 
-    /// The same for the first `most` of its records.
+    /// Prepares only the first `most` of the records.
     fn prepare_part(
         &self,
         at: &Processor,
@@ -54,7 +55,7 @@ pub trait Request: Send + 'static {
     }
 }
 
-/// A command of the machine: an answer of the EHR, a timer, an operator. An answer is looked at before it is believed.
+/// A command of the machine: an answer of the EHR, a timer, or an operator. Answers are verified first.
 impl Request for Command {
     type Reply = ();
 
@@ -66,7 +67,7 @@ impl Request for Command {
         matches!(self, Command::SyncNow)
     }
 
-    /// Whether the clock was set back is seen anew.
+    /// After a reload, the clock is compared again.
     fn ends_with_memory(&self) -> bool {
         matches!(self, Command::ClockSetBack { .. })
     }
@@ -86,7 +87,7 @@ impl Request for Command {
         unit: &mut UnitOfWork<'_>,
         most: usize,
     ) -> Result<(Decision, ()), Reject> {
-        // What is due goes before a sweep, which is due as long as it lasts.
+        // Due work precedes a sweep, which is due until it ends.
         let due = || at.machine.due_at().is_some_and(|due| due <= cx.now);
         if matches!(self, Command::Wake)
             && !due()
@@ -99,7 +100,7 @@ impl Request for Command {
     }
 }
 
-/// A request that is carried out once for an idempotency key: repeated, it gets its first answer again.
+/// A request that is executed once per idempotency key. A repetition returns the first reply.
 #[derive(Clone)]
 pub struct Idempotent<R> {
     pub key: Option<IdempotencyKey>,

@@ -1,30 +1,30 @@
-//! Why a request is not met: something that it names or gives is not as it must be. Found before the machine is asked.
+//! Unmet preconditions of a request: invalid references or values, found before the machine decides.
 
 use location::pull::Resource;
 
-/// What a request rests on and is not so.
+/// A precondition that a request does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmet {
     NotFound {
         resource: Resource,
         id: u64,
     },
-    /// Not in use any more, or of a kind that cannot be used here.
+    /// No longer in use, or of a kind that cannot be used here.
     NotUsable {
         resource: Resource,
         id: u64,
     },
-    /// The location has an EHR, where such records are made and changed.
+    /// The location has an EHR, where such records are created and changed.
     OfEhr,
-    /// A provider who is to go has working hours.
+    /// The provider to be removed has working hours.
     StillWorks {
         location: u32,
     },
-    /// A patient who is not in the EHR yet belongs to the location that made them.
+    /// A patient who is not in the EHR yet belongs to the location that created them.
     PatientOfOtherLocation {
         id: u32,
     },
-    /// A patient of another EHR of the institution; `synced`: that EHR has them.
+    /// A patient of another EHR of the institution. `synced` if that EHR has them.
     PatientOfOtherEhr {
         id: u32,
         synced: bool,
@@ -38,21 +38,21 @@ pub enum Unmet {
     },
     /// The idempotency key was used for another request.
     KeyReused,
-    /// The client's number of the record stands for this one, which was made with other data.
+    /// The client's number belongs to this record, which was created with other data.
     NumberTaken {
         resource: Resource,
         id: u64,
     },
-    /// What is wrong with a value, beginning with the field.
+    /// A message about an invalid value, beginning with the field.
     Wrong(String),
-    /// The answers do not fit their form: what is wrong with each.
+    /// Messages about answers that do not fit their form.
     Unfit(Vec<String>),
-    /// Several of these, so that a client need not mend one after the other.
+    /// Several errors, so that a client can correct all of them at once.
     Several(Vec<Unmet>),
 }
 
 impl Unmet {
-    /// None where all is met.
+    /// Returns `None` if all preconditions are met.
     pub fn of(mut all: Vec<Unmet>) -> Option<Unmet> {
         all.dedup();
         if all.len() > 1 { Some(Unmet::Several(all)) } else { all.pop() }

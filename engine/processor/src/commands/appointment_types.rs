@@ -1,4 +1,4 @@
-//! Appointment types made here. They say how long a visit takes and who may book it; the EHR does not hear of them.
+//! Appointment types created here. They define how long a visit takes and who may book it; the EHR does not get them.
 
 use location::{command::Cx, decision::Decision, order::OrderingKey, pull::Resource, resource::Operation};
 use records::{AppointmentType, record::Record};
@@ -6,7 +6,7 @@ use records::{AppointmentType, record::Record};
 use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
 
 impl Processor {
-    /// One that was made here: those of the EHR are changed there.
+    /// Returns a type created here. Types of the EHR are changed there.
     pub fn own_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<AppointmentType>, Reject> {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(id));
         let found =

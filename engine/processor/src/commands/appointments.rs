@@ -1,4 +1,4 @@
-//! What the requests that make appointments share.
+//! Shared parts of the requests that create appointments.
 
 use location::{
     command::{Cx, Placement},
@@ -11,7 +11,7 @@ use crate::processor::Processor;
 const SAME_TIME: &str = "The patient has another appointment at this location at the same time.";
 
 impl Processor {
-    /// An appointment made here, as it starts out.
+    /// Returns the initial record of an appointment created here.
     pub fn fresh_appointment(&self, cx: Cx, id: u64, patient: u32, placement: Placement) -> Record<Appointment> {
         let body = Appointment { patient_id: Some(patient), ..Appointment::at(placement) };
         Record {
@@ -21,7 +21,7 @@ impl Processor {
         }
     }
 
-    /// What whoever booked should know.
+    /// Returns a warning if the patient has another appointment at the same time.
     pub fn double_booked(&self, record: &Record<Appointment>) -> Option<String> {
         let (patient, id) = (PatientId(record.patient_id?), AppointmentId(record.id));
         let twice = self.machine.is_double_booked(patient, record.placement.span, id);

@@ -1,4 +1,5 @@
-//! Books a slot a client was offered (specification 4.8): the patient it is for, the key's claim, and the documents it leaves.
+//! Books a slot offered to a client (specification 4.8): the patient, the claim of the idempotency key, and the
+//! documents.
 
 use location::{
     command::{Book, BookPatient, Command, Cx, KeyUse, Placement},
@@ -30,9 +31,9 @@ pub struct Offer {
     pub span: Span,
     pub appointment_type: Option<AppointmentTypeId>,
     pub expires: Timestamp,
-    /// Offered under a version that joins synced hours with schedulable blocks.
+    /// Offered under an API version that joins synced hours with schedulable blocks.
     pub join_blocks: bool,
-    /// Identifies the token: what a hold on it is known by.
+    /// Identifies the token, and the hold placed with it.
     pub hold: u64,
 }
 
@@ -56,11 +57,11 @@ pub struct BookSlot {
 pub struct Booked {
     pub appointment: Record<records::Appointment>,
     pub replay: bool,
-    /// What the client should know though it worked.
+    /// Warnings for the client of a successful booking.
     pub warnings: Vec<String>,
 }
 
-/// Who holds an idempotency key of an institution, and how long.
+/// The location that used an idempotency key of an institution, and the expiry of that claim.
 #[derive(Serialize, Deserialize)]
 pub struct Claim {
     pub location: location::ids::LocationId,
@@ -78,7 +79,7 @@ impl Request for BookSlot {
         let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
         let matched = at.matching_patient(cx, &self.patient, unit)?;
         let patient_matched = matched.is_some();
-        // A patient the EHR refused once is offered to it again, as this self describes the patient.
+        // A patient rejected by the EHR is sent again, as described by this request.
         let is_new = matched.as_ref().is_none_or(|known| known.rejected());
         let patient_id = match &matched {
             Some(known) => known.id,
@@ -157,7 +158,7 @@ impl BookSlot {
         appointment
     }
 
-    /// Creates the patient, or brings one the EHR refused up to what this request says.
+    /// Creates the patient, or updates one that the EHR rejected with the details of this request.
     fn put_patient(
         &self,
         at: &Processor,
@@ -182,7 +183,7 @@ pub fn key_digest(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
 
-/// What a key was used for: the offer, the patient and the note.
+/// Returns a digest of the request that used a key: the offer, the patient and the note.
 fn fingerprint(request: &BookSlot) -> String {
     let said = serde_json::json!([request.offer.hold, request.patient, request.note]);
     hex::encode(Sha256::digest(said.to_string().as_bytes()))

@@ -15,7 +15,7 @@ pub struct CancelAppointment {
 }
 
 impl Request for CancelAppointment {
-    /// It was cancelled before.
+    /// `true` if the appointment was cancelled before.
     type Reply = bool;
 
     fn prepare(&self, at: &Processor, cx: Cx, _: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {

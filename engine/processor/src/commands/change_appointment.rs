@@ -21,7 +21,7 @@ pub struct ChangeAppointment {
     pub change: AppointmentChange,
 }
 
-/// Only what is given changes (specification 4.10, PATCH /appointments).
+/// Changes of an appointment. Absent fields stay unchanged (specification 4.10, PATCH /appointments).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct AppointmentChange {
     pub confirmed: Option<bool>,
@@ -77,7 +77,7 @@ impl Request for ChangeAppointment {
             }
             unit.put(&after)?;
         }
-        // The event that says it moved changes the document's place.
+        // The projection of the move event changes the stored placement.
         after.placement = to.unwrap_or(after.placement);
         Ok((decision, Saved::of(after)))
     }
@@ -86,7 +86,7 @@ impl Request for ChangeAppointment {
 impl AppointmentChange {
     fn place(&self, now: Placement) -> Placement {
         let start = self.start.unwrap_or(now.span.start);
-        // Moved without a new end, it stays as long as it was.
+        // Without a new end, an appointment keeps its length.
         let end = self.end.unwrap_or(start.plus(now.span.length()));
         let operatory = self.operatory_id.map(OperatoryId).or(now.operatory);
         Placement { operatory, span: Span { start, end }, ..now }

@@ -1,4 +1,4 @@
-//! Changes an appointment type that was made here.
+//! Changes an appointment type created here.
 
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::{AppointmentType, record::Record};
@@ -12,10 +12,10 @@ pub struct ChangeAppointmentType {
     pub change: AppointmentTypeChange,
 }
 
-/// Only what is given changes.
+/// Changes of an appointment type. Absent fields stay unchanged.
 #[derive(Clone, Default)]
 pub struct AppointmentTypeChange {
-    /// For this location only, or for its institution.
+    /// `true` for this location only, `false` for its institution.
     pub of_location: Option<bool>,
     pub name: Option<String>,
     pub minutes: Option<u32>,

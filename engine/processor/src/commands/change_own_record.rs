@@ -1,4 +1,4 @@
-//! Changes a provider or an operatory that was made here.
+//! Changes a provider or an operatory created here.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use records::record::{Body, Record};
 
 use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
-/// `change` is applied to the record as it is when its turn comes.
+/// A change, applied to the record as it is when the request is prepared.
 #[derive(Clone)]
 pub struct ChangeOwnRecord<T> {
     pub id: u64,

@@ -24,10 +24,11 @@ pub struct ChangePatient {
     pub change: PatientChange,
 }
 
-/// The fields that clients change: each of them a text.
+/// The text fields that clients may change.
 macro_rules! changes {
     ($($field:ident)*) => {
-        /// Only what is given changes (specification 4.4). An empty text empties a field that may be empty.
+        /// Changes of a patient. Absent fields stay unchanged (specification 4.4). An empty text clears an optional
+        /// field.
         #[derive(Clone, Default)]
         pub struct PatientChange {
             $(pub $field: Option<String>,)*
@@ -77,7 +78,7 @@ impl Request for ChangePatient {
 }
 
 impl Processor {
-    /// What of a change the EHR has no field for.
+    /// Returns a warning for each changed field that the EHR does not store.
     pub fn unkept(&self, before: &Patient, after: &Patient) -> Result<Vec<String>, Reject> {
         let unkept = self.description.as_ref().map_or(&[][..], |description| &description.unkept_patient_fields);
         let (was, is) = (fields(before)?, fields(after)?);
@@ -92,7 +93,7 @@ impl Processor {
     }
 }
 
-/// A text that a client sets.
+/// A text field that a client sets.
 trait Text {
     fn set(&mut self, value: &str);
 }

@@ -1,4 +1,4 @@
-//! Changes a record that no rule of the schedule needs.
+//! Changes a record without scheduling rules.
 
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::{
@@ -32,14 +32,14 @@ impl<T: Body> Request for ChangeRecord<T> {
 }
 
 impl Processor {
-    /// One that is there.
+    /// Returns an existing record.
     pub fn record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
         let found = unit.get::<Record<T>>(self.source().unwrap_or(0), id)?;
         let found = found.filter(|entry| entry.deleted_at.is_none());
         Ok(found.ok_or(Unmet::NotFound { resource: T::RESOURCE, id })?)
     }
 
-    /// A record as it is to be, told to the EHR where that is anything new.
+    /// Stores a changed record and queues its write to the EHR. Does nothing if the record is unchanged.
     pub fn put_changed<T: Body>(
         &self,
         cx: Cx,

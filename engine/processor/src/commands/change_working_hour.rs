@@ -16,11 +16,11 @@ pub struct ChangeWorkingHour {
     pub change: WorkingHourChange,
 }
 
-/// Only what is given changes.
+/// Changes of working hours. Absent fields stay unchanged.
 #[derive(Clone, Default)]
 pub struct WorkingHourChange {
     pub provider_id: Option<u32>,
-    /// None in it: without an operatory.
+    /// `Some(None)` removes the operatory.
     pub operatory_id: Option<Option<u64>>,
     pub begin: Option<u16>,
     pub end: Option<u16>,

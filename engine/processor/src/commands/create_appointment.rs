@@ -1,4 +1,4 @@
-//! Makes an appointment without a slot token (specification 4.10 and 7.3).
+//! Creates an appointment without a slot token (specification 4.10 and 7.3).
 
 use location::{
     command::{Book, BookPatient, Closed, Command, Cx, Placement},
@@ -20,16 +20,16 @@ use crate::{
     unmet::Unmet,
 };
 
-/// Ends the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).
+/// Suffix of the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).
 const UNCONVERTED: &str = "_np";
 
-/// The contract's appointment has no place for them.
+/// The appointment of the adapter contract has no descriptors.
 const DESCRIPTORS_STAY: &str = "descriptor_ids stay here only: they are not written to the health record system.";
 
 #[derive(Clone)]
 pub struct CreateAppointment {
     pub patient_id: u32,
-    /// The one the appointment is for, when `patient_id` is their guardian.
+    /// The patient of the appointment, if `patient_id` is their guardian.
     pub dependent: Option<PatientDetails>,
     pub provider_id: u32,
     pub operatory_id: Option<u64>,
@@ -84,7 +84,7 @@ impl Request for CreateAppointment {
                 placement,
                 appointment_type: kind,
                 expires: Timestamp::MAX,
-                // Holds are numbered by slot tokens, and none of them is 0.
+                // 0 is never the number of a hold: slot tokens number holds, and none has 0.
                 hold: 0,
                 join_blocks: self.join_blocks,
                 closed: Closed::default(),
@@ -131,7 +131,7 @@ impl Request for CreateAppointment {
 }
 
 impl CreateAppointment {
-    /// The patient an appointment may be made for here.
+    /// Returns the patient, if this location may create an appointment for them.
     fn patient_to_book(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Record<Patient>, Reject> {
         let id = self.patient_id;
         let patient = unit.get::<Record<Patient>>(at.institution.id.0, u64::from(id))?;
@@ -155,7 +155,7 @@ impl CreateAppointment {
     }
 }
 
-/// Where nothing else is said, a dependent is reached through their guardian.
+/// Returns the details of a dependent, with the guardian's contact details where none are given.
 fn reached_through(guardian: &Record<Patient>, dependent: &PatientDetails) -> PatientDetails {
     let phones = [&guardian.primary_phone, &guardian.cell_phone, &guardian.home_phone, &guardian.work_phone];
     let phone = phones.into_iter().flatten().next();

@@ -1,4 +1,4 @@
-//! Makes an appointment type of an institution or one of its locations.
+//! Creates an appointment type of an institution or of one of its locations.
 
 use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
 use records::{AppointmentType, record::Record};

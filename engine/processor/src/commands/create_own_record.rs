@@ -1,4 +1,4 @@
-//! Makes a provider or an operatory where there is no EHR.
+//! Creates a provider or an operatory at a location without EHR.
 
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::record::{Body, Record, Scope};

@@ -1,4 +1,4 @@
-//! Makes a new patient (specification 4.4 and 4.10).
+//! Creates a patient (specification 4.4 and 4.10).
 
 use location::{
     command::Cx,
@@ -31,9 +31,9 @@ pub struct CreatePatient {
     pub cell_phone: Option<String>,
     pub work_phone: Option<String>,
     pub ssn: Option<String>,
-    /// Beyond the fields of a patient: name and value.
+    /// Names and values of fields that are not part of the patient record.
     pub more: Vec<(String, String)>,
-    /// A patient with the same date of birth, name and phone number is answered instead of refused.
+    /// Returns a patient with the same date of birth, name and phone number instead of refusing the request.
     pub return_existing: bool,
 }
 
@@ -90,7 +90,7 @@ impl Request for CreatePatient {
 }
 
 impl CreatePatient {
-    /// The patient with the same date of birth, name and phone number.
+    /// Returns the patient with the same date of birth, name and phone number.
     fn duplicate(
         &self,
         at: &Processor,

@@ -1,4 +1,4 @@
-//! Makes a record that no rule of the schedule needs, and tells the EHR.
+//! Creates a record without scheduling rules, and writes it to the EHR.
 
 use std::any::Any;
 
@@ -26,9 +26,9 @@ use crate::{
 #[derive(Clone)]
 pub struct CreateRecord<T> {
     pub body: T,
-    /// Whose it is: their writes go to the EHR one after the other.
+    /// The patient of the record. Writes of one patient go to the EHR one after the other.
     pub patient: Option<u32>,
-    /// The client's own number of it: there is one record of each number.
+    /// The client's number of the record. There is one record per number.
     pub number: Option<IdempotencyKey>,
 }
 
@@ -43,7 +43,7 @@ impl<T: Body> Request for CreateRecord<T> {
         }
         match self.number.as_ref().map(|number| idempotency::numbered(unit, number)).transpose()?.flatten() {
             Some(Numbered::Same(id)) => {
-                // As it stands now.
+                // The current version of the record.
                 let record = unit.get::<Record<T>>(source, id)?;
                 let record = record.ok_or(Reject::Damaged("a number without its record"))?;
                 return Ok((Decision::nothing(), Saved { replay: true, ..Saved::of(record) }));
@@ -55,7 +55,7 @@ impl<T: Body> Request for CreateRecord<T> {
         if let Some(id) = self.patient {
             let mut of_patient = Vec::new();
             if set_aside(at.synced_patient(id, unit), &mut of_patient)?.is_none() {
-                // More is known of the patient than that they cannot be used.
+                // `of_patient` has a more specific reason.
                 unknown.retain(|it| *it != Unmet::NotFound { resource: Resource::Patients, id: id.into() });
                 unknown.splice(0..0, of_patient);
             }
@@ -82,10 +82,10 @@ impl<T: Body> Request for CreateRecord<T> {
 }
 
 impl Processor {
-    /// Answers fit the form they are for.
+    /// Checks the answers against the form.
     fn fits_its_form(&self, response: &FormResponse, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let schema = unit.get::<Record<FormSchema>>(self.source().unwrap_or(0), response.form_schema_id)?;
-        // A form that is not there is refused where all references are looked at.
+        // A missing form is reported with the other references.
         let Some(schema) = schema else { return Ok(()) };
         let problems = form_answers::problems(&schema.body.schema_json.value(), &response.answers_json.value());
         if problems.is_empty() { Ok(()) } else { Err(Unmet::Unfit(problems).into()) }

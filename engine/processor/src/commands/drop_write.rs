@@ -1,4 +1,4 @@
-//! An operator gives up a write that waits, with all that rests on it, or one that failed, so that nobody tries it again.
+//! Drops a pending write with all writes that depend on it, or a failed write, so that it is not tried again.
 
 use location::{
     command::{Command, Cx},
@@ -15,7 +15,7 @@ use crate::{
     error::Reject, note_keys::failed_writes_of, processor::Processor, request::Request, unit_of_work::UnitOfWork,
 };
 
-/// Failed writes that are looked through for those that rested on one.
+/// Maximum number of failed writes that are searched for dependent ones.
 const LOOKED_AT: usize = 10_000;
 
 #[derive(Clone)]
@@ -38,8 +38,8 @@ impl Request for DropWrite {
 }
 
 impl Processor {
-    /// Writes that failed because the record that `ended` was to create is not in the EHR. They failed in the same turn
-    /// and have its ordering key.
+    /// Returns the writes that failed because the record that `ended` was to create is not in the EHR. They failed in
+    /// the same turn and have its ordering key.
     fn failed_with(&self, ended: &Write, unit: &mut UnitOfWork<'_>) -> Result<Vec<WriteId>, Reject> {
         let creates = matches!(
             ended.work,

@@ -1,4 +1,4 @@
-//! Keeps a slot for a client while they make up their mind (specification 4.8).
+//! Holds a slot for a client who has not booked yet (specification 4.8).
 
 use location::{
     command::{Command, Cx, Hold},
@@ -8,12 +8,12 @@ use location::{
 
 use crate::{error::Reject, processor::Processor, request::Request, unit_of_work::UnitOfWork};
 
-/// What it may not hold is the location's to say: `closed` is filled in there.
+/// The requested hold. The location fills in `closed`.
 #[derive(Clone)]
 pub struct HoldSlot(pub Hold);
 
 impl Request for HoldSlot {
-    /// Until when it is kept.
+    /// The expiry of the hold.
     type Reply = Timestamp;
 
     fn prepare(&self, at: &Processor, cx: Cx, _: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {

@@ -1,8 +1,8 @@
-//! What clients and operators can ask of a location: one file for each request, with its reply and what it leaves.
+//! Requests of clients and operators to a location. Each has a file with its reply and its commit.
 //!
 //! ```text
 //!  request ── prepare(processor, now, unit of work) ──► decision of the machine + reply
-//!                                 ├─► references, patients: what it rests on
+//!                                 ├─► references, patients: its preconditions
 //!                                 └─► unit of work: records and keys of its commit
 //! ```
 

@@ -1,5 +1,5 @@
-//! Providers and operatories of a location without EHR: they are made here, and nobody else is told. What making, changing and removing
-//! them share.
+//! Shared parts of the requests that create, change and remove providers and operatories of a location without EHR.
+//! These records exist here only.
 
 use std::any::Any;
 
@@ -19,11 +19,11 @@ use records::{
 use super::references::all_met;
 use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
 
-/// Operatories a location makes: its state holds each of them.
+/// Maximum number of operatories created at a location. Its state contains each of them.
 const MAX_OPERATORIES: usize = 1_000;
 
 impl Processor {
-    /// One that is there and was made here.
+    /// Returns an existing record created here.
     pub fn own_record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
         self.must_have_no_ehr()?;
         let resource = T::RESOURCE;
@@ -50,7 +50,7 @@ impl Processor {
         let (resource, id) = (T::RESOURCE, record.id.into());
         let decision = match (&record.body as &dyn Any).downcast_ref::<Operatory>() {
             Some(body) => {
-                // A type that is gone since holds nothing up.
+                // Types that were named before may have been removed since.
                 let named = before.and_then(|before| (&before.body as &dyn Any).downcast_ref::<Operatory>());
                 let mut new = body.appointment_type_ids.clone();
                 new.retain(|id| named.is_none_or(|before| !before.appointment_type_ids.contains(id)));
@@ -74,7 +74,7 @@ impl Processor {
             .into())
     }
 
-    /// A provider who has working hours here goes on being offered.
+    /// Refuses to remove a provider who has working hours here and would still be offered.
     pub fn must_not_work_here(&self, resource: Resource, id: u64) -> Result<(), Reject> {
         let theirs = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
         match self.machine.state.hours.values().any(|hour| theirs(hour.provider.0)) {

@@ -1,4 +1,4 @@
-//! Records that no rule of the schedule needs: what making and changing them share.
+//! Shared parts of the requests that create and change records without scheduling rules.
 
 use location::pull::Resource;
 use records::{
@@ -11,7 +11,7 @@ use super::references::set_aside;
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
 
 impl Processor {
-    /// What a body refers to and this location cannot use.
+    /// Returns the references of a body that this location cannot use.
     pub fn unusable(&self, body: &impl Body, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
         if self.source().is_none() {
             return Ok(Vec::new());
@@ -36,7 +36,7 @@ impl Processor {
             if !known {
                 unknown.push(Unmet::NotFound { resource, id });
             }
-            // The others are looked at too.
+            // Continues with the other references.
             Ok::<_, Reject>(Some(String::new()))
         };
         body.for_ehr::<Reject>(String::new(), &mut known)?;
@@ -44,7 +44,8 @@ impl Processor {
         Ok(unknown)
     }
 
-    /// Values longer than the EHR takes: the write will be refused there, and its record will say so.
+    /// Returns a warning for each value longer than the EHR accepts. The EHR may refuse the write, and the record then
+    /// shows it.
     pub fn too_long(&self, resource: Resource, body: &Map<String, Value>) -> Vec<String> {
         let record = schema::rules(resource).record.replace('-', "_");
         let limits = self.description.iter().flat_map(|description| &description.max_lengths);
@@ -68,7 +69,7 @@ enum Usable {
     Unknown,
 }
 
-/// Whether a record can be referred to.
+/// Visitor that checks whether a record can be referred to.
 struct Use<'s, 'd, 'p> {
     processor: &'s Processor,
     id: u64,

@@ -1,11 +1,11 @@
-//! What a request refers to, and whether this location can use it.
+//! Checks whether this location can use the references of a request.
 
 use location::pull::Resource;
 use records::{self, AppointmentDescriptor, record::Record};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
 
-/// Sets a missing reference aside, so that the others are looked at too.
+/// Collects a missing reference, so that the others are checked, too.
 pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<Option<T>, Reject> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -17,13 +17,13 @@ pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> 
     }
 }
 
-/// Rejects what rests on anything that is not so.
+/// Rejects the request if a precondition is not met.
 pub(super) fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
     Unmet::of(unmet).map_or(Ok(()), |why| Err(why.into()))
 }
 
 impl Processor {
-    /// A patient this location may write of: in its EHR, where it has one.
+    /// Returns a patient to whom records of this location may refer. With an EHR, the patient must exist there.
     pub fn synced_patient(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<records::Patient>, Reject> {
         let found = unit.get::<Record<records::Patient>>(self.institution.id.0, u64::from(id))?;
         let found = found.filter(|patient| patient.source_id == self.source());
@@ -32,7 +32,7 @@ impl Processor {
         if stays_here || patient.foreign_id.is_some() { Ok(patient) } else { Err(Unmet::PatientNotSynced.into()) }
     }
 
-    /// A provider of this location's data source; without one, of the institution.
+    /// Returns a provider of the location's data source, or of the institution if the location has none.
     pub fn known_provider(
         &self,
         id: u32,
@@ -52,7 +52,7 @@ impl Processor {
         Ok(found.is_some_and(|kind| here(&kind)))
     }
 
-    /// Those of these descriptors that the EHR does not have.
+    /// Returns the descriptors that the EHR does not have.
     pub fn unknown_descriptors(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
         let mut unknown = Vec::new();
         for id in ids.iter().map(|id| u64::from(*id)) {
@@ -67,7 +67,7 @@ impl Processor {
         Ok(unknown)
     }
 
-    /// Those of a provider, an operatory and appointment types that this location does not have.
+    /// Returns the references to a provider, an operatory and appointment types that this location does not have.
     pub fn unknown_in_schedule(
         &self,
         provider: u32,
@@ -79,7 +79,7 @@ impl Processor {
         let (resource, id) = (Resource::Providers, provider.into());
         match self.known_provider(provider, unit)? {
             None => unknown.push(Unmet::NotFound { resource, id }),
-            // One that was made here, and has gone.
+            // A provider who was created here and removed.
             Some(known) if known.source_id.is_none() && known.inactive => {
                 unknown.push(Unmet::NotUsable { resource, id })
             }
@@ -94,7 +94,7 @@ impl Processor {
         Ok(unknown)
     }
 
-    /// Those of these appointment types that this location does not have.
+    /// Returns the appointment types that this location does not have.
     pub fn unknown_types(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
         let mut unknown = Vec::new();
         for id in ids {

@@ -1,4 +1,4 @@
-//! Removes an appointment type that was made here.
+//! Removes an appointment type created here.
 
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::{AppointmentType, record::Record};

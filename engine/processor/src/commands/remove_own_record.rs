@@ -1,4 +1,4 @@
-//! Removes a provider or an operatory that was made here. Appointments go on naming it.
+//! Removes a provider or an operatory created here. Appointments keep their reference to it.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! Removes a record that no rule of the schedule needs.
+//! Removes a record without scheduling rules.
 
 use std::marker::PhantomData;
 

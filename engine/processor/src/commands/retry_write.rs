@@ -1,4 +1,4 @@
-//! An operator wants a failed write tried again.
+//! Retries a failed write at the request of an operator.
 
 use location::{
     command::{Command, Cx, Retried, RetriedAppointment, Retry},
@@ -23,7 +23,7 @@ use crate::{
 pub struct RetryWrite(pub WriteId);
 
 impl Request for RetryWrite {
-    /// The write it is tried as.
+    /// The new write.
     type Reply = WriteId;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
@@ -46,7 +46,7 @@ impl Request for RetryWrite {
 }
 
 impl Processor {
-    /// A write that ended without being written, and that nobody retried or dropped since.
+    /// Returns a failed write that was neither retried nor dropped since.
     pub fn failed_write(&self, id: WriteId, unit: &mut UnitOfWork<'_>) -> Result<Write, Reject> {
         let refused = |refusal| Err(Reject::Refused(refusal));
         if self.machine.state.queue.get(id).is_some() {
@@ -57,7 +57,7 @@ impl Processor {
         if settled { refused(Refusal::WriteNotFailed) } else { Ok(ended) }
     }
 
-    /// What the machine needs of a failed record, if that still stands as the failure left it.
+    /// Returns the data for the retry, if the failed record is unchanged since.
     fn forgotten(&self, work: WriteIntent, unit: &mut UnitOfWork<'_>) -> Result<Retried, Reject> {
         let institution = self.institution.id.0;
         let refuse = |refusal| Err(Reject::Refused(refusal));
@@ -101,7 +101,7 @@ fn refused(record: &Record<Appointment>) -> bool {
     record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed)
 }
 
-/// Whether a record is not in the EHR because that rejected it.
+/// Visitor that checks whether a record is missing in the EHR because it was rejected.
 struct Rejected<'s, 'd, 'p> {
     processor: &'s Processor,
     id: u64,

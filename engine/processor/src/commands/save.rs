@@ -1,4 +1,4 @@
-//! The machine's word on a record that is saved, and whose writes it waits behind.
+//! The machine's decision on a saved record, and the ordering key of its write.
 
 use location::{
     command::{Command, Cx, Save},
@@ -29,7 +29,7 @@ pub(super) fn ordering_key_of(patient: Option<u32>, resource: Resource, id: u64)
     patient.map_or(OrderingKey::Record { resource, id }, |patient| OrderingKey::Patient(PatientId(patient)))
 }
 
-/// A write of it is on its way, and what the EHR has is to be kept until that is answered.
+/// Returns whether a write was queued. The EHR's version is then kept until the write is answered.
 pub(super) fn queued(decision: &Decision) -> bool {
     decision.reply == Reply::Saved { queued: true }
 }

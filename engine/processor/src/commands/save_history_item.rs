@@ -1,4 +1,5 @@
-//! Says what of a medical history catalogue applies to a patient, or applies no more: one entry for each item.
+//! Records that an item of a medical history catalogue applies or no longer applies to a patient. Each item has one
+//! entry.
 
 use location::{command::Cx, decision::Decision, pull::Resource};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
@@ -9,16 +10,16 @@ use crate::{
     error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
 };
 
-/// Entries of one patient's history that are looked through.
+/// Maximum number of a patient's entries that are searched.
 const MOST_ENTRIES: usize = 10_000;
 
-/// Changes the patient's entry for the catalogue's item, or makes one.
+/// Changes the patient's entry for an item of the catalogue, or creates one.
 #[derive(Clone)]
 pub struct SaveHistoryItem {
     pub patient_id: u32,
     pub category: HistoryCategory,
     pub item_id: u64,
-    /// None keeps the note there is.
+    /// `None` keeps the current note.
     pub note: Option<String>,
     pub active: bool,
 }
@@ -49,7 +50,7 @@ impl Request for SaveHistoryItem {
 }
 
 impl SaveHistoryItem {
-    /// The patient's entry for the item, one in force before one that is not. What the EHR would not take counts for nothing.
+    /// Returns the patient's entry for the item, active ones first. Entries rejected by the EHR are ignored.
     fn entry(&self, at: &Processor) -> Result<Option<Record<PatientHistoryItem>>, Reject> {
         let lists = Lists { store: &*at.deps.store, index: &at.deps.index };
         let theirs = ListQuery::new([at.source().unwrap_or(0)], Order::Id);

@@ -8,8 +8,8 @@ use records::{Adjustment, Charge, Patient, Payment, ehr::singular, record::Recor
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
 
 impl Processor {
-    /// Charges that an entry of the ledger is split by and that are of another family than its patient. A family is a
-    /// guarantor and all patients for whom they pay. A charge of nobody is not judged.
+    /// Returns the charges in the splits of a ledger entry that belong to another family than its patient. A family is
+    /// a guarantor and all patients for whom they pay. Charges without patient are accepted.
     pub(super) fn charges_of_others(&self, entry: &dyn Any, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
         let (resource, payer, splits) = if let Some(payment) = entry.downcast_ref::<Payment>() {
             (Resource::Payments, payment.patient_id, payment.charge_splits.as_slice())

@@ -1,4 +1,5 @@
-//! Working hours set by hand: they offer slots here at once, and an EHR that takes hours is told of them. What making and changing them share.
+//! Shared parts of the requests that create and change working hours set by hand. They offer slots at once, and are
+//! written to an EHR that accepts working hours.
 
 use location::{
     command::{Command, Cx},
@@ -17,13 +18,13 @@ use crate::{
     unmet::Unmet,
 };
 
-/// Read as a day, a slip of the pen would open the practice for one.
+/// Equal times could mean a whole day, which is more likely a typing error.
 const NO_TIME: &str = "working_hour.end_time must differ from begin_time; a whole day is 00:00 to 24:00.";
 const NOT_TAKEN: &str = "The health record system takes no working hours: these stay here only, and offer slots here.";
 const OF_OUR_TYPES: &str = "The working hours are for appointment types the health record system does not have: they stay here only, \
                             and offer slots here.";
 
-/// Working hours as they should be.
+/// The requested working hours.
 #[derive(Clone)]
 pub struct WorkingHourDetails {
     pub provider_id: u32,
@@ -37,7 +38,7 @@ pub struct WorkingHourDetails {
 }
 
 impl Processor {
-    /// One that is there.
+    /// Returns existing working hours.
     pub fn working_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<records::WorkingHour>, Reject> {
         let found = unit.get::<Record<records::WorkingHour>>(self.setup.id.0, id.into())?;
         let found = found.filter(|hour| hour.deleted_at.is_none());
@@ -102,7 +103,8 @@ impl Processor {
         Ok((decision, Saved { warnings, ..Saved::of(record) }))
     }
 
-    /// Types made here are unknown to the EHR: it cannot have hours that are for them only.
+    /// Returns whether a type was created here. The EHR does not know such types, so it cannot have hours limited to
+    /// them.
     fn any_type_of_ours(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         for id in ids {
             let kind = unit.get::<Record<records::AppointmentType>>(self.setup.institution.0, u64::from(*id))?;
