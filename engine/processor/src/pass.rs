@@ -1,5 +1,5 @@
-//! What a whole pass over a resource has shown, in the store: neither the state nor the journal grows with it. Our ids lie in blocks, and
-//! a pass over records that were read one after the other fills few of them.
+//! Bitmaps of the records that a full pass over a resource has shown. They are kept in the store, so neither the state
+//! nor the journal grows. Ids are allotted in blocks, so records read one after the other fill few bitmaps.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use store::{Direction, Key, keys};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
-/// Ids of one block: with all of them shown its value is a kilobyte.
+/// Ids per block. Its bitmap takes a kilobyte.
 const BLOCK: u64 = 8_192;
 const BITMAP: usize = BLOCK as usize / 8;
-/// Blocks of earlier passes deleted with a page: more than a page adds.
+/// Blocks of earlier passes deleted with a page. A page adds fewer.
 const FORGOTTEN_AT_ONCE: usize = 200;
 
 pub(crate) struct Pass {
     location: u32,
     kind: u8,
     number: u64,
-    /// Those that were looked at, and whether they were changed.
+    /// Blocks read so far, and whether they changed.
     blocks: BTreeMap<u64, (Vec<u8>, bool)>,
 }
 
 impl Pass {
-    /// The one that runs, or that the page on its way begins.
+    /// Returns the running pass, or the pass that the page in flight begins.
     pub(crate) fn of(processor: &Processor, resource: Resource) -> Pass {
         let number = processor.machine.state.pulls.pass_number(resource);
         let (location, kind) = (processor.setup.id.0, Kind::Of(resource).byte());
@@ -49,7 +49,7 @@ impl Pass {
         Ok(bits.get(byte).is_some_and(|bits| bits & bit != 0))
     }
 
-    /// Whether that is new.
+    /// Marks a record as shown. Returns `true` if it was not shown before.
     pub(crate) fn shows(&mut self, unit: &mut UnitOfWork<'_>, id: u64) -> Result<bool, Reject> {
         let (bits, changed) = self.block(unit, id / BLOCK)?;
         let (byte, bit) = place(id);
@@ -62,7 +62,7 @@ impl Pass {
         Ok(new)
     }
 
-    /// Into the turn's commit, in which what earlier passes have shown is forgotten.
+    /// Writes changed blocks with the turn's commit, and deletes blocks of earlier passes.
     pub(crate) fn keep(self, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         for key in unit.store().scan_keys(
             keys::pull_seen_before(self.location, self.kind, self.number),
@@ -83,7 +83,7 @@ fn place(id: u64) -> (usize, u8) {
     (within as usize / 8, 1 << (within % 8))
 }
 
-/// Few ids are listed; where a list would be longer, it is one bit for each.
+/// Encodes a block as a list of ids, or as a bitmap if that is not longer.
 fn packed(bits: &[u8]) -> Vec<u8> {
     let shown: u32 = bits.iter().map(|byte| byte.count_ones()).sum();
     if 2 * shown as usize >= BITMAP {

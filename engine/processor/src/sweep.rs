@@ -1,4 +1,4 @@
-//! The search for records that a whole pass has missed: a step of it reads a bounded number of those that are known.
+//! The search for records that a full pass has missed. Each step reads a bounded number of known records.
 
 use std::ops::Bound;
 
@@ -11,11 +11,11 @@ use store::{Direction, keys};
 
 use crate::{error::Reject, pass::Pass, processor::Processor, unit_of_work::UnitOfWork};
 
-/// Records that one step of a sweep looks at: each that is gone costs some ten keys, and a commit holds 100,000.
+/// Records per step of a sweep. Each deleted one costs about ten keys, and a commit holds 100,000.
 pub(crate) const SWEPT_AT_ONCE: usize = 1_000;
 
 impl Processor {
-    /// The next step of the sweep that is under way.
+    /// Returns the next step of the running sweep.
     pub(crate) fn next_sweep_step(
         &self,
         cx: Cx,
@@ -27,8 +27,8 @@ impl Processor {
         self.sweep_step(cx, sweep.resource, &mut pass, (sweep.from.as_deref(), most), unit).map(Some)
     }
 
-    /// Looks at so many of the records that are known, whether a pass has shown them. Those of its own the machine knows; those that
-    /// locations share have a link.
+    /// Checks up to `most` known records against the pass. The machine knows the records of the location; shared ones
+    /// have links.
     pub(crate) fn sweep_step(
         &self,
         cx: Cx,
@@ -72,7 +72,7 @@ impl Processor {
     }
 }
 
-/// The link of a record that the EHR has shown and not deleted.
+/// Decodes the link of a record that the EHR has shown and not deleted.
 pub(crate) fn pulled(value: &[u8]) -> Option<Link> {
     Link::from_bytes(value).filter(|link| link.pulled())
 }

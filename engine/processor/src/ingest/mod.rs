@@ -1,4 +1,5 @@
-//! A page of the EHR's records taken in: decided by the machine, stored only if it applies. `intake` turns each record into ours.
+//! Ingests a page of the EHR's records. The machine decides, and the page is stored only if it applies. `intake`
+//! converts each record.
 
 mod intake;
 mod record;
@@ -31,7 +32,7 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-/// A pull call came back, in the EHR's words.
+/// The answer to a pull call, as the EHR sent it.
 pub struct IngestPage {
     pub resource: Resource,
     pub call: u64,
@@ -65,7 +66,7 @@ impl Request for IngestPage {
 }
 
 impl IngestPage {
-    /// `part`: no more than so many of its records; if they all fit, no more deletions than what remains.
+    /// Ingests at most `part` records. If all records fit, the remainder limits the deletions.
     fn ingest(
         &self,
         at: &Processor,
@@ -111,7 +112,7 @@ impl IngestPage {
                     put_appointment(record, before.as_ref(), unit)?;
                 }
             }
-            // Nothing of a page that came too late, that the guard stopped, or that is asked for again may be stored.
+            // Nothing may be stored of a page that came too late, was stopped by the guard, or is requested again.
             _ => unit.discard(),
         }
         at.bury(self.resource, &decision, &tombstones, unit);
@@ -120,8 +121,8 @@ impl IngestPage {
 }
 
 impl Processor {
-    /// What the page says is deleted is so from now on: said again it is no news, and should it come back, it is. Of a page that is asked
-    /// for again that goes for what was taken in of it.
+    /// Turns the links of records deleted by the page into tombstones. A repeated deletion then changes nothing, and a
+    /// record that comes back is a change. For a page that is requested again, only applied deletions count.
     fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], unit: &mut UnitOfWork<'_>) {
         let Some(source) = self.source() else { return };
         let applied = matches!(decision.reply, Reply::PageApplied { .. });
@@ -131,7 +132,7 @@ impl Processor {
         }
     }
 
-    /// The appointment a write key of ours was made for.
+    /// Returns the appointment for which this location issued a write key.
     pub fn written_by(&self, key: &str, unit: &mut UnitOfWork<'_>) -> Result<Option<AppointmentId>, Reject> {
         let mut parts = key.strip_prefix("ps-").unwrap_or_default().split('-');
         let (location, write) = (parts.next(), parts.next());
@@ -164,7 +165,7 @@ impl Intake<'_, '_, '_> {
             })?;
         }
         match part {
-            // What is gone is seen when it comes to all of it.
+            // Deletions follow once all records have been ingested.
             Some(Err(_)) => {
                 (self.page.part, self.page.whole) = (true, page.whole);
                 return Ok(());
@@ -180,7 +181,8 @@ impl Intake<'_, '_, '_> {
             } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
                 self.page.unmatched += 1;
                 if self.processor.machine.state.queue.creates(resource) {
-                    // It may be what a write made whose answer comes later: then the answer finds that it is gone.
+                    // The record may come from a write that is not answered yet. The link lets the answer detect the
+                    // deletion.
                     self.unit.id_of(self.source, resource, foreign_id)?;
                 }
             }
@@ -188,7 +190,7 @@ impl Intake<'_, '_, '_> {
         self.page.cursor.clone_from(&page.cursor);
         self.page.last = page.last;
         self.page.whole = page.whole;
-        // One that comes twice counts once, as it came last.
+        // A record shown twice counts once, in its last version.
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
         self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
         self.page.distinct = self.page.records;
@@ -209,7 +211,7 @@ impl Intake<'_, '_, '_> {
         Ok(())
     }
 
-    /// Records that are there and cannot be read: what is known of them stays, and absence is not said of them.
+    /// Keeps the data of records that exist but cannot be read, so that they do not count as absent.
     fn skipped(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), Reject> {
         for skipped in &page.skipped {
             match self.unit.link(self.source, resource, &skipped.id)?.filter(|link| !link.is_gone()) {
@@ -226,8 +228,8 @@ impl Intake<'_, '_, '_> {
         Ok(())
     }
 
-    /// The EHR says that a record is deleted. Whether that is so of it, and new: an appointment that staff moved is deleted only where it
-    /// was, and said to be gone there though it went from the other location too meanwhile.
+    /// Registers a deletion in the EHR and returns whether the link becomes a tombstone. An appointment that staff
+    /// moved is deleted at this location only, even if it was deleted at the other one meanwhile.
     fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, Reject> {
         if resource != Resource::Appointments {
             self.page.deleted.extend((!link.is_gone()).then_some(link.id));
@@ -241,13 +243,14 @@ impl Intake<'_, '_, '_> {
         if self.processor.machine.state.appointments.contains_key(&AppointmentId(link.id)) {
             self.page.deleted.push(link.id);
         } else if here && before.is_some_and(|before| !before.cancelled) {
-            // So long past that the machine forgot it: only its document can say that it is gone.
+            // The machine no longer has such an old appointment, so only its document can record the deletion.
             self.page.past_deleted.push(link.id);
         }
         Ok(here)
     }
 
-    /// What a page of a whole pass shows besides its records: what its pass has not shown before, and at the end what the pass missed.
+    /// Compares a page with its full pass: counts records that the pass has not shown before and, at the end, finds
+    /// those it missed.
     fn of_pass(&mut self, resource: Resource, last: bool, by_absence: bool) -> Result<(), Reject> {
         let mut pass = Pass::of(self.processor, resource);
         let calling = self.processor.machine.state.pulls.calling.as_ref();
@@ -269,7 +272,7 @@ impl Intake<'_, '_, '_> {
             (self.page.known, self.page.absent, self.page.sweep_on) = (step.known, step.absent, step.next);
         }
         if self.page.sweep_on.is_some() {
-            // The sweep comes to the deleted records too.
+            // The sweep also finds the deleted records.
             self.tombstones.retain(|(_, id)| self.page.past_deleted.contains(id));
         }
         if !last || self.page.sweep_on.is_some() {
@@ -278,7 +281,7 @@ impl Intake<'_, '_, '_> {
         Ok(())
     }
 
-    /// Counts the records known of a shared resource, as far as the guard needs it.
+    /// Counts the known records of a shared resource, up to the number that the guard needs.
     fn known(&mut self, resource: Resource) -> Result<(), Reject> {
         let enough = self.processor.machine.known_enough(resource, self.page.deleted.len() as u64);
         let mut range = keys::links(self.source, Kind::Of(resource).byte());

@@ -1,4 +1,4 @@
-//! What the EHR shows of each record becomes a record of ours, and what the machine has to know of it.
+//! Converts the EHR's records to stored records, and collects the facts about them for the machine.
 
 use location::{
     command::{PulledAppointment, PulledOperatory, Written},
@@ -27,9 +27,9 @@ use crate::{
     },
 };
 
-/// Why a record of a page cannot be taken in.
+/// The reason why a record of a page cannot be ingested.
 pub(super) enum Unread {
-    /// What is wrong with it: the page is asked for again.
+    /// An invalid record. The page is requested again.
     Invalid(String),
     Rejected(Reject),
 }
@@ -57,7 +57,7 @@ impl Intake<'_, '_, '_> {
         }
     }
 
-    /// The record's id, and whether the EHR says anything new of it.
+    /// Returns the id of the record, and whether the EHR shows a change.
     fn seen(
         &mut self,
         resource: Resource,
@@ -75,7 +75,7 @@ impl Intake<'_, '_, '_> {
         Ok((link.id, true))
     }
 
-    /// The record as it was, and as the EHR shows it now.
+    /// Returns the stored record, and the record as the EHR shows it now.
     fn shown<T: Body>(
         &mut self,
         id: u64,
@@ -98,7 +98,7 @@ impl Intake<'_, '_, '_> {
         Ok((before, fresh))
     }
 
-    /// What was changed here and is on its way stays ours; what the EHR shows is kept beside.
+    /// Keeps pending local changes, and stores the EHR's version as their merge base.
     fn merged<T: Body>(&mut self, before: Option<&Record<T>>, mut fresh: Record<T>) -> Result<Record<T>, Reject> {
         let Some(ours) = before.filter(|_| !rules(T::RESOURCE).writes.is_empty()) else { return Ok(fresh) };
         if let Some(had) = self.unit.merge_base::<Record<T>>(fresh.scope(), fresh.id.into())? {
@@ -109,7 +109,7 @@ impl Intake<'_, '_, '_> {
         Ok(fresh)
     }
 
-    /// Writes a record unless it says nothing new: then not even its times change.
+    /// Writes a record if its content changed. Otherwise its times stay unchanged, too.
     fn put<T: Body>(&mut self, before: Option<&Record<T>>, mut fresh: Record<T>) -> Result<(), Reject> {
         if fresh.is_news(before) { self.unit.put(&fresh) } else { Ok(()) }
     }
@@ -149,7 +149,7 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        // While a change of ours is on its way, the machine keeps what the EHR has beside it.
+        // While a local change is pending, the machine keeps the EHR's version next to its own.
         let changing = self.processor.machine.state.queue.of_record(Resource::WorkingHours, id).next().is_some();
         if changing {
             let label = fresh.body.label;
@@ -161,14 +161,14 @@ impl Intake<'_, '_, '_> {
 
     fn appointment(&mut self, shown: &EhrAppointment) -> Result<(), Unread> {
         if self.unit.link(self.source, Resource::Appointments, &shown.id)?.is_none() {
-            // A record with our write key is the appointment that write was for, whatever became of the reply.
+            // A record with a write key of this location is the appointment of that write, even if the reply was lost.
             let key = shown.write_key.as_ref();
             match key.map(|key| self.processor.written_by(key, self.unit)).transpose()?.flatten() {
                 Some(ours) => self.unit.put_link(self.source, Resource::Appointments, &shown.id, Link::new(ours.0)),
                 None => self.page.unmatched += 1,
             }
         }
-        // What one location shows is news at another: staff moved it.
+        // The digest covers the location: an appointment that staff moved is a change at its new location.
         let location = self.processor.setup.id.0;
         let link = self.unit.link(self.source, Resource::Appointments, &shown.id)?;
         let (id, news) = self.seen(Resource::Appointments, &shown.id, &(location, shown))?;
@@ -196,12 +196,12 @@ impl Intake<'_, '_, '_> {
             });
         }
         if let (true, true, Some(link)) = (elsewhere.is_some() && remembered, shown.cancelled, link) {
-            // It stood here and left: at the other location it is as it was shown there.
+            // The appointment moved away from here. Its link keeps the digest from the other location.
             self.unit.put_link(self.source, Resource::Appointments, &shown.id, link);
             return Ok(());
         }
         if elsewhere.is_some() {
-            // What the other location wanted of it is that location's to end.
+            // Pending changes of the other location end there.
             self.unit.forget_merge_base::<Record<Appointment>>(0, id);
         }
         fresh.begin_flags(self.cx.now);
@@ -211,12 +211,12 @@ impl Intake<'_, '_, '_> {
         Ok(())
     }
 
-    /// The page may be older than what happened at this time: it was asked for before.
+    /// Returns whether the page was requested before this time, and may thus be older.
     fn asked_before(&self, at: Timestamp) -> bool {
         self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 
-    /// What of an appointment was changed here and is on its way stays ours; what the EHR says of it is kept beside.
+    /// Keeps pending local changes of an appointment, and stores the EHR's version as their merge base.
     fn changed_here(
         &mut self,
         mut fresh: Record<Appointment>,
@@ -232,7 +232,7 @@ impl Intake<'_, '_, '_> {
     }
 }
 
-/// Takes in a record of which the machine need not know.
+/// Visitor that ingests a record the machine does not need.
 struct Taken<'i, 's, 'd, 'p> {
     intake: &'i mut Intake<'s, 'd, 'p>,
 }
@@ -252,7 +252,7 @@ impl EhrVisitor for Taken<'_, '_, '_, '_> {
     }
 }
 
-/// Writes a pulled appointment unless it says nothing new.
+/// Writes a pulled appointment if its content changed.
 pub(super) fn put_appointment(
     mut fresh: Record<Appointment>,
     before: Option<&Record<Appointment>>,
@@ -273,7 +273,7 @@ fn digest(shown: &impl serde::Serialize) -> Result<[u8; 16], Reject> {
     let full: [u8; 32] = Sha256::digest(&bytes).into();
     let mut short = [0; 16];
     short.copy_from_slice(&full[..16]);
-    // All zero means that nothing was pulled yet.
+    // An all-zero digest means that nothing was pulled yet.
     short[0] |= 1;
     Ok(short)
 }

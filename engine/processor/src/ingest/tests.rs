@@ -1,4 +1,4 @@
-//! Two locations of one EHR, their turns and the store as they are, pages made up and time by hand.
+//! Two locations of one EHR with real turns and a real store, prepared pages, and a clock moved by hand.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -42,12 +42,12 @@ struct World {
     deps: Arc<Deps>,
     store: Arc<MemoryStore>,
     processors: BTreeMap<u32, Processor>,
-    /// What the EHR answers next, by location and resource; an empty last page where nothing is left.
+    /// Pages that the EHR returns next, by location and resource. Further calls get an empty last page.
     pages: BTreeMap<(u32, Resource), VecDeque<EhrPage>>,
-    /// Whether a whole pass tells deletions by what it does not show.
+    /// A full pass shows deletions by absence.
     by_absence: bool,
     now: Timestamp,
-    /// Written by turns.
+    /// Number of values written by turns.
     values: usize,
 }
 
@@ -87,14 +87,14 @@ impl World {
         calls
     }
 
-    /// The page a location waits for.
+    /// Answers a pull call of a location, and returns the next call.
     async fn answer(&mut self, location: u32, call: &Call, page: EhrPage) -> Option<Call> {
         let Call::Pull { resource, call, .. } = call else { panic!("nothing is written here") };
         let request = IngestPage { resource: *resource, call: *call, outcome: Ok(Box::new(page)) };
         self.turn(location, &request).await.pop()
     }
 
-    /// Asks a location to read now, and answers until it is done.
+    /// Starts a read cycle at a location, and answers its calls until the cycle ends.
     async fn read(&mut self, location: u32) {
         let mut next = self.begin(location).await;
         loop {
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// The first page of a cycle that is asked for.
+    /// Starts a read cycle, and returns its first call.
     async fn begin(&mut self, location: u32) -> Option<Call> {
         self.turn(location, &Command::SyncNow).await;
         self.turn(location, &Command::Wake).await.pop()
@@ -125,7 +125,7 @@ impl World {
     }
 
     fn hide(&mut self, location: u32, id: &str) {
-        // A pass that shows nothing at all would be stopped.
+        // A pass that shows nothing would be stopped.
         let others = if self.by_absence { vec![visit(&format!("other of {location}"), "pat")] } else { Vec::new() };
         let deleted = if self.by_absence { Vec::new() } else { vec![id.to_owned()] };
         let page = EhrPage { whole: self.by_absence, records: others, deleted, ..last() };
@@ -133,7 +133,7 @@ impl World {
         self.pages.entry((location, Resource::Appointments)).or_default().extend(vec![page; passes]);
     }
 
-    /// Reads once more if one pass proves no deletion.
+    /// Reads again if one pass does not prove a deletion.
     async fn confirm(&mut self, location: u32) {
         if self.by_absence {
             self.read(location).await;
@@ -150,7 +150,7 @@ impl World {
         Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
-    /// Where a visit is, and whether it is cancelled.
+    /// Returns the location of a visit, and whether the visit is cancelled.
     fn visit(&self, foreign_id: &str) -> (u32, bool) {
         let kept: Record<records::Appointment> = self.document(0, self.link(Resource::Appointments, foreign_id).id);
         (kept.location(), kept.cancelled)
@@ -189,13 +189,13 @@ fn patient(id: &str) -> EhrRecord {
 }
 
 fn setup() -> Setup {
-    // What is tested here is not the guard.
+    // Disables the guard, which is not tested here.
     let pull = PullRules { guard_percent: 100, ..PullRules::default() };
     let location = |id| LocationSetup { pull, ..testing::location(LocationId(id), 1, SOURCE) };
     testing::setup([testing::institution(1)], [A, B].map(location), [testing::source(SOURCE, 1)])
 }
 
-/// Whoever reads first, and however the EHR tells deletions.
+/// For any order of reading, and for both ways to show deletions.
 #[tokio::test]
 async fn a_visit_moved_to_another_location_stands_there() {
     for (by_absence, first, then) in [(false, B, A), (false, A, B), (true, B, A), (true, A, B)] {
@@ -204,7 +204,7 @@ async fn a_visit_moved_to_another_location_stands_there() {
         world.read(A).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true));
         let since = world.store.feed_end(None).unwrap();
-        // Staff move it, and change nothing else of it.
+        // Staff move the visit and change nothing else.
         world.hide(A, "x");
         world.show(B, visit("x", "pat"));
         world.read(first).await;
@@ -215,14 +215,14 @@ async fn a_visit_moved_to_another_location_stands_there() {
         assert!(world.remembers(B, "x") && !world.remembers(A, "x"), "{story}");
         assert!(world.changes(A, since).contains(&Change::Deleted), "{story}: to the readers of A it is gone");
         assert!(!world.changes(B, since).contains(&Change::Deleted), "{story}");
-        // And back.
+        // Staff move the visit back.
         world.hide(B, "x");
         world.show(A, visit("x", "pat"));
         world.read(A).await;
         world.read(B).await;
         world.confirm(B).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true), "{story}, and back");
-        // And gone for good.
+        // Staff delete the visit.
         world.hide(A, "x");
         world.read(A).await;
         world.confirm(A).await;
@@ -230,7 +230,7 @@ async fn a_visit_moved_to_another_location_stands_there() {
     }
 }
 
-/// One that cannot be read is there: a whole pass that leaves it out deletes nothing, and what was known of it stays.
+/// A record that cannot be read exists: a full pass that leaves it out does not delete it, and its data is kept.
 #[tokio::test]
 async fn a_record_that_cannot_be_read_is_not_gone() {
     let mut world = World::new(true);
@@ -252,12 +252,12 @@ async fn a_record_that_cannot_be_read_is_not_gone() {
     assert_eq!(known(&world), ["new", "x"]);
     assert_eq!(state(&world).progress[&Resource::Appointments].records, 1, "what is left out is not read");
     assert_eq!((state(&world).failing, state(&world).guarded.len()), (None, 0));
-    // It is mended, and the other one is deleted before anybody could read it.
+    // The first record is repaired, and the other one is deleted before it could be read.
     let page = EhrPage { records: vec![visit("x", "pat")], deleted: vec!["new".to_owned()], ..last() };
     world.pages.entry(appointments).or_default().push_back(page);
     world.read(A).await;
     assert_eq!(known(&world), [""; 0]);
-    // Two whole passes neither show it nor leave it out: it is gone.
+    // Two full passes neither show the record nor leave it out as unreadable, so it is deleted.
     for gone in [false, true] {
         world.pages.entry(appointments).or_default().push_back(both(vec![visit("y", "pat")]));
         world.read(A).await;
@@ -265,7 +265,7 @@ async fn a_record_that_cannot_be_read_is_not_gone() {
     }
 }
 
-/// A page that was asked for before the visit moved must not bring it back.
+/// A page requested before a visit moved must not move the visit back.
 #[tokio::test]
 async fn a_page_older_than_the_move_is_read_again() {
     let mut world = World::new(false);
@@ -277,7 +277,7 @@ async fn a_page_older_than_the_move_is_read_again() {
     world.show(B, visit("x", "pat"));
     world.read(B).await;
     assert_eq!(world.visit("x"), (B, false));
-    // What A is shown now was so before.
+    // The page of A shows an earlier state.
     let old = EhrPage { records: vec![visit("x", "pat")], ..last() };
     let again = world.answer(A, &asked, old).await.expect("the page is asked for again");
     assert_eq!(world.visit("x"), (B, false));
@@ -286,7 +286,7 @@ async fn a_page_older_than_the_move_is_read_again() {
     assert_eq!((world.visit("x"), world.remembers(A, "x"), world.remembers(B, "x")), ((B, false), false, true));
 }
 
-/// Where the old location shows it cancelled, that is how it left.
+/// The visit is cancelled at its previous location, because it moved.
 #[tokio::test]
 async fn a_visit_shown_as_cancelled_where_it_was_stands_where_it_is() {
     let mut world = World::new(false);
@@ -301,7 +301,7 @@ async fn a_visit_shown_as_cancelled_where_it_was_stands_where_it_is() {
     assert_eq!((world.visit("x"), world.remembers(A, "x"), world.remembers(B, "x")), ((B, false), false, true));
 }
 
-/// Moved and cancelled before either location has read it: it is the other's, and cancelled.
+/// The visit is moved and cancelled before either location has read it.
 #[tokio::test]
 async fn a_visit_moved_and_cancelled_at_once_is_cancelled() {
     for first in [A, B] {
@@ -318,7 +318,7 @@ async fn a_visit_moved_and_cancelled_at_once_is_cancelled() {
     }
 }
 
-/// Gone from where it went before the location it left has read so.
+/// The visit is deleted at the new location before the previous one has read the move.
 #[tokio::test]
 async fn a_visit_moved_and_deleted_frees_the_chair_it_left() {
     let mut world = World::new(false);
@@ -334,7 +334,7 @@ async fn a_visit_moved_and_deleted_frees_the_chair_it_left() {
     assert_eq!((world.visit("x"), world.remembers(A, "x")), ((B, true), false));
 }
 
-/// Patients `p0` to `p{ALL}`, all read, and how to say which are gone.
+/// Reads the patients `p0` to `p{ALL}`.
 async fn many_patients(by_absence: bool, all: usize) -> World {
     let mut world = World::new(by_absence);
     world.show_patients(0..=all);
@@ -348,7 +348,7 @@ fn number(number: usize) -> String {
 }
 
 impl World {
-    /// In pages of a thousand.
+    /// Adds pages of a thousand patients.
     fn show_patients(&mut self, shown: impl Iterator<Item = usize>) {
         let shown: Vec<usize> = shown.collect();
         let pages = self.pages.entry((A, Resource::Patients)).or_default();
@@ -372,7 +372,8 @@ impl World {
     }
 }
 
-/// More than one commit holds: step by step, also when the process dies in between, and never counted twice.
+/// A page with more deletions than a commit holds is ingested in steps, even across a restart, and nothing counts
+/// twice.
 #[tokio::test]
 async fn a_page_of_ten_thousand_deletions_is_taken_in() {
     const ALL: usize = 12_000;
@@ -381,7 +382,7 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
     let call = world.begin(A).await.unwrap();
     let again = world.answer(A, &call, page()).await.expect("the page is asked for again");
     assert_eq!(world.gone(ALL), 1_000);
-    // The process ends here; what was asked for is lost.
+    // The process ends here, and the call is lost.
     drop(again);
     world.load(A);
     world.now = world.now.plus(2 * MINUTE);
@@ -393,9 +394,9 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
     assert_eq!(world.pulls().guarded, Default::default());
 }
 
-/// All but a few are missing. Each pass counts them and then looks at each again, a thousand in one commit; the second
-/// pass deletes them. A process that ends in between loses nothing, and neither the journal nor the state contains what
-/// a pass has shown.
+/// All but a few are missing. Each pass counts them and then checks each again, a thousand per commit; the second pass
+/// deletes them. A restart in between loses nothing. Neither the journal nor the state contains the records that a pass
+/// has shown.
 #[tokio::test]
 async fn missing_records_are_swept_step_by_step_and_deleted_by_the_second_pass() {
     const ALL: usize = 6_000;
@@ -427,13 +428,13 @@ async fn missing_records_are_swept_step_by_step_and_deleted_by_the_second_pass()
         assert_eq!((steps, gone), (2 * known, deleted));
         assert_eq!((world.pulls().passes.len(), world.pulls().guarded.len()), (0, 0));
     }
-    // Records that are still missing are no news.
+    // Records that are still missing cause no changes.
     world.show_patients((0..=ALL).filter(|it| it % 6 == 0));
     world.read(A).await;
     assert_eq!(world.gone(ALL), missing);
 }
 
-/// Of each pass the store has a few blocks, and those of the last pass go with the next.
+/// The store has a few blocks per pass. Those of the last pass are deleted by the next.
 #[tokio::test]
 async fn what_passes_have_shown_does_not_pile_up() {
     let mut world = many_patients(true, 3_000).await;
@@ -447,7 +448,7 @@ async fn what_passes_have_shown_does_not_pile_up() {
     }
 }
 
-/// Long past, so that only its document is left.
+/// The visits are so old that only their documents are left.
 #[tokio::test]
 async fn many_past_appointments_are_deleted_step_by_step() {
     let mut world = World::new(false);
@@ -469,7 +470,7 @@ async fn many_past_appointments_are_deleted_step_by_step() {
     assert!((0..2_500).all(|number| world.visit(&id(number)) == (A, true)));
 }
 
-/// Where somebody has a visit, they are a patient: also when the visit is read before they are.
+/// A visit at a location makes its patient a patient there, even if the visit is read before the patient.
 #[tokio::test]
 async fn patients_are_those_of_every_location_that_sees_them() {
     let mut world = World::new(false);
@@ -490,7 +491,8 @@ async fn patients_are_those_of_every_location_that_sees_them() {
     assert_eq!(at(&world, "later"), [A, B]);
 }
 
-/// A location that pulls every ten minutes leaves memory as often: what is not due is not written, and the calendar never is.
+/// A location that pulls every ten minutes leaves memory as often. Snapshots that are not due are not written, and none
+/// contains the calendar.
 #[tokio::test]
 async fn a_location_that_leaves_memory_writes_a_snapshot_only_when_one_is_due() {
     let mut world = World::new(false);
