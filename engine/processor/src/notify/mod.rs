@@ -1,5 +1,5 @@
-//! What subscribers are told of a turn, in its own commit: the records it really changed, how writes to the EHR ended, and whether
-//! reading and writing work. Nothing else in the engine knows of webhooks.
+//! Webhook messages of a turn, added to its commit: changed records, outcomes of writes to the EHR, and the status of
+//! reading and writing. No other module of the engine creates webhook messages.
 
 pub(crate) mod sync_status;
 
@@ -34,17 +34,19 @@ use crate::{
     unit_of_work::{Changed, UnitOfWork},
 };
 
-/// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
-/// The turn's own keys come on top, and with more of both the store would refuse the change itself. Of a page, or of a sweep, with more to
-/// tell only a part is taken in at first.
+/// Maximum additions to one commit: the keys of a page of 500 records with 20 subscriptions to one event, and the bytes
+/// of their messages. The turn's own keys come on top; more of both would exceed the limits of the store. A page or
+/// sweep with more messages is handled in parts.
 const MOST_KEYS: usize = 500 * keys_of(20);
 const MOST_BYTES: usize = 24 << 20;
-/// Of a turn that has no parts: as much as the store takes beside the few keys of its own. Nothing that it asks for has so many records and
-/// listeners; if all the same something is left out, it is counted for its endpoints as what their queues have no room for.
+/// Limits for a turn that cannot be split: the limits of the store, minus the few keys of the turn. No such request has
+/// that many records and subscriptions. Messages beyond the limits are counted for their endpoints like those beyond
+/// the capacity of a queue.
 const MOST_KEYS_ALONE: usize = 85_000;
 const MOST_BYTES_ALONE: usize = 48 << 20;
 
-/// Adds the messages to the turn's batch; how many it has no room for. An institution nobody listens to costs one look.
+/// Adds the messages to the turn's batch. Returns the number of deliveries left out. An institution without
+/// subscriptions costs one check.
 pub(crate) fn told(
     processor: &Processor,
     cx: Cx,
@@ -67,7 +69,7 @@ pub(crate) fn told(
     Ok((publisher.enqueued, publisher.room.left_out))
 }
 
-/// What still fits into the commit.
+/// Remaining capacity of the commit.
 pub(crate) struct Room {
     keys: usize,
     bytes: usize,
@@ -110,7 +112,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
 
     fn changes(&mut self) -> Result<(), Reject> {
         let (unit, renderer) = (self.unit, self.renderer());
-        // In the order of the records: patients before their appointments.
+        // In the order of the records, so patients precede their appointments.
         let mut by_event: Vec<(Event, Vec<Changed<'_>>)> = Vec::new();
         for changed in unit.changes() {
             let Some(kind) = ResourceType::of(changed.resource) else { continue };
@@ -135,7 +137,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
         Ok(())
     }
 
-    /// How a write of ours ended, with the record as it is now.
+    /// Publishes the outcome of a write, with the current record.
     fn outcome(&mut self, event: &Happened) -> Result<(), Reject> {
         let Some(Ended { resource, id, operation, outcome, reason }) = ended(event) else { return Ok(()) };
         let event = ResourceType::of(resource).and_then(|kind| kind.written(operation));
@@ -155,7 +157,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
         })
     }
 
-    /// Renders messages once for all who are sent the same.
+    /// Renders each message once for all recipients of the same content.
     pub(super) fn send(
         &mut self,
         name: EventName,
@@ -188,7 +190,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
     }
 }
 
-/// Which locations somebody hears of.
+/// The locations that a recipient may see.
 pub(super) struct Hears<'a> {
     locations: Option<&'a BTreeSet<LocationId>>,
     setup: &'a Setup,
@@ -199,8 +201,8 @@ impl Hears<'_> {
         self.locations.is_none_or(|heard| heard.contains(&location))
     }
 
-    /// A record is at its own location, at those where a patient was seen, or, where only the EHR knows, at all that share its data
-    /// source.
+    /// Returns whether the recipient may see a record. The record belongs to its own location, or to those where a
+    /// patient was seen. If only the EHR knows the location, it belongs to all locations of its data source.
     fn of(&self, stored: &[u8]) -> Result<bool, Reject> {
         let Some(heard) = self.locations else { return Ok(true) };
         let at = at(stored)?;
@@ -217,7 +219,7 @@ impl Hears<'_> {
     }
 }
 
-/// Where a stored record is, in the fields that all kinds of records have of it.
+/// The fields that locate a stored record of any kind.
 #[derive(Deserialize)]
 struct At {
     #[serde(default)]
@@ -239,8 +241,8 @@ fn at(stored: &[u8]) -> Result<At, Reject> {
     decode(stored)
 }
 
-/// What subscribers hear of a change. A payment or adjustment made here begins for them when it reaches the ledger (specification 6.5);
-/// what is deleted stays so.
+/// Returns the change to publish, if any. A payment or adjustment made here counts as created when it reaches the
+/// ledger (specification 6.5). Changes of deleted records are not published.
 fn heard(changed: &Changed<'_>) -> Result<Option<Change>, Reject> {
     if changed.deleted && (changed.was_deleted || changed.change == Change::Created) {
         return Ok(None);
@@ -264,10 +266,10 @@ fn in_ehr(stored: &[u8]) -> Result<bool, Reject> {
     Ok(decode::<Origin>(stored)?.foreign_id.is_some())
 }
 
-/// How the write of a record stands, as views show it.
+/// Fields of views that show the state of a record's write.
 const WRITE_STANDS: [&str; 2] = ["ehr_writeback", "failure_reason"];
 
-/// Records as they look on the wire, beside what the turn makes of others.
+/// Renders records as clients see them, together with related records as the turn leaves them.
 #[derive(Clone, Copy)]
 struct Renderer<'t, 'd> {
     views: &'t dyn Views,
@@ -279,13 +281,13 @@ impl Renderer<'_, '_> {
         Ok(self.views.record(context, resource, stored, self.unit)?)
     }
 
-    /// None where an update shows nothing new.
+    /// Returns `None` for an update without visible changes.
     fn item(self, context: &ViewContext<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, Reject> {
         let view = self.of(context, changed.resource, changed.after)?;
         let mut previous = None;
         if let Some(before) = changed.before.filter(|_| event.is_update()) {
             previous = payload::previous(&self.of(context, changed.resource, before)?, &view);
-            // The state of a write has an event of its own, except that of an appointment's insert.
+            // The state of a write has a separate event, except that of an appointment's insert.
             let has_event = |name: &String| WRITE_STANDS.contains(&name.as_str()) || payload::is_stamp(name);
             let inserting = changed.resource == Resource::Appointments && !in_ehr(changed.after)?;
             if previous.as_ref().is_none_or(|previous| !inserting && previous.keys().all(has_event)) {
@@ -312,13 +314,13 @@ fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, Reject> {
     Ok(Some(decode::<Whose>(stored)?.body.patient_id))
 }
 
-/// A write that ended.
+/// A finished write.
 struct Ended<'e> {
     resource: Resource,
     id: u64,
     operation: Operation,
     outcome: WriteOutcome,
-    /// Why it failed.
+    /// The reason for the failure.
     reason: Option<&'e str>,
 }
 
@@ -343,7 +345,7 @@ fn ended(event: &Happened) -> Option<Ended<'_>> {
     }
 }
 
-/// What a write is of; none for inserts of appointments, whose end has events of its own.
+/// Returns the record of a write, or `None` for inserts of appointments, which have separate events.
 fn written(work: WriteIntent) -> Option<(Resource, u64, Operation)> {
     match work {
         WriteIntent::CreatePatient(patient) => Some((Resource::Patients, u64::from(patient.0), Operation::Create)),

@@ -1,6 +1,7 @@
-//! When subscribers hear that reading or writing works no more, or works again: in the commit that changes it, and never in a flutter.
-//! After a message about one direction of a location there is none about it for five minutes; what stands at the first commit after
-//! that is told if it is not what was told last. A location at which something changed too soon to tell wakes for that commit.
+//! Webhook messages about whether reading and writing work, in the commit that changes the status. They are debounced:
+//! after a message about one direction of a location, five minutes pass before the next one. The first commit after
+//! that reports the current status if it differs from the last message. A location with a held change wakes for that
+//! commit.
 
 use location::{
     event::Event as Happened,
@@ -21,15 +22,15 @@ use crate::{
     processor::{Processor, decode},
 };
 
-/// Between two messages: an EHR that restarts is back by then.
+/// Minimum time between two messages. An EHR that restarts is back by then.
 const QUIET: Millis = 5 * MINUTE;
 
-/// What was told last of one direction.
+/// The last message about one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LastNotifiedStatus {
     ok: bool,
     at: Timestamp,
-    /// It changed since, too soon to tell.
+    /// The status changed too soon for another message.
     held: bool,
 }
 
@@ -74,7 +75,7 @@ impl Publisher<'_, '_> {
         Ok(())
     }
 
-    /// How things stood at the turn before this one, and how they stand after it.
+    /// Returns the status at the previous turn, and after this one.
     fn before_and_after(&self, events: &[Happened]) -> (SyncState, SyncState) {
         let (processor, now) = (self.processor, self.cx.now);
         let state = |machine, at| SyncState::of(machine, processor.description.as_ref(), at);
@@ -92,7 +93,7 @@ impl Publisher<'_, '_> {
     }
 }
 
-/// When what was held back may be told.
+/// Returns the time at which a held change may be reported.
 pub(crate) fn due(processor: &Processor) -> Result<Option<Timestamp>, Reject> {
     let heard = |event| processor.deps.outbox.is_heard(processor.institution.id, event);
     if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
@@ -112,7 +113,7 @@ fn key(location: u32) -> Key {
     keys::record(Kind::SyncTold.byte(), 0, location.into())
 }
 
-/// Whether an event may turn a light; green is given back only where something is red.
+/// Returns whether an event may change the status. Some events can only end a problem.
 fn matters(event: &Happened, red: bool) -> bool {
     match event {
         Happened::PullFailed { .. }
@@ -130,7 +131,7 @@ fn matters(event: &Happened, red: bool) -> bool {
     }
 }
 
-/// What has been said from now on, and whether this is said now.
+/// Returns the last message as of now, and whether it is sent by this turn.
 fn next(
     said: Option<LastNotifiedStatus>,
     (before, after): (bool, bool),
@@ -157,7 +158,7 @@ mod tests {
     const UP: bool = true;
     const DOWN: bool = false;
 
-    /// What is told of lights that turn at these minutes.
+    /// Returns the messages about a status that changes at these minutes.
     fn told(lights: &[(i64, bool)]) -> Vec<(i64, bool)> {
         let (mut said, mut light, mut told) = (None, UP, Vec::new());
         for (minute, now) in lights {
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn what_stands_after_the_quiet_is_told() {
         assert_eq!(told(&[(10, DOWN), (11, UP), (16, UP), (17, UP)]), [(10, DOWN), (16, UP)]);
-        // It turns again with the commit that would have told it: nothing is new.
+        // The status changes back with the commit that would have reported it.
         assert_eq!(told(&[(10, DOWN), (11, UP), (16, DOWN), (30, UP)]), [(10, DOWN), (30, UP)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Stories of changes and who hears of them: machines, turns and the store as they are, EHRs made up, time by hand.
+//! Changes and their webhook messages, with real machines, turns and store, fake EHRs, and a clock moved by hand.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -48,7 +48,7 @@ use crate::{
     testing::{deps, turn},
 };
 
-/// What the location asks of itself.
+/// A request of the location to itself.
 #[expect(clippy::large_enum_variant, reason = "few at a time")]
 enum Own {
     Page(IngestPage),
@@ -93,7 +93,7 @@ impl Request for Own {
 const START: Timestamp = Timestamp(1_795_255_200_000);
 const DELIVERIES: u8 = 0x53;
 const DATA: u8 = 0x59;
-/// Institution 1 has two locations on one EHR, institution 2 has one on its own.
+/// Institution 1 has two locations on one EHR. Institution 2 has one location with another EHR.
 const PLACES: [(u32, u32); 3] = [(1, 1), (2, 1), (3, 2)];
 const MAIN: u32 = 1;
 const RIVAL: u32 = 3;
@@ -124,11 +124,11 @@ const WRITES: [&str; 10] = [
     "create-coverage",
 ];
 
-/// What becomes of writes.
+/// The EHR's answer to writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writes {
     Taken,
-    /// Always as the same record.
+    /// Accepted, always as the same record.
     Same(&'static str),
     Refused,
     Later,
@@ -149,27 +149,27 @@ struct World {
     registry: Arc<EndpointRegistry>,
     views: Arc<PlainViews>,
     processors: BTreeMap<u32, Processor>,
-    /// By data source, which has its institution's number.
+    /// By data source, which has the number of its institution.
     ehrs: BTreeMap<u32, Practice>,
     now: Timestamp,
     heard: usize,
-    /// Values that turns have written.
+    /// Number of values written by turns.
     values: usize,
 }
 
-/// What an endpoint is sent.
+/// A message to an endpoint.
 #[derive(Clone, Debug)]
 struct Told {
     endpoint: EndpointId,
     institution: u32,
     event: String,
-    /// The location the message names.
+    /// The location in the message.
     location: Option<u32>,
     data: Value,
 }
 
 impl World {
-    /// Both practices read once, and nobody listening.
+    /// Both practices have been read once. Nothing is subscribed.
     async fn new() -> World {
         World::with(WriteRules { deadline: HOUR, ..WriteRules::default() }).await
     }
@@ -223,7 +223,7 @@ impl World {
         self.registry.create_subscription(&Owner("org".into()), endpoint, new, None, self.now).await.is_ok()
     }
 
-    /// One endpoint that hears everything of the first institution.
+    /// One endpoint is subscribed to all events of the first institution.
     async fn listening() -> World {
         let mut world = World::new().await;
         let all: Vec<Event> = ResourceType::ALL.iter().flat_map(|kind| kind.events()).copied().collect();
@@ -242,14 +242,14 @@ impl World {
         (reply, calls)
     }
 
-    /// Leaves memory and comes back.
+    /// Unloads and reloads a location.
     fn nap(&mut self, location: u32) {
         let batch = self.processors[&location].leave().unwrap();
         self.store.commit_now(batch).unwrap();
         self.processors.insert(location, Processor::load(self.deps.clone(), LocationId(location)).unwrap());
     }
 
-    /// Everything that is due at a location, with the EHR's answers.
+    /// Runs everything that is due at a location, with the EHR's answers.
     async fn run(&mut self, location: u32) {
         self.follow(location, VecDeque::from([Own::Command(Command::Wake)])).await;
     }
@@ -290,7 +290,7 @@ impl World {
         self.follow(location, VecDeque::from([Own::Command(Command::SyncNow)])).await;
     }
 
-    /// Time passes, and what is due meanwhile happens when it is due.
+    /// Advances the clock, and runs due work at its time.
     async fn pass(&mut self, location: u32, time: i64) {
         let until = self.now.plus(time);
         while let Some(at) = self.processors[&location].wake_at().filter(|at| *at <= until) {
@@ -312,13 +312,13 @@ impl World {
         self.ehrs.get_mut(&1).unwrap()
     }
 
-    /// What the event of a delivery shows.
+    /// Returns the payload of a delivery.
     fn shown(&self, delivery: uuid::Uuid) -> Value {
         let key = [&[DATA][..], first_of(delivery).as_bytes()].concat();
         serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
-    /// What was sent since the last look, in no order.
+    /// Returns the messages since the last call, in no order.
     fn news(&mut self) -> Vec<Told> {
         let found = self.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
         let told = found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).map(|delivery| Told {
@@ -338,7 +338,7 @@ impl World {
         told
     }
 
-    /// The names of what was sent since the last look, and the message of the one that is asked for.
+    /// Checks the event names since the last call, and returns the message of `event`.
     fn one(&mut self, event: &str, all: &[&str]) -> Value {
         let told = self.news();
         let mut names: Vec<&str> = told.iter().map(|it| it.event.as_str()).collect();
@@ -361,7 +361,7 @@ impl Practice {
             return Err(Failure::RetryLater { reason: "it is down".into(), after: None });
         }
         let records = self.records.iter().filter(|((of, _), _)| *of == resource).map(|(_, record)| record);
-        // What belongs to a location is the first one's of each practice.
+        // Records of locations belong to the first location of each practice.
         let records = records.filter(|_| resource.shared() || location != 2).cloned().collect();
         let deleted = self.gone.iter().filter(|(of, _)| *of == resource).map(|(_, id)| id.clone()).collect();
         Ok(Box::new(Page { records, deleted, cursor: "end".into(), last: true, whole: true, ..Page::default() }))
@@ -582,7 +582,7 @@ async fn an_appointment_made_and_changed_here() {
 
     world.ehr().writes = Writes::Refused;
     world.save(note("Bye")).await;
-    // Changed, and put back.
+    // Changed, and reverted.
     let all = ["appointment_updated", "appointment_updated.failed", "appointment_updated"];
     let data = world.one("appointment_updated.failed", &all);
     assert_eq!(
@@ -639,7 +639,8 @@ async fn a_patient_and_what_becomes_of_them() {
     assert_eq!(data["patients"][0]["email"], "fresh@example.com");
 }
 
-/// Made and the patient started; the patient done and the appointment started; the appointment done.
+/// The commits: booking with the start of the patient's write; its end with the start of the appointment's write; the
+/// end.
 #[tokio::test]
 async fn a_booking_of_a_new_patient_is_three_commits_through_its_confirmation() {
     let mut world = World::new().await;
@@ -679,7 +680,7 @@ async fn a_booking_of_a_new_patient_is_three_commits_through_its_confirmation() 
         assert_eq!(stored.booking.clone().unwrap().writeback, Writeback::Confirmed);
         counted.push((accepted, world.store.commits() - commits, world.values - values));
     }
-    // With the first one ids were reserved.
+    // The first booking also reserved ids.
     let ((accepted, reads), commits, values) = counted[1];
     assert!(accepted <= 8, "{counted:?}: values and reads of the booking, commits and values until it is confirmed");
     assert!(reads <= 6, "{counted:?}");
@@ -687,7 +688,7 @@ async fn a_booking_of_a_new_patient_is_three_commits_through_its_confirmation() 
     assert!(values <= 17, "{counted:?}");
 }
 
-/// A call that starts with the decision carries the place of then: where the EHR may have it stays taken.
+/// A call that starts with its decision has the placement of that time, because the EHR may have stored it.
 #[tokio::test]
 async fn a_move_that_is_sent_at_once_says_where_to() {
     let mut world = World::new().await;
@@ -707,7 +708,7 @@ fn last_write(world: &World, id: AppointmentId) -> (Writeback, Option<String>, O
     (state, reason.map(str::to_owned), stored.booking.as_ref().unwrap().cancellation)
 }
 
-/// Decides a request, and returns the calls that answer it.
+/// Decides a request, and returns the answers to its calls.
 async fn begin<R: Request>(world: &mut World, request: &R) -> VecDeque<Own> {
     let (_, calls) = world.turn(MAIN, request).await;
     calls.into_iter().map(|call| world.answer(MAIN, call)).collect()
@@ -732,7 +733,7 @@ async fn the_state_of_an_appointment_follows_its_last_write() {
 
     let calls = begin(&mut world, &moved).await;
     assert_eq!(last_write(&world, id), (Pending, None, None));
-    // Two writes are in the queue: the end of the first one confirms nothing.
+    // Two writes are queued: the end of the first one confirms nothing.
     let more = begin(&mut world, &note("Hello")).await;
     assert_eq!(last_write(&world, id), (Pending, None, None));
     world.follow(MAIN, calls.into_iter().chain(more).collect()).await;
@@ -875,7 +876,7 @@ async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_a
     world.pass(MAIN, 3 * MINUTE).await;
     world.follow(MAIN, gate(shut)).await;
     assert_eq!(world.news().len(), 0, "too soon to tell");
-    // Out of memory, and woken for this.
+    // The location is out of memory, and wakes for this.
     world.pass(MAIN, 3 * MINUTE).await;
     let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
@@ -883,7 +884,7 @@ async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_a
     world.pass(MAIN, 12 * HOUR).await;
     assert_eq!(world.news().len(), 0, "once");
 
-    // A flutter is no news, and nobody is woken for it again.
+    // A status that changes and changes back causes no message and no wake.
     world.follow(MAIN, gate(Gate::Open)).await;
     world.pass(MAIN, MINUTE).await;
     world.follow(MAIN, gate(shut)).await;
@@ -959,7 +960,7 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
     world.one("payment_insertion.failed", &["payment_insertion.failed"]);
 }
 
-/// A record of one location is that location's; what the EHR knows no location of is at all that share it.
+/// A record of one location is published for that location, one without location for all locations of the EHR.
 #[tokio::test]
 async fn a_subscription_of_a_location_hears_of_that_one_only() {
     let mut world = World::new().await;
@@ -990,7 +991,7 @@ async fn a_subscription_of_a_location_hears_of_that_one_only() {
     assert_eq!(of(&world.news(), "payment_created"), [(here, None), (there, None), (everywhere, None)]);
 }
 
-/// How many messages were sent, and how many are counted as left out.
+/// Returns the number of messages sent, and of those counted as left out.
 fn told_and_left_out(world: &mut World) -> (u64, u64) {
     let endpoints = world.registry.subscriptions().endpoints();
     let backlogs = &world.registry.subscriptions().backlogs;
@@ -998,7 +999,8 @@ fn told_and_left_out(world: &mut World) -> (u64, u64) {
     (world.news().len() as u64, overflow)
 }
 
-/// What one commit cannot hold is told with the next ones: the page is asked for again, and what was taken in of it is no news.
+/// Messages beyond one commit's capacity follow with the next ones. The page is requested again, and its ingested part
+/// is unchanged.
 #[tokio::test]
 async fn what_a_commit_has_no_room_for_is_told_with_the_next() {
     const ENDPOINTS: usize = 100;
@@ -1016,7 +1018,7 @@ async fn what_a_commit_has_no_room_for_is_told_with_the_next() {
     assert!(state.cycle.is_none() && world.store.commits() - before > 3, "it took some commits, and came to its end");
 }
 
-/// So of deletions: no more are taken in at once than can be told, by whatever way the EHR tells them.
+/// Deletions, too, are ingested only as far as their messages fit, however the EHR shows deletions.
 #[tokio::test]
 async fn deletions_a_commit_has_no_room_for_are_taken_in_with_the_next() {
     const ENDPOINTS: usize = 40;
@@ -1042,7 +1044,7 @@ fn a_commit_has_room_for_so_many() {
     assert_eq!(room.left_out, 9);
 }
 
-/// Beside its messages a turn writes its own: what deletes 5,000 records writes some five keys for each.
+/// A turn also writes its own keys: a deletion of 5,000 records writes about five keys for each.
 #[test]
 fn the_messages_of_a_commit_leave_room_for_the_turn() {
     let (own, most) = (5_000 * 5, store::MAX_BATCH_KEYS);
@@ -1054,7 +1056,7 @@ fn the_messages_of_a_commit_leave_room_for_the_turn() {
     }
 }
 
-/// Random subscriptions over tenants and random changes in their EHRs, beside a model that knows who asked for what.
+/// Random subscriptions of several tenants and random changes in their EHRs, compared with a model.
 #[tokio::test]
 async fn everybody_gets_exactly_theirs() {
     let mut world = World::new().await;
@@ -1087,7 +1089,7 @@ async fn everybody_gets_exactly_theirs() {
     assert!(asked.values().map(Vec::len).sum::<usize>() > 15, "{asked:?}");
     let mut expected: Vec<(EndpointId, u32, String, String)> = Vec::new();
     let mut told: Vec<(EndpointId, u32, String, String)> = Vec::new();
-    // Each practice's own records, by their mark: a name or an amount that no other has.
+    // Each practice's own records, marked by a unique name or amount.
     let mut payments: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     let mut patients: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for round in 0..120_u64 {
@@ -1141,7 +1143,7 @@ async fn everybody_gets_exactly_theirs() {
     assert_eq!(told, expected);
 }
 
-/// Older versions listed patients under their names as they were spelt, and compared no first names.
+/// Older versions listed patients under their names as spelt, and compared no first names.
 #[tokio::test]
 async fn patients_in_old_lists_are_found_by_all_their_names() {
     let mut world = World::new().await;
@@ -1160,7 +1162,7 @@ async fn patients_in_old_lists_are_found_by_all_their_names() {
 
     assert_eq!(matching(&world, "zoe", "1980-01-01"), Some(world.id_of(Resource::Patients, "zoe")));
     assert_eq!(matching(&world, "Ben", "1980-01-01"), None, "a twin");
-    // The name of a later version, with the space that it had there.
+    // The name as listed by a later version, with its space.
     let mut batch = Batch::new();
     batch.put(list("mu ller"), world.store.get(&list("müller")).unwrap().unwrap());
     batch.delete(list("müller"));
@@ -1168,7 +1170,7 @@ async fn patients_in_old_lists_are_found_by_all_their_names() {
     assert_eq!(matching_named(&world, ("zoe", "Mu-Ller"), "1980-01-01"), Some(world.id_of(Resource::Patients, "zoe")));
 }
 
-/// The patient that a booking of this name and date of birth is for.
+/// Returns the patient that matches a booking with this name and date of birth.
 fn matching(world: &World, first_name: &str, born: &str) -> Option<u64> {
     matching_named(world, (first_name, "MÜLLER"), born)
 }
@@ -1188,7 +1190,7 @@ fn matching_named(world: &World, (first_name, last_name): (&str, &str), born: &s
     patient.map(|patient| u64::from(patient.id))
 }
 
-/// The EHR's date is shown as it is.
+/// The date in the EHR is shown unchanged.
 #[tokio::test]
 async fn a_birth_date_in_the_future_or_before_1880_matches_no_patient() {
     let mut world = World::new().await;
@@ -1216,7 +1218,7 @@ async fn a_birth_date_in_the_future_or_before_1880_matches_no_patient() {
 #[tokio::test]
 async fn an_identifier_of_another_record_is_not_believed() {
     let mut world = World::new().await;
-    // Each in a lane of its own: one that waits holds up none of the others.
+    // Each payment has its own ordering key, so that a pending one does not delay the others.
     let paid = async |world: &mut World, id: &'static str| {
         world.ehr().writes = Writes::Same(id);
         let payment = CreateRecord { patient: None, ..payment(world) };
@@ -1229,7 +1231,7 @@ async fn an_identifier_of_another_record_is_not_believed() {
     use records::record::WriteStatus::{Pending, Succeeded};
     let first = paid(&mut world, "p-1").await;
     assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded));
-    // One made here, and one the practice has had all along.
+    // One created here, and one that the practice has always had.
     for id in ["p-1", "old"] {
         let second = paid(&mut world, id).await;
         assert_eq!(stands(&world, second), (None, Pending));
@@ -1242,11 +1244,12 @@ async fn an_identifier_of_another_record_is_not_believed() {
     let shown: records::record::Record<records::Payment> =
         world.processors[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
     assert_eq!(shown.deleted_at, None);
-    // Its own identifier is believed.
+    // An identifier without another record is accepted.
     let third = paid(&mut world, "p-4").await;
     assert_eq!(stands(&world, third).0.as_deref(), Some("p-4"));
 
-    // Queued by a process with a clock of its own: what a pull showed may be what the write made, whatever the times say.
+    // The write was queued by a process with another clock. The record in a pull may thus come from the write, whatever
+    // the times are.
     world.ehr().writes = Writes::Same("old");
     let payment = CreateRecord { patient: None, ..payment(&world) };
     let (saved, calls) = world.turn(MAIN, &payment).await;
