@@ -1,4 +1,4 @@
-//! What stands in the journal of a location for each of its turns.
+//! The journal record of a turn.
 
 use location::{event::Event, ids::LocationId, time::Timestamp};
 use runtime::origin::Caller;
@@ -10,10 +10,10 @@ use crate::error::LoadError;
 pub(crate) struct JournalRecord {
     pub at: Timestamp,
     pub events: Vec<Event>,
-    /// Whose call it was, where it touched what is in the audit trail.
+    /// The caller of a turn with changes for the audit trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Caller>,
-    /// The first record before this one whose entry was not known to be in the audit trail yet; none where all were.
+    /// The first earlier record that was not known to be in the audit trail. `None` if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! A queued write in the EHR's words: our records with foreign ids, as they are at the moment of sending.
+//! The payload of a queued write: stored records with foreign ids, as they are when the write is sent.
 
 use location::{
     command::{Failure, Outcome, Placement, Written},
@@ -17,7 +17,7 @@ use records::{
 use crate::{error::Reject, processor::Processor};
 
 impl Processor {
-    /// The write to send, or why it cannot be sent now or ever.
+    /// Returns the write to send, or the reason why it cannot be sent now or ever.
     pub fn outgoing(
         &self,
         work: WriteIntent,
@@ -84,7 +84,7 @@ impl Processor {
         })
     }
 
-    /// The record as the EHR takes it, or why it has no such form yet.
+    /// Converts a record for the EHR, or returns the reason why that is not possible yet.
     fn for_ehr<T: Body>(&self, record: &Record<T>) -> Result<Outcome<T::Ehr>, Reject> {
         let mut last = None;
         let mut theirs = |to, id| Ok(self.foreign_id(to, id)?.map_err(|failure| last = Some(failure)).ok());
@@ -96,7 +96,7 @@ impl Processor {
         }
     }
 
-    /// The EHR's id of a record of ours, or why there is none.
+    /// Returns the foreign id of a record, or the reason why it has none.
     pub fn foreign_id(&self, resource: Resource, id: u64) -> Result<Outcome<String>, Reject> {
         schema::on(resource, Foreign { processor: self, id })
     }
@@ -106,7 +106,7 @@ fn not_yet() -> Failure {
     Failure::NotReady("a record it refers to is not in the EHR yet".to_owned())
 }
 
-/// Why a record has no form that the EHR takes.
+/// The reason why a record cannot be converted for the EHR.
 enum Unsent {
     Missing,
     Rejected(Reject),
@@ -124,7 +124,7 @@ impl From<Missing> for Unsent {
     }
 }
 
-/// The foreign id of a record, or why the EHR has none.
+/// Visitor that returns the foreign id of a record, or the reason why it has none.
 struct Foreign<'s> {
     processor: &'s Processor,
     id: u64,
@@ -141,7 +141,7 @@ impl Visitor for Foreign<'_> {
     }
 }
 
-/// A write of a record that has no write of its own.
+/// Visitor that returns the write of a record without a specific kind of write.
 struct Out<'s> {
     processor: &'s Processor,
     id: u64,
@@ -159,8 +159,9 @@ impl Visitor for Out<'_> {
     }
 }
 
-/// Why a lookup cannot be composed. Foreign ids are never lost, so what lacks one now lacked it then, and the write was not sent. Hours
-/// alone may refer to something else since; and after a restore what a write rests on may have been written and is not looked up yet.
+/// Returns the failure of a lookup that cannot be composed. Foreign ids are never lost, so a missing one was missing
+/// before, and the write was not sent. Working hours are an exception, because their references may have changed since.
+/// So are writes after a restore: a referenced record may have been written, but not looked up yet.
 pub fn lookup_failure(work: WriteIntent, failure: Failure, restored: bool) -> Failure {
     match (work, failure) {
         (_, failure @ Failure::NotReady(_)) if restored => failure,
@@ -173,7 +174,7 @@ pub fn lookup_failure(work: WriteIntent, failure: Failure, restored: bool) -> Fa
     }
 }
 
-/// A fault of a call, in the machine's words.
+/// Converts a fault of a call for the machine.
 pub fn failure(fault: Fault) -> Failure {
     match fault {
         Fault::Rejected(reason) => Failure::Rejected(reason),

@@ -1,5 +1,5 @@
-//! One turn of a location: decide, commit, evolve, act. Everything here is synchronous and takes the moment as an argument; the actor adds
-//! waiting, the simulation adds lies.
+//! One turn of a location: decide, commit, evolve, act. All functions are synchronous and take the time as an argument.
+//! The actor adds waiting, and the simulation adds faults.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,16 +35,16 @@ pub struct PendingCommit {
     events: Vec<Event>,
     calls: Vec<Call>,
     enqueued: Enqueued,
-    /// Messages its commit has no room for.
+    /// Number of messages for which the commit has no room.
     left_out: usize,
-    /// It stands in the journal.
+    /// The batch contains a journal record.
     recorded: bool,
-    /// It is to be in the audit trail.
+    /// The change for the audit trail.
     untold: Option<(Arc<Change>, Untold)>,
 }
 
 impl PendingCommit {
-    /// Nothing to commit: the reply stands as it is.
+    /// Returns whether there is nothing to commit.
     pub fn is_free(&self) -> bool {
         !self.recorded
     }
@@ -53,7 +53,7 @@ impl PendingCommit {
         &self.events
     }
 
-    /// The page it asks for, of which there is at most one.
+    /// Returns the pull call of the turn, of which there is at most one.
     pub(crate) fn pull(&self) -> Option<(Resource, u64, &Option<String>, Timestamp)> {
         self.calls.iter().find_map(|call| match call {
             Call::Pull { resource, call, cursor, until } => Some((*resource, *call, cursor, *until)),
@@ -63,7 +63,7 @@ impl PendingCommit {
 }
 
 impl Processor {
-    /// Decides, and gathers all that is to be committed with it. Changes nothing. `origin` is the request it is done for.
+    /// Decides and collects the commit without changing anything. `origin` is the request that caused the turn.
     pub fn prepare<R: Request>(
         &self,
         cx: Cx,
@@ -84,8 +84,8 @@ impl Processor {
         Ok(prepared)
     }
 
-    /// So many records of a page, or of its deletions, as one commit can tell of. The page is asked for again, and by then they are no news.
-    /// All of it where that does not help.
+    /// Ingests only as many records or deletions of a page as one commit has room for messages. The page is requested
+    /// again for the rest; ingested records are then unchanged. Returns the whole page if no part fits.
     fn part_of_page<R: Request>(
         &self,
         cx: Cx,
@@ -126,7 +126,7 @@ impl Processor {
         Ok((self.pending(cx, origin, decision, unit, request.wakes(), room)?, reply))
     }
 
-    /// The decision with all that is to be committed with it.
+    /// Collects everything that is committed with a decision.
     fn pending(
         &self,
         cx: Cx,
@@ -163,7 +163,7 @@ impl Processor {
         Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded, untold })
     }
 
-    /// What is to be told of a call's turn.
+    /// Returns the change for the audit trail, if a call caused the turn.
     fn untold(&self, cx: Cx, change: &Arc<Change>, events: &[Event]) -> Option<(Arc<Change>, Untold)> {
         let touched = untold::touched(events);
         if touched.is_empty() {
@@ -173,12 +173,13 @@ impl Processor {
         Some((change.clone(), Untold { decision, at: cx.now, caller: change.caller.clone(), touched }))
     }
 
-    /// Whether there is something that subscribers could not be told earlier: also where nothing happens any more.
+    /// Returns whether a held status message is due, even if nothing else happens.
     fn tells_late(&self, now: Timestamp) -> Result<bool, Reject> {
         Ok(sync_status::due(self)?.is_some_and(|at| at <= now))
     }
 
-    /// When something will be due: for the machine, or for those who listen. None: nothing ever, unless a command comes.
+    /// Returns the next time at which the machine or a subscriber is due. Returns `None` if only a command can cause
+    /// work.
     pub fn wake_at(&self) -> Option<Timestamp> {
         let told = sync_status::due(self).unwrap_or_else(|error| {
             tracing::error!(location = %self.setup.id, %error, "the last notified sync state cannot be decoded");
@@ -187,8 +188,8 @@ impl Processor {
         self.machine.wake_at().into_iter().chain(told).min()
     }
 
-    /// A pull may show what we wrote before we know that we did. Where the EHR does not keep our key it then counts as an appointment
-    /// of its own, until the write's answer names it.
+    /// Merges records that a pull showed before the answer to their write. If the EHR does not keep the write key, such
+    /// a record counts as another one until the answer names it.
     fn find_twins(&self, cx: Cx, events: &mut Vec<Event>, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
@@ -202,7 +203,7 @@ impl Processor {
             let mut after = self.machine.clone();
             events.iter().for_each(|event| after.evolve(cx.now, event));
             let Some(ours) = after.state.appointments.get(&id) else { continue };
-            // Without a document: it was gone when we first heard of it.
+            // Without a document, the record was already deleted when its id was first seen.
             let twin = unit.get::<Record<records::Appointment>>(0, shown.id)?;
             let record = PulledAppointment {
                 id,
@@ -219,7 +220,7 @@ impl Processor {
         Ok(())
     }
 
-    /// The batch is durable: memory follows.
+    /// Applies a durable turn to the state in memory, and returns its calls.
     pub fn finish(&mut self, turn: PendingCommit) -> Vec<Call> {
         for event in &turn.events {
             self.machine.evolve(turn.at, event);
@@ -245,16 +246,18 @@ impl Processor {
         turn.calls
     }
 
-    /// The last commit before the location leaves memory.
+    /// Returns the last commit before the location leaves memory.
     pub fn leave(&self) -> Result<Batch, Reject> {
-        // The tail behind the last snapshot is short: what is not due need not be written each time a location falls idle.
+        // The journal tail behind the last snapshot is short, so snapshots that are not due can be left out each time a
+        // location becomes idle.
         let mut batch = if self.snapshot_due() { self.snapshot()? } else { Batch::new() };
         let id = self.setup.id.0;
-        // Whose changes may be missing in the audit trail is brought in by the next start, and reads them again.
+        // A location whose changes may be missing in the audit trail is loaded by the next start, which reads them
+        // again.
         if self.marked && self.deps.untold.first(self.setup.id).is_none() {
             batch.delete(keys::active(id));
         }
-        // Who listens hears what only time has changed until the next turn.
+        // The next turn reports status changes that are due to time alone to subscribers.
         if let Some(at) = self.last_turn.filter(|_| self.deps.outbox.has_subscribers(self.institution.id)) {
             batch.put(last_turn_key(self.setup.id), at.0.to_be_bytes().to_vec());
         }
@@ -270,7 +273,7 @@ impl Processor {
     }
 }
 
-/// What waits for its turn names the request that caused it when that has long been answered.
+/// Stores the request that caused a write, because the write may run long after the request was answered.
 fn caused_by(event: &mut Event, by: Option<&str>) {
     if let Event::WriteQueued { origin, .. } | Event::WriteRetried { origin, .. } = event {
         *origin = by.map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What each event changes in the documents. Called for every event of a turn, in order.
+//! Changes of documents by events. Called for every event of a turn, in order.
 
 pub(crate) mod patient_locations;
 pub(crate) mod tombstone;
@@ -32,7 +32,7 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
     if let Some((resource, id)) = event.reached()
         && processor.machine.state.pulls.passes.contains_key(&resource)
     {
-        // A running pass may have been at that place already.
+        // A running pass may have gone past the record already.
         let mut pass = Pass::of(processor, resource);
         pass.shows(unit, id)?;
         pass.keep(unit)?;
@@ -126,7 +126,7 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
             processor.forget_shown(Resource::Appointments, appointment.0, unit)?;
         }
         Event::Booked { patient, .. } => processor.seen_here(cx, patient.0, unit)?,
-        // These change the machine only: their documents came with the request, or there are none.
+        // These events change only the machine: their documents came with the request, or there are none.
         Event::RecordSaved { .. }
         | Event::AppointmentChanged { .. }
         | Event::HourSet(_)
@@ -173,7 +173,7 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
     Ok(())
 }
 
-/// Gives up an expired key's claim, unless another location has claimed the key since.
+/// Releases the claim of an expired key, unless another location has claimed the key since.
 fn unclaim(processor: &Processor, key: &str, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
     let Ok(digest) = <[u8; 32]>::try_from(hex::decode(key).unwrap_or_default()) else { return Ok(()) };
     let claim_key = keys::claim(processor.institution.id.0, &digest);
@@ -197,7 +197,7 @@ fn change(
     })
 }
 
-/// The state of a change that a client made to an appointment: `ended`, unless another of its writes is in the queue.
+/// Records the state of a client's change of an appointment: `ended`, unless another of its writes is queued.
 fn change_ended(
     processor: &Processor,
     cx: Cx,
@@ -227,7 +227,8 @@ fn set_cancellation(record: &mut Record<Appointment>, state: Writeback) {
     }
 }
 
-/// No write of the appointment is left, and the EHR does not have it: a cancellation that was requested has its result.
+/// Settles an appointment that has no writes left and is not in the EHR. A requested cancellation has succeeded;
+/// another pending change has failed.
 fn no_longer_in_ehr(record: &mut Record<Appointment>) {
     let cancelling = record.booking.as_ref().is_some_and(|booking| booking.cancellation == Some(Writeback::Pending));
     if cancelling {
@@ -252,7 +253,7 @@ fn place(
     Ok(())
 }
 
-/// The trace of a finished write, for operators and for a record that turns up in the EHR later.
+/// Stores a finished write, for operators and for a record that appears in the EHR later.
 fn finished(
     processor: &Processor,
     cx: Cx,
@@ -267,7 +268,7 @@ fn finished(
         location_id: processor.setup.id.0,
         work,
         key: write.key.clone(),
-        // What it was to be looked for is looked for by whoever tries it again, too, though it was never called itself.
+        // A write with unknown outcome counts as attempted, so that a retry looks it up first.
         attempts: write.attempts.max(u32::from(write.unknown)),
         done: failure.is_none(),
         timed_out: failure.is_some_and(|(how, _)| how == InsertFailure::TimedOut),

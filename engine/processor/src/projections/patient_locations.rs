@@ -1,4 +1,4 @@
-//! Where a patient is seen: at each location that has an appointment with them, besides the one that made or read them first.
+//! Locations of a patient: the one that created or first read them, and each one that has an appointment with them.
 
 use location::{command::Cx, pull::Resource};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Processor {
-    /// An appointment here makes somebody a patient of this location too. Patients are shared: only one who is not yet is read for good,
-    /// so that the commit does not hang on all of them being unchanged.
+    /// Adds this location to a patient who has an appointment here. Patients are shared. Only one without this location
+    /// is read with a precondition, so that other commits do not require unchanged patients.
     pub fn seen_here(&self, cx: Cx, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
         let known = unit.stored(Resource::Patients, scope, id)?;
@@ -33,8 +33,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Locations of the data source that showed an appointment with a patient before the patient: those whom something referred to have
-    /// their id already.
+    /// Returns other locations of the data source that showed an appointment with a patient before the patient. Such a
+    /// patient already has an id, allotted with the reference.
     pub fn visited_elsewhere(&self, patient: u64, unit: &UnitOfWork<'_>) -> Result<Vec<u32>, Reject> {
         let mut visited = Vec::new();
         if unit.is_fresh::<Record<Patient>>(patient) {

@@ -1,4 +1,4 @@
-//! What becomes of the document of a record that is gone from the EHR: it stays, and says so.
+//! Documents of records that were deleted in the EHR. They are kept and marked as deleted.
 
 use location::{command::Cx, pull::Resource};
 use records::{
@@ -11,7 +11,7 @@ use records::{
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
 impl Processor {
-    /// Should the record come back as it was, it is news again; and it is not missed in every pass.
+    /// Replaces a record's link by a tombstone: if the record comes back it is a change, and passes do not miss it.
     pub fn forget_shown(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (Some(source), Ok(foreign_id)) = (self.source(), self.foreign_id(resource, id)?) else { return Ok(()) };
         if resource == Resource::Appointments && self.is_elsewhere(id, unit)? {
@@ -23,14 +23,14 @@ impl Processor {
         Ok(())
     }
 
-    /// Staff moved an appointment to another location of the data source, which has read it since: it is that location's now, and what
-    /// becomes of it here is that it left.
+    /// Returns whether staff moved an appointment to another location of the data source that has read it since. The
+    /// document then belongs to that location.
     pub fn is_elsewhere(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         let record = unit.get::<Record<records::Appointment>>(0, id)?;
         Ok(record.is_some_and(|record| record.location() != self.setup.id.0))
     }
 
-    /// Changes the document of an appointment of this location.
+    /// Changes the document of an appointment that belongs to this location.
     pub fn change_here(
         &self,
         id: u64,
@@ -41,7 +41,7 @@ impl Processor {
     }
 
     pub fn gone(&self, cx: Cx, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
-        // `Cancelled` says it.
+        // `Cancelled` changes the document.
         if resource == Resource::Appointments {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Working hours set here, between their documents, the machine and the EHR.
+//! Working hours set here: their documents, the machine's rules, and the outcomes of their writes.
 
 use location::{
     command::{Command, Cx, Written},
@@ -17,7 +17,7 @@ use records::{
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
-/// What the machine has to know of hours.
+/// Returns the machine's rules of working hours.
 pub(crate) fn rules(record: &Record<WorkingHour>) -> hours::WorkingHour {
     hours::WorkingHour {
         id: WorkingHourId(record.id),
@@ -33,7 +33,7 @@ pub(crate) fn rules(record: &Record<WorkingHour>) -> hours::WorkingHour {
     }
 }
 
-/// The document as the machine has the hours.
+/// Updates a document from the machine's rules.
 fn set(record: &mut Record<WorkingHour>, hour: &hours::WorkingHour) {
     record.provider_id = hour.provider.0;
     record.operatory_id = hour.operatory.map(|id| id.0);
@@ -47,7 +47,7 @@ fn set(record: &mut Record<WorkingHour>, hour: &hours::WorkingHour) {
 }
 
 impl Processor {
-    /// The EHR took a write of hours.
+    /// Handles a successful write of working hours.
     pub fn hour_written(
         &self,
         cx: Cx,
@@ -72,7 +72,7 @@ impl Processor {
         Ok(())
     }
 
-    /// The EHR would not take a write of hours; `HourReverted` puts back what it has.
+    /// Handles a failed write of working hours. `HourReverted` restores the EHR's version.
     pub fn hour_not_written(
         &self,
         cx: Cx,
@@ -99,7 +99,7 @@ impl Processor {
         Ok(())
     }
 
-    /// As with an appointment: a pull may show hours before the answer to their write says that they are ours.
+    /// Merges working hours that a pull showed before the answer to their write, as for appointments.
     pub fn find_hour_twin(
         &self,
         cx: Cx,
@@ -113,7 +113,7 @@ impl Processor {
         let Some(shown) = shown.filter(|link| link.id != id) else { return Ok(()) };
         let Some(ours) = unit.get::<Record<WorkingHour>>(location, id)? else { return Ok(()) };
         let twin = unit.get::<Record<WorkingHour>>(location, shown.id)?;
-        // Without a document: they were gone when we first heard of them.
+        // Without a document, the record was already deleted when its id was first seen.
         let said = twin.as_ref().filter(|twin| twin.deleted_at.is_none());
         let said = said.map(|twin| {
             let mut said = Record { id: ours.id, ..twin.clone() };
@@ -139,7 +139,7 @@ impl Processor {
     }
 }
 
-/// The hours an event says are in the EHR now, for the first time.
+/// Returns working hours that the event reports as created in the EHR.
 pub(crate) fn created(event: &Event) -> Option<(u64, Written)> {
     match event {
         Event::WriteDone {

@@ -1,4 +1,4 @@
-//! What a finished write changes in the document it was about.
+//! Changes of documents by finished writes.
 
 use location::{
     command::{Cx, Written},
@@ -25,7 +25,7 @@ use crate::{
 };
 
 impl Processor {
-    /// The EHR took a write.
+    /// Handles a successful write.
     pub fn written(
         &self,
         cx: Cx,
@@ -48,7 +48,7 @@ impl Processor {
                     record.updated_at = cx.now;
                 })?;
                 if let Some(twin) = twin {
-                    // A pull showed the patient before we knew that it is ours.
+                    // A pull showed the patient before the write was answered.
                     self.gone(cx, Resource::Patients, twin, unit)?;
                 }
             }
@@ -76,13 +76,13 @@ impl Processor {
                 self.set_version(appointment.0, written, unit)?;
             }
             WriteIntent::Reschedule(appointment) => self.set_version(appointment.0, written, unit)?,
-            // `InsertDone` says it; a cancelled record's version matters no more.
+            // `InsertDone` handles inserts. The version of a cancelled record is not needed.
             WriteIntent::CreateAppointment(_) | WriteIntent::Cancel(_) => {}
         }
         Ok(())
     }
 
-    /// A write ended without being written: what the EHR has is put back.
+    /// Handles a failed write by restoring the EHR's version.
     pub fn not_written(
         &self,
         cx: Cx,
@@ -97,7 +97,7 @@ impl Processor {
                 schema::on(Resource::Patients, NotDone { processor: self, cx, id, operation, last, reason, unit })?;
             }
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
-                // What a later change says stands until the EHR has answered that too.
+                // A later change is kept until the EHR has answered that, too.
                 if self.last_of(write, Resource::Patients, id)
                     && let Some(mut before) = unit.merge_base::<Record<Patient>>(self.institution.id.0, id)?
                 {
@@ -117,7 +117,7 @@ impl Processor {
                 schema::on(resource, NotDone { processor: self, cx, id, operation, last, reason, unit })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
-                // The appointment itself is gone: there is nothing to go back to.
+                // If the appointment was removed, there is nothing to restore.
                 if how != InsertFailure::Withdrawn
                     && let Some(before) = unit.merge_base::<Record<Appointment>>(0, appointment.0)?
                 {
@@ -133,7 +133,7 @@ impl Processor {
         Ok(())
     }
 
-    /// The EHR has a record of ours now: what it says of it under that id is the same record.
+    /// Links the foreign id of a written record, so that pulls find the record.
     pub fn link(
         &self,
         resource: Resource,
@@ -148,7 +148,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Staff may put back what a pull showed before this write: then that is news.
+    /// Updates the link of a changed record. If staff restore the version shown before this write, that is a change.
     fn overwritten(&self, work: WriteIntent, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let resource = match work {
             WriteIntent::CreatePatient(_) | WriteIntent::CreateAppointment(_) => return Ok(()),
@@ -168,7 +168,7 @@ impl Processor {
         Ok(())
     }
 
-    /// What a pull showed under the foreign id of a record of ours before we knew it.
+    /// Returns the record that a pull created under the foreign id before the id was linked.
     fn twin(
         &self,
         resource: Resource,
@@ -180,12 +180,12 @@ impl Processor {
         Ok(unit.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
     }
 
-    /// No other write of the record is on its way.
+    /// Returns whether the record has no other pending write.
     fn last_of(&self, write: WriteId, resource: Resource, id: u64) -> bool {
         self.machine.state.queue.of_record(resource, id).all(|(other, _)| other == write)
     }
 
-    /// The document and the EHR agree on what this write was about.
+    /// Updates the merge base: the document and the EHR agree on the fields of this write.
     fn content_written(
         &self,
         write: WriteId,

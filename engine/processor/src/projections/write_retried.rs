@@ -1,4 +1,4 @@
-//! What becomes of the records of a write that is tried again or given up.
+//! Changes of documents by a retried or dropped write.
 
 use location::{command::Cx, ids::WriteId, intent::WriteIntent, pull::Resource};
 use records::{
@@ -10,7 +10,7 @@ use records::{
 use crate::{error::Reject, note_keys::failed_write_key, processor::Processor, unit_of_work::UnitOfWork};
 
 impl Processor {
-    /// The documents of a write that is tried again: it waits once more.
+    /// Marks the documents of a retried write as pending.
     pub fn retried(
         &self,
         cx: Cx,

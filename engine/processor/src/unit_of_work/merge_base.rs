@@ -1,5 +1,5 @@
-//! While a change of ours is on its way to the EHR, what the EHR still has lies beside the document: a refused change is put back, and
-//! what a pull shows meanwhile goes there instead of over the change.
+//! Merge bases: the EHR's version of a record while a local change of the record is pending. A refused change is
+//! reverted to the merge base, and pulls update it instead of the document.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use store::keys;
 use crate::{error::Reject, processor::decode, unit_of_work::UnitOfWork};
 
 impl UnitOfWork<'_> {
-    /// Call before the first change: keeps what is there now, unless an earlier change has kept it already.
+    /// Stores the record as the merge base before its first change, unless an earlier change has stored one.
     pub fn keep_merge_base<T: Document>(&mut self, record: &T) -> Result<(), Reject> {
         let key = keys::before(T::KIND.byte(), record.scope(), record.id());
         if self.guarded(key.clone())?.is_none() {
@@ -22,7 +22,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// What the EHR has of a record that is being changed here.
+    /// Returns the EHR's version of a record that is being changed here.
     pub fn merge_base<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
         if self.is_fresh::<T>(id) {
             return Ok(None);
@@ -30,14 +30,14 @@ impl UnitOfWork<'_> {
         self.guarded(keys::before(T::KIND.byte(), scope, id))?.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// What a pull says of a record that is being changed here.
+    /// Stores the version that a pull shows of a record that is being changed here.
     pub fn set_merge_base<T: Document>(&mut self, record: &T) -> Result<(), Reject> {
         let bytes = serde_json::to_vec(record).map_err(|_| Reject::Damaged("a document that cannot be kept"))?;
         self.put_raw(keys::before(T::KIND.byte(), record.scope(), record.id()), bytes);
         Ok(())
     }
 
-    /// Nothing is on its way any more.
+    /// Deletes the merge base, because no change is pending any more.
     pub fn forget_merge_base<T: Document>(&mut self, scope: u32, id: u64) {
         self.delete(keys::before(T::KIND.byte(), scope, id));
     }
@@ -50,10 +50,10 @@ pub fn fields<T: Serialize>(record: &T) -> Result<Map<String, Value>, Reject> {
     }
 }
 
-/// A change of ours that is on its way, made on what the EHR has now instead of what it had: staff's changes of other fields stay.
+/// Applies a pending local change to the EHR's current version, so that staff's changes of other fields are kept.
 pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, Reject> {
     let (had, ours, mut merged) = (fields(had)?, fields(ours)?, fields(has)?);
-    // A field without a value may be left out.
+    // Fields without a value may be absent.
     let names: BTreeSet<&String> = had.keys().chain(ours.keys()).collect();
     for name in names.into_iter().filter(|name| had.get(*name) != ours.get(*name)) {
         match ours.get(name) {
@@ -64,13 +64,13 @@ pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: 
     serde_json::from_value(Value::Object(merged)).map_err(|_| Reject::Damaged("a document that cannot be kept"))
 }
 
-/// Copies what a write of an appointment is about.
+/// Copies the fields that a write of an appointment covers.
 pub fn copy_written(work: WriteIntent, from: &Record<Appointment>, to: &mut Record<Appointment>) {
     match work {
         WriteIntent::Confirm(_) => (to.confirmed, to.confirmed_at) = (from.confirmed, from.confirmed_at),
         WriteIntent::CheckIn(_) => to.checkin_at = from.checkin_at,
         WriteIntent::Note(_) => to.note.clone_from(&from.note),
-        // Places are the machine's.
+        // The machine keeps the placements.
         WriteIntent::CreatePatient(_)
         | WriteIntent::CreateAppointment(_)
         | WriteIntent::Reschedule(_)
@@ -79,7 +79,7 @@ pub fn copy_written(work: WriteIntent, from: &Record<Appointment>, to: &mut Reco
     }
 }
 
-/// Works that [`copy_written`] knows of.
+/// Returns whether [`copy_written`] handles the write.
 pub fn changes_content(work: WriteIntent) -> bool {
     matches!(work, WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_))
 }

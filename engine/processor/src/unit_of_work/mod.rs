@@ -1,4 +1,4 @@
-//! The documents of one turn: reads see what the turn wrote before, and all of it goes into the turn's one batch.
+//! The documents of one turn. Reads return earlier writes of the turn, and all writes go into its single batch.
 
 pub mod merge_base;
 
@@ -17,7 +17,7 @@ use webhooks::views::RelatedRecords;
 
 use crate::{error::Reject, id_pool::Pool};
 
-/// Where and when a turn happens.
+/// Location and time of a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Home {
     pub source: Option<u32>,
@@ -25,7 +25,7 @@ pub struct Home {
     pub now: Timestamp,
 }
 
-/// A record this turn writes: as the store has it, and as the index is to show it.
+/// A record written by the turn: its stored value, and its index entries before and after.
 struct Touched {
     resource: Resource,
     id: u64,
@@ -36,7 +36,7 @@ struct Touched {
 }
 
 impl Touched {
-    /// None: it was written as it was.
+    /// Returns the kind of change, or `None` if the value is unchanged.
     fn change(&self, written: &Option<Vec<u8>>) -> Option<Change> {
         if *written == self.stored {
             return None;
@@ -50,7 +50,8 @@ impl Touched {
 }
 
 impl Touched {
-    /// What follows from its change, by stream. To the readers of a location that it leaves it is gone.
+    /// Returns the entries for the change feed, by stream. For readers of a location that the record leaves, it is
+    /// deleted.
     fn recorded(self, change: Change, at: Timestamp) -> Vec<(Stream, Recorded)> {
         let Touched { resource, id, readers, before, after, .. } = self;
         let recorded =
@@ -70,16 +71,16 @@ impl Touched {
     }
 }
 
-/// A record this turn really changes.
+/// A record whose value this turn changes.
 #[derive(Clone, Copy)]
 pub struct Changed<'a> {
     pub resource: Resource,
     pub id: u64,
     pub change: Change,
-    /// As the store has it.
+    /// The stored value.
     pub before: Option<&'a [u8]>,
     pub after: &'a [u8],
-    /// It was deleted before.
+    /// The record was deleted before the turn.
     pub was_deleted: bool,
     pub deleted: bool,
 }
@@ -89,13 +90,13 @@ pub struct UnitOfWork<'a> {
     pool: &'a Pool,
     index: &'a Index,
     home: Home,
-    /// Ids taken from the pool, to be given back when the turn comes to nothing.
+    /// Ids taken from the pool, to be returned if the turn is discarded.
     taken: BTreeSet<(Resource, u64)>,
-    /// A value, or nothing for a key that goes.
+    /// Written values. `None` deletes the key.
     written: BTreeMap<Key, Option<Vec<u8>>>,
-    /// What must be unchanged at the commit.
+    /// Values that must be unchanged at the commit.
     expected: BTreeMap<Key, Option<Versioned>>,
-    /// Documents nobody else writes, as the store has them.
+    /// Stored values that only this location writes.
     read: BTreeMap<Key, Option<Vec<u8>>>,
     touched: BTreeMap<Key, Touched>,
 }
@@ -119,7 +120,7 @@ impl<'a> UnitOfWork<'a> {
         self.store
     }
 
-    /// Reads a value other locations may write too: the commit insists that it is unchanged.
+    /// Reads a value that other locations may write, too. The commit requires that it is unchanged.
     pub fn guarded(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(value) = self.written.get(&key) {
             return Ok(value.clone());
@@ -130,8 +131,7 @@ impl<'a> UnitOfWork<'a> {
         Ok(self.expected(&key).flatten())
     }
 
-    /// Reads several values at once that `guarded` will be asked for: where the store is another machine's, that is one way there and not
-    /// several.
+    /// Reads several values that `guarded` will return. On a remote store, this takes a single round trip.
     pub fn foresee(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), StoreError> {
         let unread = |key: &Key| !self.written.contains_key(key) && !self.expected.contains_key(key);
         let keys: Vec<Key> = keys.into_iter().filter(unread).collect();
@@ -140,7 +140,7 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
-    /// As it was read, where the commit insists on it.
+    /// Returns a value as it was read, if the commit requires it to be unchanged.
     fn expected(&self, key: &Key) -> Option<Option<Vec<u8>>> {
         self.expected.get(key).map(|found| found.as_ref().map(|found| found.value.clone()))
     }
@@ -172,12 +172,12 @@ impl<'a> UnitOfWork<'a> {
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// Its id is of this turn: nobody else can know anything of it.
+    /// Returns whether the id was allotted by this turn, so that nothing else refers to it.
     pub(super) fn is_fresh<T: Document>(&self, id: u64) -> bool {
         matches!(T::KIND, Kind::Of(resource) if self.taken.contains(&(resource, id)))
     }
 
-    /// The document as the store has it, read once. One whose id is fresh is not looked for.
+    /// Returns the stored document, read once. Fresh ids are not looked up.
     fn stored<T: Document>(&mut self, key: &Key, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let fresh = self.is_fresh::<T>(id);
         if T::GUARDED {
@@ -224,7 +224,7 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
-    /// Reads, changes and writes a document. One that does not exist stays so.
+    /// Reads, changes and writes a document. Returns `None` if it does not exist.
     pub fn change<T: Document>(
         &mut self,
         scope: u32,
@@ -246,7 +246,7 @@ impl<'a> UnitOfWork<'a> {
         self.put_raw(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()), link.to_bytes());
     }
 
-    /// Our id of a foreign record, allotted on first mention: what refers to it may come before it.
+    /// Returns the id of a foreign record. It is allotted on the first reference, which may precede the record.
     pub fn id_of(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Link, Reject> {
         if let Some(link) = self.link(source, resource, foreign_id)? {
             return Ok(link);
@@ -262,7 +262,7 @@ impl<'a> UnitOfWork<'a> {
         Ok(id)
     }
 
-    /// Forgets what was written so far, and gives the ids back.
+    /// Discards all writes so far, and returns the ids to the pool.
     pub fn discard(&mut self) {
         self.written.clear();
         self.expected.clear();
@@ -276,7 +276,7 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
-    /// The records this turn really changes, in the order of their keys.
+    /// Returns the records whose values this turn changes, in the order of their keys.
     pub fn changes(&self) -> impl Iterator<Item = Changed<'_>> {
         self.touched.iter().filter_map(|(key, touched)| {
             let written = self.written.get(key)?;
@@ -292,7 +292,7 @@ impl<'a> UnitOfWork<'a> {
         })
     }
 
-    /// Everything written and expected, into the turn's batch, with the changes that the feed and the index follow from.
+    /// Adds all writes and preconditions to the turn's batch, with the changes for the feed and the index.
     pub fn into_batch(mut self, batch: &mut Batch) {
         let mut changes: BTreeMap<Stream, Vec<Recorded>> = BTreeMap::new();
         for (key, touched) in std::mem::take(&mut self.touched) {
@@ -330,7 +330,7 @@ impl GuardedValues for UnitOfWork<'_> {
     }
 }
 
-/// Looking on: what is only shown is not insisted on at the commit.
+/// Read-only lookups. They add no precondition to the commit.
 impl RelatedRecords for UnitOfWork<'_> {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let key = keys::record(Kind::Of(resource).byte(), scope, id);
@@ -365,7 +365,7 @@ mod tests {
         Record { location_id: Some(2), ..Record::new(id, 1, Timestamp(5), body) }
     }
 
-    /// The booking path: what is new is not looked for, and what was read is not read again.
+    /// The booking path: new documents are not looked up, and known ones are not read again.
     #[tokio::test]
     async fn the_index_costs_no_reads() {
         let (store, pool, index) = (MemoryStore::new(), Pool::default(), Index::default());
