@@ -1,5 +1,5 @@
-//! A number per institution that rises with every change: whoever kept an answer knows by it whether the answer still stands. In memory,
-//! as one process writes the records of an institution.
+//! A counter per institution that rises with every change and validates cached responses. It is kept in memory, because
+//! one process writes the records of an institution.
 
 use std::{
     collections::HashMap,
@@ -19,8 +19,8 @@ impl ChangeCounter {
         ChangeCounter(RwLock::new(setup.institutions.keys().map(|id| (*id, AtomicU64::new(0))).collect()))
     }
 
-    /// Another setup is in force: answers may show more of it than records. Of an institution that is gone the number stays, so that none
-    /// comes again when it comes back.
+    /// Adds institutions of another setup and advances all counters, because responses show parts of the setup, too.
+    /// Counters of removed institutions stay, so that no number repeats if they come back.
     pub fn set_up(&self, setup: &Setup) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for id in setup.institutions.keys() {
@@ -34,14 +34,14 @@ impl ChangeCounter {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Call after the commit: what was read before the stamp was taken can only be newer than the stamp says.
+    /// Advances the counter. Call it after the commit: data read with a stamp is then never older than the stamp.
     pub fn changed(&self, institution: InstitutionId) {
         if let Some(stamp) = self.all().get(&institution) {
             stamp.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Some institutions may have been written by another process.
+    /// Advances all counters, because another process may have written.
     pub fn all_changed(&self) {
         for stamp in self.all().values() {
             stamp.fetch_add(1, Ordering::SeqCst);

@@ -1,5 +1,5 @@
-//! What is deleted by its age of what locations keep for reference: finished writes, and records of the journal behind the snapshot. It
-//! works on the store alone, so a location that sleeps is pruned without being woken, and one that left the configuration is too.
+//! Retention of data that locations keep for reference: finished writes, and journal records behind the snapshot.
+//! Pruning works on the store alone. It covers sleeping locations without waking them, and removed ones.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,28 +19,28 @@ use store::{
 
 use crate::note_keys::failed_write_key;
 
-/// Keys of one step: a commit small enough that those of bookings do not wait for it.
+/// Keys per step. The commit is small enough not to delay those of bookings.
 const STEP: usize = 200;
 const PAUSE: Duration = Duration::from_millis(20);
 const EVERY: Duration = Duration::from_secs(3_600);
-/// Retries of retries that are followed to find out whether the last has ended. An operator made each of them.
+/// Maximum length of a chain of retries, each made by an operator, that is followed to its end.
 const RETRIES: usize = 32;
 
-/// What is too old as of `now`.
+/// The limit of age as of `now`.
 #[derive(Clone, Copy)]
 struct Age {
     now: Timestamp,
-    /// What happened at this time or earlier is to go.
+    /// Data of this time or earlier is deleted.
     horizon: Timestamp,
 }
 
-/// Of a journal record, what says how old it is.
+/// The time of a journal record.
 #[derive(Deserialize)]
 struct Dated {
     at: Timestamp,
 }
 
-/// While `is_ours` says so: of several processes on one store one does it. `days` may be another number each time.
+/// Prunes while `is_ours` returns `true`: one of several processes on a store does it. `days` may change between calls.
 pub async fn run(store: Arc<dyn Store>, days: impl Fn() -> u32, is_ours: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(EVERY).await;
@@ -53,14 +53,16 @@ pub async fn run(store: Arc<dyn Store>, days: impl Fn() -> u32, is_ours: impl Fn
     }
 }
 
-/// Everything that is to go as of `now`. Begun anew it goes on where it was interrupted: what is deleted is not met again.
+/// Deletes everything that is due as of `now`. A repeated call continues an interrupted one, because deleted keys are
+/// not found again.
 pub async fn all(store: &Arc<dyn Store>, now: Timestamp, days: u32, pause: Duration) -> Result<(), CommitError> {
     let age = Age { now, horizon: now.minus(i64::from(days.max(1)) * DAY) };
     steps(store, pause, (0, 0), move |store, from, batch| forget_writes(store, from, age, batch)).await?;
     steps(store, pause, 0, move |store, from, batch| trim_journal(store, from, age, batch)).await
 }
 
-/// Finished writes of the next location from `from` on, a location and an id. Unfinished ones have no record: they stand in the state.
+/// Deletes finished writes of the next location. `from` is a location and an id. Unfinished writes are in the state
+/// only.
 fn forget_writes(
     store: &dyn Store,
     from: (u32, u64),
@@ -78,9 +80,10 @@ fn forget_writes(
     for (_, id) in ids.iter().take_while(|(of, _)| *of == location) {
         let key = keys::record(kind, location, *id);
         let Some(found) = store.read(&key)? else { continue };
-        // One that cannot be read is for whoever asks for it to find.
+        // An unreadable write is left for its readers to report.
         let Ok(write) = serde_json::from_slice::<Write>(&found.value) else { continue };
-        // Ids are given in the order of time: later ones were queued later, and ended later. A time to come is of a clock that was ahead.
+        // Ids ascend in the order of time, so later writes ended later. A time in the future comes from a clock that
+        // was ahead.
         if age.horizon < write.queued_at && write.queued_at <= age.now {
             return Ok(first_deleted.map(|id| (location, id)).or(next_location));
         }
@@ -93,13 +96,14 @@ fn forget_writes(
             first_deleted.get_or_insert(*id);
         }
     }
-    // After a conflict, too, the next step begins with what this one was to delete.
+    // The next step repeats the keys of this one, in case its commit conflicts.
     let last = ids.last().filter(|(of, _)| *of == location && ids.len() == STEP);
     let on = last.map_or(next_location, |(_, id)| id.checked_add(1).map(|id| (location, id)).or(next_location));
     Ok(first_deleted.map(|id| (location, id)).or(on))
 }
 
-/// Whether a write ended by then, and all that it was retried as: their attempts carry its write key, by which the EHR's record is known.
+/// Returns whether a write and all its retries ended by the horizon. Retries carry the same write key, which identifies
+/// the record in the EHR.
 fn ended_before(store: &dyn Store, write: Write, horizon: Timestamp) -> Result<bool, StoreError> {
     let mut last = write;
     for _ in 0..RETRIES {
@@ -107,14 +111,14 @@ fn ended_before(store: &dyn Store, write: Write, horizon: Timestamp) -> Result<b
         let value = store.get(&keys::record(Kind::Write.byte(), last.scope(), next))?;
         match value.and_then(|bytes| serde_json::from_slice::<Write>(&bytes).ok()) {
             Some(retry) => last = retry,
-            // It is not finished.
+            // The retry is not finished.
             None => return Ok(false),
         }
     }
     Ok(last.finished_at <= horizon)
 }
 
-/// Old records of the next journal from location `from` on. A record whose time lies ahead keeps those after it until that time.
+/// Deletes old records of the next journal. A record with a time in the future keeps later ones until that time.
 fn trim_journal(store: &dyn Store, from: u32, age: Age, batch: &mut Batch) -> Result<Option<u32>, StoreError> {
     let range = KeyRange::new(keys::journal(from, 0), Space::Journal.range().end);
     let first = store.scan_keys(range, Direction::Forward, 1)?;
@@ -181,7 +185,7 @@ mod tests {
         found.iter().map(|key| keys::parse_journal(key).unwrap().1).collect()
     }
 
-    /// A journal of one record a day that ends today, and a snapshot after `snapshot`.
+    /// Writes a journal of one record a day that ends today, with a snapshot after record `snapshot`.
     fn journal_of(store: &MemoryStore, location: u32, records: u64, snapshot: u64) {
         for seq in 1..=records {
             let at = NOW.minus(i64::try_from(records - seq).unwrap() * DAY);
@@ -236,7 +240,7 @@ mod tests {
         }
     }
 
-    /// A failed write that is forgotten is no longer counted as one that needs an operator.
+    /// A failed write that was pruned is no longer counted as one that needs an operator.
     #[tokio::test]
     async fn the_mark_of_a_failed_write_goes_with_it() {
         let store = Arc::new(MemoryStore::new());
@@ -253,7 +257,7 @@ mod tests {
         assert_eq!(marks, [failed_write_key(1, 2)]);
     }
 
-    /// The write key of the first is that of all of them.
+    /// All retries have the write key of the first write.
     #[tokio::test]
     async fn a_write_stays_as_long_as_what_it_was_retried_as() {
         let store = Arc::new(MemoryStore::new());

@@ -1,4 +1,5 @@
-//! Ids at hand, so that preparing a decision never waits: whoever finds the pool empty fetches a block and prepares again.
+//! A pool of reserved ids, so that preparing a decision never waits. If the pool is empty, the caller fetches a block
+//! and prepares again.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,10 +13,10 @@ use records::{
 };
 use store::counters::{Counter, IdError, Ids};
 
-/// Ids fetched at a time.
+/// Ids fetched per request.
 const BLOCK: u32 = 1_000;
 
-/// The counters of all ids of records, with their last ids.
+/// Returns the counters of all record ids, with their last ids.
 pub fn counter_names() -> Vec<(String, u64)> {
     schema::RESOURCES.iter().map(|resource| (singular(*resource), rules(*resource).last_id)).collect()
 }
@@ -28,7 +29,7 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(resource).or_default().pop_front()
     }
 
-    /// For an id that was taken and turned out not to be needed.
+    /// Returns an unused id to the pool.
     pub fn give_back(&self, resource: Resource, id: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(resource).or_default().push_front(id);
     }

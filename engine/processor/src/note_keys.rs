@@ -1,10 +1,11 @@
-//! Small facts of a location that others read without asking its actor: what its EHR can do, when it was read last, when its last turn was.
+//! Keys of small facts about a location that others read without its actor: the EHR's capabilities, and the times of
+//! the last read and the last turn.
 
 use location::{ids::LocationId, time::Timestamp};
 use records::document::Kind;
 use store::{Key, KeyRange, keys};
 
-/// Written with each read cycle that ended well.
+/// Key of the time of the last successful read cycle.
 pub fn last_sync_key(location: LocationId) -> Key {
     keys::record(Kind::LastSync.byte(), 0, location.0.into())
 }
@@ -21,17 +22,17 @@ pub(crate) fn last_turn_key(location: LocationId) -> Key {
     keys::record(Kind::LastTurn.byte(), 0, u64::from(location.0))
 }
 
-/// Present while a failed write waits for an operator to retry or drop it.
+/// Key that exists while a failed write waits for an operator to retry or drop it.
 pub(crate) fn failed_write_key(location: u32, write: u64) -> Key {
     keys::record(Kind::FailedWrite.byte(), location, write)
 }
 
-/// The failed writes of a location that wait for an operator.
+/// Returns the range of a location's failed writes that wait for an operator.
 pub fn failed_writes_of(location: u32) -> KeyRange {
     keys::records(Kind::FailedWrite.byte(), location)
 }
 
-/// The failed writes of all locations that wait for an operator, in the order of their locations.
+/// Returns the range of all failed writes that wait for an operator, in the order of their locations.
 pub fn failed_writes_everywhere() -> KeyRange {
     KeyRange::new(failed_write_key(0, 0), failed_writes_of(u32::MAX).end)
 }

@@ -1,4 +1,4 @@
-//! What the workstations of a location are shown of its queue of writes. No patient data.
+//! The write queue as shown to the workstations of a location, without patient data.
 
 use chrono::{DateTime, SecondsFormat};
 use location::{
@@ -15,7 +15,7 @@ use records::{
 use crate::processor::Processor;
 
 impl Processor {
-    /// Writes that these events end, while the state still knows what they are about.
+    /// Returns the writes that these events end. Must be called before the state drops them.
     pub fn ended_writes(&self, events: &[Event], now: Timestamp) -> Vec<LastWrite> {
         let ended = events.iter().filter_map(|event| match event {
             Event::WriteDone { work, .. } => Some((*work, "written")),
@@ -34,7 +34,7 @@ impl Processor {
             .collect()
     }
 
-    /// The queue as it stands.
+    /// Returns the current queue.
     pub fn queue_news(&self, ended: Vec<LastWrite>) -> QueueNews {
         let queue = &self.machine.state.queue;
         QueueNews { waiting: queue.len() as u64, oldest: queue.oldest(), ended }

@@ -1,4 +1,4 @@
-//! A location whose store was restored from a backup learns it once, when it is loaded first.
+//! Handles a restore of the store from a backup once, when the location is first loaded.
 
 use location::{
     command::{Command, Cx},
@@ -13,7 +13,7 @@ pub(crate) struct AfterRestore;
 impl Request for AfterRestore {
     type Reply = ();
 
-    /// A location that is loaded anew does it then.
+    /// Returns `true`, because a reload sends this request again.
     fn ends_with_memory(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! How a location stands after its turn, and what went wrong in it, for the metrics and whoever looks at all locations.
+//! Per-location status and errors after a turn, for metrics and the fleet view.
 
 use std::collections::BTreeSet;
 
@@ -26,10 +26,10 @@ pub(crate) fn of(machine: &Location, now: Timestamp) -> Standing {
     Standing { queued, parked, oldest_write: sync.oldest_queued, last_read, read_problem, write_problem, skipped }
 }
 
-/// What went wrong in a turn, while the state still knows what its events are about.
+/// Returns the errors of a turn. Must be called before the state drops the writes of its events.
 pub(crate) fn errors(machine: &Location, events: &[Event], now: Timestamp) -> Vec<RecentError> {
     let mut errors = Vec::new();
-    // An operator wanted it so.
+    // An operator dropped the write on purpose.
     if events.iter().any(|event| matches!(event, Event::WriteDropped { .. })) {
         return errors;
     }
@@ -50,7 +50,7 @@ pub(crate) fn errors(machine: &Location, events: &[Event], now: Timestamp) -> Ve
                 let why = format!("stopped: the EHR shows {deletions} of {known} records deleted");
                 note(Part::Pull(*resource), &why, None);
             }
-            // Nothing is wrong with what was cancelled before it was sent, or is not there yet when it is looked up.
+            // A write that was withdrawn before it was sent is no error, nor is one that a lookup does not find yet.
             Event::WriteFailed { how: InsertFailure::Withdrawn, .. } | Event::WriteDeferred { not_found: true, .. } => {
             }
             Event::WriteDeferred { write: id, reason, .. }

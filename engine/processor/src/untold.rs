@@ -1,8 +1,11 @@
-//! What calls have changed, until it is known to be in the audit trail.
+//! Changes made by calls, until they are known to be in the audit trail.
 //!
-//! The journal record of a change names its caller: who did it is durable with what was done, at the price of some bytes in a value that is
-//! written anyway. Each record also says from which one on nobody knew, when it was written, whether the trail had them. Who keeps the trail
-//! says so once it has an entry on its disk. A location that was in memory when the process ended reads these records again when it comes
+//! The journal record of a change contains its caller, which is therefore as durable as the change. The caller adds
+//! some bytes to a value that is written anyway. Each record also contains the number of the first record that was not
+//! known to be audited at that time. The writer of the trail confirms entries that are on its disk.
+//!
+//! A location that was in memory when the process ended reads these records again when it is loaded. Changes that may
+//! be missing in the trail are handed to its writer.
 //! back, and what may be missing in the trail is handed to whoever keeps it.
 
 use std::{
@@ -23,10 +26,10 @@ use tokio::sync::Notify;
 
 use crate::{error::LoadError, journal_record::JournalRecord};
 
-/// Records of a location that are read again at one time.
+/// Journal records read per scan.
 const AT_ONCE: usize = 1_000;
 
-/// A decision of a location that a call caused.
+/// A decision caused by a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untold {
     pub decision: DecisionId,
@@ -35,15 +38,15 @@ pub struct Untold {
     pub touched: Vec<Touched>,
 }
 
-/// One that nobody else tells.
+/// A change that no handler audits.
 #[derive(Debug)]
 pub struct Left {
     pub untold: Untold,
-    /// An earlier process may have told it.
+    /// An earlier process may have audited the change.
     pub may_be_told: bool,
 }
 
-/// One thing that was changed.
+/// A changed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touched {
     pub what: &'static str,
@@ -57,7 +60,7 @@ pub enum What {
     Location,
 }
 
-/// What the location's records, or its work, are other by than before. Holds are not: nobody's records are in them.
+/// Returns the objects that the events change. Holds are left out, because they contain no records.
 pub(crate) fn touched(events: &[Event]) -> Vec<Touched> {
     let of = |event: &Event| {
         let appointment = |what, id: u64| (what, What::Record(Resource::Appointments, id));
@@ -90,7 +93,7 @@ fn word(operation: Operation) -> &'static str {
     }
 }
 
-/// Those of all locations in memory.
+/// Unaudited changes of all locations in memory.
 #[derive(Default)]
 pub struct AuditOutbox {
     waiting: Mutex<Waiting>,
@@ -100,7 +103,7 @@ pub struct AuditOutbox {
 #[derive(Default)]
 struct Waiting {
     all: BTreeMap<DecisionId, Untold>,
-    /// Those that whoever keeps the trail has to see to: nobody else will.
+    /// Changes that no handler audits, for the writer of the trail.
     left: Vec<Left>,
 }
 
@@ -109,34 +112,34 @@ impl AuditOutbox {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is durable; whoever handles the call says when it is told.
+    /// Adds a durable change. The handler of the call reports when it is audited.
     pub(crate) fn add(&self, untold: Untold) {
         self.lock().all.insert(untold.decision, untold);
     }
 
-    /// The first one of a location.
+    /// Returns the number of a location's first unaudited decision.
     pub(crate) fn first(&self, location: LocationId) -> Option<u64> {
         self.lock().all.range((location, 0)..=(location, u64::MAX)).next().map(|((_, number), _)| *number)
     }
 
-    /// How many.
+    /// Returns the number of unaudited changes.
     pub fn waiting(&self) -> usize {
         self.lock().all.len()
     }
 
-    /// They are in the trail.
+    /// Removes changes that are in the trail.
     pub fn told(&self, decisions: &[DecisionId]) {
         let mut waiting = self.lock();
         decisions.iter().for_each(|decision| drop(waiting.all.remove(decision)));
     }
 
-    /// Of these decisions, those that are not told yet.
+    /// Returns the changes of these decisions that are not audited yet.
     pub fn of(&self, decisions: &[DecisionId]) -> Vec<Untold> {
         let waiting = self.lock();
         decisions.iter().filter_map(|decision| waiting.all.get(decision).cloned()).collect()
     }
 
-    /// Whoever handled the call does not say what became of it.
+    /// Hands over changes whose handler ended without reporting them.
     pub fn leave(&self, decisions: &[DecisionId]) {
         if decisions.is_empty() {
             return;
@@ -146,7 +149,7 @@ impl AuditOutbox {
         self.news.notify_one();
     }
 
-    /// These were found in a journal. What is known already is somebody's.
+    /// Adds changes found in a journal. Known ones already have a handler.
     fn found(&self, found: Vec<Untold>) {
         if found.is_empty() {
             return;
@@ -162,7 +165,7 @@ impl AuditOutbox {
         self.news.notify_one();
     }
 
-    /// Waits for those that are left.
+    /// Waits for changes that no handler audits.
     pub async fn left(&self) -> Vec<Left> {
         loop {
             let left = mem::take(&mut self.lock().left);
@@ -173,8 +176,8 @@ impl AuditOutbox {
         }
     }
 
-    /// A location comes into memory that was there when a process ended; `last` is the number of its last record. It serves also where these
-    /// records cannot be read.
+    /// Reads the unaudited changes of a location that was in memory when a process ended. `last` is the number of its
+    /// last record. The location is usable even if these records cannot be read.
     pub(crate) fn read_again(&self, store: &dyn Store, location: LocationId, last: u64) {
         if let Err(error) = self.try_read_again(store, location, last) {
             tracing::error!(%location, %error, "the audit trail may lack changes of an earlier process: their records could not be read");
