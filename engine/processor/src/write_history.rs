@@ -11,34 +11,34 @@ use store::{Direction, KeyRange, Store, StoreError, keys};
 
 use crate::journal_record::JournalRecord;
 
-/// Journal records that are read at each end of a write's time in the queue.
+/// Journal records read at each end of a write's time in the queue.
 const LOOKED_AT: u64 = 20_000;
 const PAGE: usize = 1_000;
 
-/// Something that happened to a write.
+/// An event in the history of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub at: Timestamp,
     pub what: Happened,
 }
 
-/// What happened to a write. No reason contains patient data.
+/// The kinds of events in the history of a write. No reason contains patient data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     Queued,
-    /// It was queued as the retry of this write.
+    /// Queued as the retry of this write.
     QueuedAsRetryOf(WriteId),
     Called {
         attempt: u32,
-        /// It was looked up, not sent.
+        /// `true` for a lookup, `false` for a push.
         lookup: bool,
     },
-    /// Not written; not tried again before this time.
+    /// Not written. The next attempt is not made before this time.
     Deferred {
         reason: String,
         not_before: Timestamp,
     },
-    /// It may have been written; not looked up before this time.
+    /// Possibly written. The lookup is not made before this time.
     Unknown {
         reason: String,
         not_before: Timestamp,
@@ -59,13 +59,13 @@ pub struct WriteHistory {
     pub incomplete: bool,
 }
 
-/// Of a journal record, its time alone.
+/// The time of a journal record.
 #[derive(Deserialize)]
 struct Dated {
     at: Timestamp,
 }
 
-/// Reads the steps of a write that was queued at `from` and ended at `to`; it has not ended if `to` is `None`.
+/// Reads the steps of a write that was queued at `from` and ended at `to`. `to` is `None` for an unfinished write.
 pub fn read(
     store: &dyn Store,
     location: LocationId,
@@ -102,7 +102,7 @@ struct Journal<'s> {
 }
 
 impl Journal<'_> {
-    /// The first record of `from` or later. Records are in the order of time, except where the clock was set back.
+    /// Returns the first record of `from` or later. Records are in the order of time, unless the clock was set back.
     fn first_from(&self, from: Timestamp, mut low: u64, mut high: u64) -> Result<u64, StoreError> {
         while low < high {
             let middle = low + (high - low) / 2;
@@ -126,7 +126,7 @@ impl Journal<'_> {
                 if !names.iter().any(|name| text.contains(name.as_str())) {
                     continue;
                 }
-                // What cannot be read is for a load of the location to report.
+                // An unreadable record is reported when the location is loaded.
                 let Ok(record) = JournalRecord::read(self.location, &bytes) else { continue };
                 let happened = record.events.iter().filter_map(|event| happened(event, write));
                 steps.extend(happened.map(|what| Step { at: record.at, what }));
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// One record for each list of events, at the times 10, 20, 30...
+    /// Returns a journal with a record for each list of events, at the times 10, 20, 30 and so on.
     fn journal_of(records: Vec<Vec<Event>>) -> MemoryStore {
         let store = MemoryStore::new();
         for (number, events) in records.into_iter().enumerate() {

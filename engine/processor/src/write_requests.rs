@@ -1,4 +1,4 @@
-//! Writes to the EHR as operators and clients see them: what waits in a location's queue, and what became of the rest.
+//! Writes to the EHR as operators and clients see them: queued ones and finished ones.
 
 use location::{
     ids::WriteId,
@@ -18,19 +18,19 @@ pub struct WriteRequest {
     pub work: WriteIntent,
     pub status: Status,
     pub attempts: u32,
-    /// The result of the last attempt, or why the write ended. Never contains patient data.
+    /// The result of the last attempt, or the reason why the write ended. Never contains patient data.
     pub reason: Option<String>,
     pub queued_at: Timestamp,
-    /// It gives up then; none once it has ended.
+    /// Time at which the write times out. `None` once it has ended.
     pub deadline: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
-    /// The write an operator had it tried again as.
+    /// The write with which an operator retried this one.
     pub retried_as: Option<u64>,
-    /// An operator gave it up.
+    /// An operator dropped the write.
     pub dropped: bool,
-    /// It failed, and nothing is left to do.
+    /// The write failed, and nothing is left to do.
     pub withdrawn: bool,
-    /// The id of the request that caused it, if it is known.
+    /// The id of the request that caused the write, if known.
     pub origin: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct WriteRequest {
 pub enum Status {
     Queued,
     Sending,
-    /// The EHR's gate is closed, its breaker open, its credentials were refused, or an operator paused writing.
+    /// Blocked: the gate is closed, the circuit breaker is open, the credentials were refused, or writing is paused.
     Parked,
     Done,
     Failed,
@@ -99,19 +99,19 @@ impl WriteRequest {
     }
 }
 
-/// All unfinished writes of a location, in the order of their ids.
+/// Returns the unfinished writes of a location, in the order of their ids.
 pub fn unfinished(processor: &Processor) -> Vec<WriteRequest> {
     processor.machine.state.queue.iter().map(|(id, write)| WriteRequest::waiting(processor, id, write)).collect()
 }
 
-/// The waiting writes and the ended ones as one list, by id: what stands in a range of it.
+/// Returns a range of the list of queued and finished writes, by id.
 pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, range: Range) -> Vec<WriteRequest> {
     let backwards = range.direction == Direction::Backward;
     let mut requests = waiting;
     requests.extend(ended);
     requests.retain(|it| range.from.is_none_or(|from| if backwards { it.id < from.id } else { it.id > from.id }));
     requests.sort_by_key(|it| it.id);
-    // One that ended between the two looks counts once, as ended.
+    // A write that ended between the two reads counts once, as finished.
     requests.dedup_by(|later, first| {
         later.id == first.id && first.finished_at.is_none() && {
             std::mem::swap(later, first);
