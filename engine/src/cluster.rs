@@ -1,4 +1,4 @@
-//! This process among the nodes of a cluster: its membership in the store, and where an institution is.
+//! This process as a node of a cluster: its membership in the store, and the placement of institutions.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,20 +14,20 @@ use store::{CommitError, Store, StoreError};
 use tokio::sync::{Notify, watch};
 use webhooks::{model::EndpointId, placement::Placement, registry::EndpointRegistry};
 
-/// Looks and renewals in a period: one that fails is tried again in time.
+/// Reads and renewals per period, so that a failed one can be repeated in time.
 const BEATS: u32 = 4;
 
-/// What a node knows of the cluster.
+/// The cluster as this node sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nodes {
-    /// Of this one.
+    /// Name of this node.
     pub name: String,
-    /// Rises whenever members come or go.
+    /// Increases whenever members join or leave.
     pub view: u64,
     pub members: Vec<String>,
-    /// It is a member that has renewed its place in time.
+    /// The node is a member that has renewed its lease in time.
     pub is_serving: bool,
-    /// Another process of its name is a member, and it is not.
+    /// The node is not a member, because another process of its name is.
     pub is_kept_out: bool,
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct Cluster {
     member: Mutex<Member>,
     began: Instant,
     period: Duration,
-    /// There is something to look at, or to say, before the next beat.
+    /// Ends the pause before the next beat.
     soon: Notify,
-    /// What of its row the others were told last.
+    /// The last published state of this node's row.
     told: Mutex<Option<(u64, bool, Option<u64>)>>,
-    /// Where the other nodes are, whenever this one has said something that they wait for.
+    /// Addresses of the other nodes, sent whenever this node has published something that they wait for.
     said: watch::Sender<Vec<String>>,
-    /// Addresses of nodes that are set up otherwise, as of the last look.
+    /// Addresses of nodes with another configuration, as of the last read.
     otherwise: Mutex<Vec<String>>,
 }
 
@@ -58,15 +58,15 @@ impl Cluster {
         Arc::new(Cluster { name, store, member, began, period, soon, told, said, otherwise })
     }
 
-    /// Another setup is in force here: the others are told at once whether it has other places.
+    /// Applies another setup, and publishes the digest of its placements at once.
     pub(crate) fn set_up(&self, setup: &Setup) {
-        // Of many locations it takes a while, in which nobody else waits for the member.
+        // The digest of many locations takes a while, so it is computed without the lock.
         let places = places(setup);
         self.member().set_configuration(places);
         self.soon.notify_one();
     }
 
-    /// Where nodes are that know places which this one does not know, or the other way round: their configurations differ.
+    /// Returns the addresses of nodes whose configuration has other institutions or locations than this node's.
     pub(crate) fn set_up_otherwise(&self) -> Vec<String> {
         self.otherwise.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -106,18 +106,19 @@ impl Cluster {
         self.member().has_left()
     }
 
-    /// Nothing of others under the view of `epoch` is in memory any more.
+    /// Confirms that nothing of other nodes under the view of `epoch` is in memory any more.
     pub(crate) fn let_go(&self, epoch: u64) {
         self.member().confirm_release(epoch);
         self.soon.notify_one();
     }
 
-    /// Another node has said something: look at once.
+    /// Reads the rows at once, because another node has published something.
     pub(crate) fn look(&self) {
         self.soon.notify_one();
     }
 
-    /// Changes whenever this node has said something that others wait for; holds where they are.
+    /// Returns a receiver that changes when this node has published something that others wait for. It holds their
+    /// addresses.
     pub(crate) fn said(&self) -> watch::Receiver<Vec<String>> {
         self.said.subscribe()
     }
@@ -128,7 +129,7 @@ impl Cluster {
         self.said.send_replace(others.map(|node| node.address.clone()).collect());
     }
 
-    /// Until the next beat.
+    /// Waits for the next beat.
     pub(crate) async fn pause(&self) {
         tokio::select! {
             () = tokio::time::sleep(self.period / BEATS) => {}
@@ -136,7 +137,7 @@ impl Cluster {
         }
     }
 
-    /// Has what this node has handed over, and waits until its membership has ended.
+    /// Hands everything over, and waits until the membership has ended.
     pub(crate) async fn leave(&self, grace: Duration) {
         self.member().leave();
         self.soon.notify_one();
@@ -150,12 +151,13 @@ impl Cluster {
         }
     }
 
-    /// One look, and what follows from it.
+    /// Reads the rows once, and acts on them.
     pub(crate) async fn beat(&self, webhooks: &EndpointRegistry) -> Result<Option<MembershipChange>, CommitError> {
         let look = self.reading(read_snapshot).await?;
         self.note_otherwise(&look);
         let settles = self.member().settles(&look);
-        // Before the first message about what comes here, which is not here before. What stays is served meanwhile.
+        // Webhooks are taken over before the first message about an institution that comes here. Existing ones are
+        // served meanwhile.
         let news = match if settles { webhooks.arrive().await } else { Ok(()) } {
             Ok(()) => self.member().apply(&look, self.now()),
             Err(error) => {
@@ -167,7 +169,7 @@ impl Cluster {
             && let Some(batch) = self.reading(move |store| proposal.batch(store)).await?
         {
             match self.store.commit(batch).await {
-                // Its members are seen at the next look.
+                // The next read shows the new members.
                 Ok(()) => {
                     self.soon.notify_one();
                     self.say(&look);
@@ -187,7 +189,7 @@ impl Cluster {
                     self.say(&look);
                 }
             }
-            // There is another view, which the next look shows.
+            // The next read shows the view that caused the conflict.
             Err(CommitError::Conflict { .. }) => self.soon.notify_one(),
             Err(error) => return Err(error),
         }
@@ -217,7 +219,7 @@ impl Cluster {
     }
 }
 
-/// A digest of what there is to be found on nodes: institutions by their names, and their locations.
+/// Returns a digest of everything that nodes can host: institutions by name, and their locations.
 fn places(setup: &Setup) -> u64 {
     let mut all = Sha256::new();
     for (id, institution) in &setup.institutions {

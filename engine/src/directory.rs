@@ -1,4 +1,4 @@
-//! Which locations are in memory: brings them in on first use or when due, and anew after a panic.
+//! The locations in memory. Loads them on first use or when they are due, and again after a panic.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -42,16 +42,16 @@ use crate::{
     resume::Resume,
 };
 
-/// How often the due index is looked at, and how soon again while there is more to wake.
+/// Interval between scans of the due index, and the shorter one while there is more to wake.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Locations woken per look: many due at once come in over several looks instead of all together.
+/// Locations woken per scan. If many are due at once, several scans wake them.
 const WAKE_AT_ONCE: usize = 64;
-/// What callers are told when a mailbox is full.
+/// Retry time for callers that meet a full mailbox.
 const RETRY_AFTER_SECONDS: u32 = 1;
-/// How long it is waited for locations that are set up so that they have to leave memory.
+/// Time limit for unloading locations after a change of setup.
 const LEAVING: Duration = Duration::from_secs(10);
-/// Times a request that was not begun is offered to a location that had to be brought in again.
+/// Number of times that a request is offered to a location that must be loaded again.
 const OFFERS: u32 = 3;
 
 pub(crate) struct Directory {
@@ -62,10 +62,10 @@ pub(crate) struct Directory {
     next_arbiter: AtomicUsize,
     locations: Mutex<HashMap<LocationId, Addr<LocationActor>>>,
     shares: Mutex<HashMap<LocationId, Arc<DiskShare>>>,
-    /// None: all institutions are here.
+    /// `None` if all institutions are on this node.
     cluster: Option<Arc<Cluster>>,
     here: Here,
-    /// There may be more to bring in than the due index says.
+    /// More locations may have to be loaded than the due index contains.
     gained: Arc<AtomicBool>,
     stopping: AtomicBool,
 }
@@ -93,10 +93,10 @@ impl Directory {
         })
     }
 
-    /// The location's actor, started when it is not in memory or died.
+    /// Returns the actor of a location, started if it is not in memory or has ended.
     fn actor(&self, id: LocationId) -> Result<Addr<LocationActor>, EngineError> {
         let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
-        // With the locations locked: what is let go of cannot come in again meanwhile, and no other setup comes into force.
+        // With `locations` locked, a released location cannot be loaded meanwhile, and no other setup comes into force.
         let setup = self.deps.setup.now();
         let location = setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
         if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
@@ -125,14 +125,14 @@ impl Directory {
         })
     }
 
-    /// A thread for one more actor, in turn; none when the engine has stopped.
+    /// Returns a thread for one more actor, round-robin. Returns `None` once the engine has stopped.
     fn arbiter(&self) -> Option<ArbiterHandle> {
         let arbiters = self.arbiters.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = self.next_arbiter.fetch_add(1, Ordering::Relaxed);
         arbiters.get(turn % arbiters.len().max(1)).map(Arbiter::handle)
     }
 
-    /// Offers a message; a full mailbox is an answer too.
+    /// Sends a message. A full mailbox is an error.
     fn offer(&self, id: LocationId, ask: Ask) -> Result<(), EngineError>
     where
         actix::Context<LocationActor>: ToEnvelope<LocationActor, Ask>,
@@ -143,19 +143,19 @@ impl Directory {
                 self.metrics.refused_busy.add(1);
                 Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
             }
-            // It left memory just now: the dropped reply tells the caller to ask again.
+            // The location has just left memory. The dropped reply makes the caller ask again.
             Err(SendError::Closed(_)) => Ok(()),
         }
     }
 
-    /// Refuses what clients ask of a location whose adapter is not ready. What it has to do by itself goes on.
+    /// Returns an error for clients if the adapter of a location is not ready. Internal work continues.
     pub(crate) fn open(&self, id: LocationId) -> Result<(), EngineError> {
         let setup = self.deps.setup.now();
         self.connections.open(setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
     }
 
-    /// Asks a location to do something. A request that a leaving or dying actor did not begin is offered again; one that it began
-    /// and did not answer failed, and its outcome is what the store says.
+    /// Sends a request to a location. If an ending actor did not begin the request, it is offered again. If the actor
+    /// began it without an answer, the request has failed, and only the store knows its outcome.
     pub(crate) async fn request<R: Request + Clone>(
         &self,
         id: LocationId,
@@ -172,7 +172,7 @@ impl Directory {
             self.offer(id, Ask::Do { job, begun: begun.clone() })?;
             match answer.await {
                 Ok(answer) => return answer,
-                // This process ends, and did not wait for it any longer.
+                // This process ends and no longer waits for the answer.
                 Err(_) if begun.load(Ordering::SeqCst) && self.stopping.load(Ordering::SeqCst) => {
                     return Err(EngineError::OutcomeUnknown);
                 }
@@ -191,13 +191,13 @@ impl Directory {
         self.metrics.recent_errors.note(id, error);
     }
 
-    /// Asks a location for something it reads from memory.
+    /// Reads something from the memory of a location.
     pub(crate) async fn ask<T>(&self, id: LocationId, make: impl Fn(Reply<T>) -> Ask) -> Result<T, EngineError> {
         for _ in 0..OFFERS {
             let (reply, answer) = oneshot::channel();
             self.offer(id, make(reply))?;
             if let Ok(answer) = answer.await {
-                // Its memory is the truth as long as it lives here.
+                // The memory is authoritative only while the location is on this node.
                 return if self.is_here(id) {
                     answer
                 } else {
@@ -208,10 +208,10 @@ impl Directory {
         Err(EngineError::Internal)
     }
 
-    /// Brings in who is due, and then who has to be after a start or since the clock was set back. Answers whether there may be more.
+    /// Loads locations that are due, then those found by `resume`. Returns whether there may be more.
     fn wake(&self, resume: &mut Resume) -> Result<bool, StoreError> {
         let (now, setup) = (clock::now(), self.deps.setup.now());
-        // One in memory has a timer of its own, and one that was taken out of the configuration stays asleep.
+        // A location in memory has its own timer. One that was removed from the configuration stays asleep.
         let wanted = |id| self.is_here(id) && !self.is_in_memory(id);
         let due = due::due(&*self.deps.store, now.0, WAKE_AT_ONCE, |id| wanted(LocationId(id)))?;
         for (_, id) in &due {
@@ -227,24 +227,26 @@ impl Directory {
         Ok(room == 0 || !resume.is_done())
     }
 
-    /// Its institution lives on this node.
+    /// Returns whether the institution of a location is on this node.
     pub(crate) fn is_here(&self, id: LocationId) -> bool {
         let setup = self.deps.setup.now();
         let Some(location) = setup.locations.get(&id) else { return false };
         self.cluster.as_ref().is_none_or(|cluster| cluster.place(location.institution) == Place::Mine)
     }
 
-    /// Institutions have come here: their locations may have work that was under way elsewhere.
+    /// Handles institutions that came to this node. Their locations may have unfinished work from another node.
     pub(crate) fn gained(&self) {
         self.gained.store(true, Ordering::SeqCst);
         self.note_institutions();
         self.connections.gateway().tell_all();
     }
 
-    /// Another setup takes the place of this one, once `put_in_force` has been called. Whose settings or connections are other than before
-    /// goes on under them from its next message on; whose EHR is another one, or who is gone, leaves memory. Nobody else hears of it.
+    /// Applies another setup, once `put_in_force` has been called. Locations with changed settings or connections use
+    /// them from their next message on. Removed locations, and those with another EHR, are unloaded. Other locations
+    /// are not notified.
     pub(crate) async fn set_up(&self, changes: &Changes, put_in_force: impl FnOnce()) {
-        // Who leaves stays among the locations until it has left, so that it is not in memory twice, even where it is to come again soon.
+        // A location stays listed until it is unloaded, so that it is not in memory twice, even if it is loaded again
+        // soon.
         let (mut leaving, touched): (BTreeMap<_, _>, Vec<_>) = {
             let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
             put_in_force();
@@ -258,7 +260,7 @@ impl Directory {
             let Some(location) = setup.locations.get(&id) else { continue };
             let means = (how != Touched::Source).then(|| self.means(&setup, location));
             match means {
-                // Behind what it was asked before, whether its mailbox is full or not.
+                // Queued behind earlier messages, even if the mailbox is full.
                 Some(Ok(means)) => address.do_send(Ask::SetUp(means)),
                 Some(Err(_)) | None => drop(leaving.insert(id, address)),
             }
@@ -273,7 +275,7 @@ impl Directory {
             tracing::warn!(
                 "some locations did not leave memory in time after they were set up anew; they leave when they can"
             );
-            // What an old one is told now is lost with it: whoever is to come again is looked for once it has left.
+            // A message to an old actor would be lost, so locations to be loaded are searched once it has ended.
             let late: Vec<_> = leaving.values().filter(|address| address.connected()).cloned().collect();
             let gained = self.gained.clone();
             tokio::spawn(async move {
@@ -295,7 +297,7 @@ impl Directory {
         self.gained.store(true, Ordering::SeqCst);
     }
 
-    /// Lets the locations leave whose institutions live elsewhere, with all that was kept in memory of them.
+    /// Unloads the locations whose institutions are on other nodes, and drops their data.
     pub(crate) async fn let_go(&self) {
         let gone: Vec<_> = {
             let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
@@ -305,7 +307,7 @@ impl Directory {
         self.metrics.retain(|id| self.is_here(id));
         self.connections.gateway().let_go(|id| self.is_here(id));
         self.note_institutions();
-        // What others change from now on is not counted here.
+        // Changes by other nodes are not counted here.
         self.deps.change_counter.all_changed();
     }
 
@@ -319,7 +321,7 @@ impl Directory {
         self.metrics.institutions_left.add(left);
     }
 
-    /// Since when an institution lives on this node; none where one process serves all.
+    /// Returns since when an institution is on this node, or `None` if one process serves all.
     pub(crate) fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
         self.here.since(institution)
     }
@@ -329,7 +331,7 @@ impl Directory {
         locations.get(&id).is_some_and(|address| address.connected())
     }
 
-    /// Whether it was told to be in memory.
+    /// Sends the activation message. Returns `true` if the mailbox accepted it.
     fn attend(&self, id: LocationId) -> bool {
         let offered = self.offer(id, Ask::Attend);
         if let Err(error) = &offered {
@@ -338,8 +340,8 @@ impl Directory {
         offered.is_ok()
     }
 
-    /// Brings in again whose actor ended though the store has them in memory: it panicked, or its last commit failed. Their work would
-    /// wait for a request, or for a start.
+    /// Restarts actors that ended although the store has their locations marked as active, after a panic or a failed
+    /// commit. Their work would otherwise wait for a request or a start.
     fn revive(&self) {
         let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
         let ended: Vec<LocationId> =
@@ -347,19 +349,19 @@ impl Directory {
         drop(locations);
         let setup = self.deps.setup.now();
         for id in ended {
-            // It has left, and is not to come again.
+            // A removed location that was unloaded.
             if !setup.locations.contains_key(&id) {
                 self.forget(id);
                 continue;
             }
-            // Its place may be unsettled only for a while, as when the database is away: nothing but this look brings it in again then.
-            // What lives elsewhere is let go of.
+            // The placement may be unsettled for a while, for example without the database, and only this scan loads
+            // the location then. `let_go` unloads those on other nodes.
             if !self.is_here(id) {
                 continue;
             }
             match self.deps.store.get(&keys::active(id.0)) {
                 Ok(Some(_)) => {
-                    // One that cannot be started now is looked at again soon, and is no error of its own each time.
+                    // A location that cannot be started now is tried again soon, without another error each time.
                     if self.attend(id) {
                         tracing::warn!(location = %id, "the actor of a location ended unexpectedly; it was started again");
                         self.went_wrong(id, "it ended unexpectedly, and was started again");
@@ -378,13 +380,13 @@ impl Directory {
         }
     }
 
-    /// Brings in what is to be in memory, a few at a time, until the directory stops.
+    /// Loads locations in small numbers, until the directory stops.
     pub(crate) async fn watch(self: Arc<Self>) {
         let (mut watch, mut resume) = (Watch::since(clock::now()), Resume::after_start());
         while !self.stopping.load(Ordering::SeqCst) {
             match watch.set_back(clock::now()) {
                 0 => {}
-                // They find out by how much.
+                // The locations determine the amount themselves.
                 by => resume.after_set_back(by),
             }
             if self.gained.swap(false, Ordering::SeqCst) {
@@ -399,7 +401,7 @@ impl Directory {
         }
     }
 
-    /// Lets every location leave memory in order.
+    /// Unloads all locations.
     pub(crate) async fn stop(&self, grace: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
         let locations: Vec<_> =
@@ -418,8 +420,8 @@ impl Directory {
     }
 }
 
-/// Asks actors to leave memory, and waits until they have. What callers asked before is done before; the message gets there though the
-/// mailbox is full, and though nobody waits any more.
+/// Asks actors to unload, and waits for them. Earlier messages are handled first. The message is delivered even if the
+/// mailbox is full, or if the caller has stopped waiting.
 async fn leave(locations: impl IntoIterator<Item = &Addr<LocationActor>>) {
     let ask = |address: &Addr<LocationActor>| {
         let (done, left) = oneshot::channel();
@@ -428,7 +430,7 @@ async fn leave(locations: impl IntoIterator<Item = &Addr<LocationActor>>) {
     };
     let all: Vec<_> = locations.into_iter().map(ask).collect();
     for left in all {
-        // One that ended without a word has left too.
+        // An actor that ended without an answer has left, too.
         drop(left.await);
     }
 }

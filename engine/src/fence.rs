@@ -1,7 +1,7 @@
-//! What keeps a node that has lost its place from calling an EHR: another node may be calling it by then.
+//! A fence that keeps a node without its lease from calling an EHR, which another node may be calling.
 //!
-//! A call is let through while the institution is here, at its beginning and again before each request that leaves: a guest, or this whole
-//! process, may have stood still in between.
+//! The fence checks that the institution is on this node, at the start of a call and before each of its HTTP requests.
+//! A guest, or the whole process, may have been suspended in between.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::cluster::Cluster;
 
 const ELSEWHERE: &str = "the institution is served by another node";
 
-/// The place of one institution on this node.
+/// The placement of one institution on this node.
 #[derive(Clone)]
 pub(crate) struct Fence {
     cluster: Arc<Cluster>,

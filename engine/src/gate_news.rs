@@ -1,5 +1,5 @@
-//! Tells locations how their gates stand, until they know. A location that cannot be told is tried again ever more seldom, and has one
-//! retry planned at most, however often its gate turns meanwhile.
+//! Reports the state of gates to their locations. A failed report is repeated with backoff. A location has at most one
+//! planned retry, however often its gate changes.
 
 use std::{
     collections::BTreeMap,
@@ -15,10 +15,10 @@ use workstations::{Gateway, GatewayLocation};
 
 use crate::directory::Directory;
 
-/// Locations told at one time: after a start all of them are due.
+/// Concurrent reports. After a start, all locations are due.
 const AT_ONCE: usize = 32;
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// A location that is damaged stays so until somebody mends it.
+/// A damaged location stays so until an operator repairs it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<Doorbell<LocationId>>) {
@@ -27,7 +27,7 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
     loop {
         gates.wait().await;
         for location in gates.answer() {
-            // It is told when it comes here.
+            // A location on another node gets the state when it comes here.
             let Some(gated) = gateway.location_gateway(location).filter(|_| directory.is_here(location)) else {
                 continue;
             };
@@ -47,7 +47,7 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
     }
 }
 
-/// Of two at once the second reads how the gate stands after the first has told it.
+/// Reports the state of a gate. Of two concurrent calls, the second reads the state after the first has ended.
 async fn tell_one(directory: &Directory, gated: &GatewayLocation) -> Result<(), EngineError> {
     let _mine = gated.telling.lock().await;
     let Some(gate) = gated.gate() else { return Ok(()) };
@@ -57,7 +57,7 @@ async fn tell_one(directory: &Directory, gated: &GatewayLocation) -> Result<(), 
     }
 }
 
-/// Of locations that could not be told.
+/// Locations whose report failed.
 #[derive(Default)]
 struct Retries(Mutex<BTreeMap<LocationId, Retry>>);
 
@@ -68,7 +68,7 @@ struct Retry {
 }
 
 impl Retries {
-    /// After how long the location is to be told again; none where that is planned already.
+    /// Returns the pause before the next retry, or `None` if one is planned already.
     fn plan(&self, location: LocationId) -> Option<Duration> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let retry = all.entry(location).or_default();
@@ -86,7 +86,7 @@ impl Retries {
         }
     }
 
-    /// A retry that is planned still comes, and finds nothing new.
+    /// Resets the backoff. A planned retry still runs, and finds nothing new.
     fn told(&self, location: LocationId) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match all.get_mut(&location) {

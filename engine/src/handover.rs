@@ -1,5 +1,5 @@
-//! What follows for the locations and webhook endpoints of this node when the members of the cluster change: what has moved away is let go
-//! of, what came is brought in.
+//! Follows changes of the cluster's members: releases locations and webhook endpoints that moved to other nodes, and
+//! loads those that came.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     letting_go.abort();
 }
 
-/// View after view: says so when nothing of others is in memory, or being sent, any more. Renewals go on meanwhile.
+/// Confirms each view once nothing of other nodes is in memory or being sent. Renewals continue meanwhile.
 async fn let_go(cluster: Arc<Cluster>, directory: Arc<Directory>, endpoints: Moves, mut views: watch::Receiver<u64>) {
     while views.changed().await.is_ok() {
         let epoch = *views.borrow_and_update();

@@ -1,4 +1,4 @@
-//! Which institutions live on this node, and since when.
+//! The institutions on this node, and the times at which they came.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use location::{ids::InstitutionId, time::Timestamp};
 #[derive(Default)]
 pub(crate) struct Here(Mutex<BTreeMap<InstitutionId, Timestamp>>);
 
-/// What one look at all institutions has changed.
+/// The result of comparing all institutions with those before.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Moved {
     pub(crate) here: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Moved {
 }
 
 impl Here {
-    /// Takes in which institutions are here now. One that was here before has been here all the time.
+    /// Records the institutions on this node. One that stays keeps its time.
     pub(crate) fn note(&self, here: impl Iterator<Item = InstitutionId>, now: Timestamp) -> Moved {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *known);

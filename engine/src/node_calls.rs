@@ -1,4 +1,4 @@
-//! What the API asks of the nodes, and what the other nodes tell this one.
+//! Queries of the API about nodes, and notifications from other nodes.
 
 use std::time::Duration;
 
@@ -9,34 +9,35 @@ use tokio::sync::watch;
 use crate::{cluster::Nodes, engine::Engine};
 
 impl Engine {
-    /// Hands what is here to the other nodes, which takes it over while this one still answers.
+    /// Hands everything over to the other nodes, which take over while this node still answers.
     pub async fn hand_over(&self, grace: Duration) {
         if let Some(cluster) = &self.cluster {
             cluster.leave(grace).await;
         }
     }
 
-    /// Which node an institution lives on; alone, it is this process.
+    /// Returns the placement of an institution. Without a cluster, it is this process.
     pub fn place(&self, institution: InstitutionId) -> Place {
         self.cluster.as_ref().map_or(Place::Mine, |cluster| cluster.place(institution))
     }
 
-    /// What this node knows of the cluster; none where it is alone.
+    /// Returns the cluster as this node sees it, or `None` without a cluster.
     pub fn nodes(&self) -> Option<Nodes> {
         self.cluster.as_ref().map(|cluster| cluster.nodes())
     }
 
-    /// Where nodes are that have other institutions or locations in their configuration than this one.
+    /// Returns the addresses of nodes whose configuration has other institutions or locations.
     pub fn nodes_set_up_otherwise(&self) -> Vec<String> {
         self.cluster.as_ref().map(|cluster| cluster.set_up_otherwise()).unwrap_or_default()
     }
 
-    /// Another node has said something that concerns the members: this one looks at once, and not with its next beat.
+    /// Reads the members at once instead of at the next beat, because another node has published a change.
     pub fn look(&self) {
         self.cluster.iter().for_each(|cluster| cluster.look());
     }
 
-    /// Changes whenever this node has said something that the others wait for; holds their addresses. None where it is alone.
+    /// Returns a receiver of the other nodes' addresses, sent when this node has published something that they wait
+    /// for. Returns `None` without a cluster.
     pub fn said(&self) -> Option<watch::Receiver<Vec<String>>> {
         self.cluster.as_ref().map(|cluster| cluster.said())
     }

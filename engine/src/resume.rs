@@ -1,5 +1,5 @@
-//! Who has to be brought in after a start though the due index does not say so, looked for in steps: a start is as fast with 100,000
-//! locations as with one.
+//! Searches for locations that a start must load although they are not in the due index. The search runs in steps, so
+//! that a start is as fast with 100,000 locations as with one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,14 +13,14 @@ use location::{
 use setup::Setup;
 use store::{Direction, KeyRange, Store, StoreError, keys};
 
-/// Locations looked at in one step.
+/// Locations checked per step.
 const LOOKED_AT: usize = 1_000;
 
-/// A walk over the locations of the configuration.
+/// A walk over the configured locations.
 pub(crate) struct Resume {
-    /// The first one that was not looked at; none when all were.
+    /// The first location not checked yet. `None` when all were checked.
     next: Option<LocationId>,
-    /// The clock was set back by so much: who is to wake within that time may be late.
+    /// Amount by which the clock was set back. Locations that wake within that time may be late.
     set_back: Millis,
 }
 
@@ -29,12 +29,12 @@ impl Resume {
         Resume { next: Some(LocationId(0)), set_back: 0 }
     }
 
-    /// From the beginning.
+    /// Restarts the walk.
     pub(crate) fn again(&mut self) {
         self.next = Some(LocationId(0));
     }
 
-    /// The same, since the clock was set back while we ran.
+    /// Restarts the walk, because the clock was set back while the process runs.
     pub(crate) fn after_set_back(&mut self, by: Millis) {
         self.again();
         self.set_back = self.set_back.saturating_add(by);
@@ -44,7 +44,7 @@ impl Resume {
         self.next.is_none()
     }
 
-    /// One step: at most `limit` locations to bring in.
+    /// Runs one step. Returns at most `limit` locations to load.
     pub(crate) fn step(
         &mut self,
         store: &dyn Store,
@@ -68,15 +68,15 @@ impl Resume {
             }
             let place = &setup.locations[&id];
             let wanted = match asleep.get(&id) {
-                // It was in memory when the process ended.
+                // The location was in memory when the process ended.
                 _ if active.contains(&id) => true,
-                // One with an EHR never sleeps for longer than until its next read cycle: one that is to, fell asleep by a clock that
-                // was ahead.
+                // A location with an EHR sleeps no longer than until its next read cycle. A later wake time was set by
+                // a clock that was ahead.
                 Some(wake) => {
                     let overslept = place.source.is_some() && wake.since(now) > place.pull.longest_pause();
                     overslept || (*wake > now && wake.since(now) <= self.set_back)
                 }
-                // One with an EHR that was never started.
+                // Locations with an EHR that were never started.
                 None => place.source.is_some(),
             };
             if wanted {
@@ -98,7 +98,7 @@ fn active(store: &dyn Store, first: LocationId, last: LocationId) -> Result<BTre
     Ok(found.iter().filter_map(|key| keys::parse_active(key)).map(LocationId).collect())
 }
 
-/// Until when each sleeps.
+/// Returns the wake times of sleeping locations.
 fn asleep(
     store: &dyn Store,
     first: LocationId,
@@ -130,7 +130,7 @@ mod tests {
         testing::setup([testing::institution(1)], locations, [testing::source(1, 1)])
     }
 
-    /// All of it, step by step.
+    /// Runs all steps of a walk.
     fn walk(resume: &mut Resume, store: &MemoryStore, setup: &Setup, limit: usize) -> Vec<Vec<LocationId>> {
         let mut steps = Vec::new();
         while !resume.is_done() {
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn who_was_in_memory_or_never_started_comes_in_a_few_at_a_time() {
         let (store, mut setup) = (MemoryStore::new(), setup(2_500));
-        // Without an EHR nothing is due by itself.
+        // Without an EHR, nothing is due by itself.
         let mut place = testing::location(LocationId(1), 1, 1);
         place.source = None;
         setup.locations.insert(LocationId(1), place.into());
