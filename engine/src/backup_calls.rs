@@ -10,30 +10,32 @@ use crate::{
 };
 
 impl Engine {
-    /// Begins a backup of the store, and says how it is called.
+    /// Begins a backup of the store, and returns its name.
     pub fn begin_backup(&self) -> Result<String, BackupError> {
         self.backups.begin(clock::now())
     }
 
-    /// Waits for the folder's disk, which may be another machine's.
+    /// Returns the state of the backups. Waits for the disk of the folder, which may be on another machine.
     pub async fn backups(&self) -> Result<BackupsNow, BackupError> {
         let backups = self.backups.clone();
         match tokio::task::spawn_blocking(move || backups.now()).await {
             Ok(now) => now,
             Err(ended) => match ended.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime ends, and with it whoever waits.
+                // The runtime shuts down, and the caller with it.
                 Err(_) => std::future::pending().await,
             },
         }
     }
 
-    /// The ends of backups from now on, scheduled ones too. There is one receiver, the first.
+    /// Returns a receiver for the ends of backups from now on, including scheduled ones. Only the first receiver gets
+    /// them.
     pub fn backups_ended(&self) -> UnboundedReceiver<BackupEnded> {
         self.backups.ended()
     }
 
-    /// When the newest backup was made, and how many came to nothing since the start; none where no backups are made.
+    /// Returns the time of the newest backup and the number of failures since the start, or `None` without a backup
+    /// folder.
     pub fn backup_numbers(&self) -> Option<(Option<Timestamp>, u64)> {
         self.backups.newest().map(|newest| (newest, self.backups.failures()))
     }

@@ -1,4 +1,4 @@
-//! Backups of the store while it is served: when they are due and when somebody asks for one, one at a time, the newest of them kept.
+//! Backups of the store while it is served: scheduled or on request, one at a time, with retention of the newest.
 
 use std::{
     fs, io,
@@ -19,14 +19,14 @@ use setup::{BackupRules, current::Current};
 use store::{BackedUp, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// How often it is looked whether one is due.
+/// Interval of the check whether a backup is due.
 const LOOK: Duration = Duration::from_secs(60);
-/// After one that came to nothing.
+/// Pause after a failed backup.
 const AGAIN: Millis = 15 * MINUTE;
 const BEGINS: &str = "practice-sync-";
 const ENDS: &str = ".backup";
 const DRAFT: &str = ".part";
-/// In the folder: whose backups these are.
+/// File in the folder that identifies the owner of its backups.
 pub(crate) const OWNER: &str = "practice-sync.owner";
 
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum BackupError {
     Folder { folder: PathBuf, source: io::Error },
 }
 
-/// One that is whole.
+/// A complete backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupFile {
     pub name: String,
@@ -47,14 +47,14 @@ pub struct BackupFile {
     pub bytes: u64,
 }
 
-/// How the backups of this process stand.
+/// The state of this process's backups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackupsNow {
-    /// The newest first; behind them those that say they are of the future.
+    /// Newest first, followed by those dated in the future.
     pub files: Vec<BackupFile>,
-    /// The one that is being made, and the values in it so far.
+    /// The backup in progress, and the number of values written so far.
     pub under_way: Option<(String, u64)>,
-    /// Why the last one came to nothing, until another one is whole.
+    /// The reason why the last backup failed, until another one is complete.
     pub failed: Option<String>,
 }
 
@@ -62,18 +62,18 @@ pub struct BackupsNow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupEnded {
     pub at: Timestamp,
-    /// Whether the file is whole.
+    /// The file is complete.
     pub made: bool,
 }
 
 pub(crate) struct Backups {
     setup: Arc<Current>,
     store: Arc<dyn Store>,
-    /// Tells the server from all others; what is made of its backup is the same one.
+    /// Identifies the server. A server restored from one of its backups is the same one.
     owner: String,
     state: Mutex<State>,
     failures: AtomicU64,
-    /// Where the ends of backups are reported.
+    /// Receives the ends of backups.
     reports: OnceLock<UnboundedSender<BackupEnded>>,
 }
 
@@ -81,11 +81,11 @@ pub(crate) struct Backups {
 struct State {
     under_way: Option<(String, Arc<AtomicU64>)>,
     failed: Option<(Timestamp, String)>,
-    /// As of the last look into the folder.
+    /// The time of the newest backup at the last read of the folder.
     newest: Option<Timestamp>,
 }
 
-/// While one is made; dropped, nothing is, however it ended.
+/// Drop guard of a backup in progress: marks it as ended, however it ends.
 struct UnderWay(Arc<Backups>);
 
 impl Drop for UnderWay {
@@ -106,7 +106,7 @@ impl Backups {
         })
     }
 
-    /// The ends of backups from now on. There is one receiver, the first.
+    /// Returns a receiver for the ends of backups from now on. Only the first receiver gets them.
     pub(crate) fn ended(&self) -> UnboundedReceiver<BackupEnded> {
         let (report, ended) = unbounded_channel();
         drop(self.reports.set(report));
@@ -115,7 +115,7 @@ impl Backups {
 
     fn report(&self, made: bool) {
         if let Some(reports) = self.reports.get() {
-            // The receiver is gone while the server ends.
+            // The receiver is dropped while the server stops.
             let _ = reports.send(BackupEnded { at: clock::now(), made });
         }
     }
@@ -128,7 +128,7 @@ impl Backups {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins one on a thread of its own, and says how it is called. Why it comes to nothing is said by `now`.
+    /// Begins a backup on a separate thread, and returns its name. `now` reports the reason if the backup fails.
     pub(crate) fn begin(self: &Arc<Self>, now: Timestamp) -> Result<String, BackupError> {
         let rules = self.rules().ok_or(BackupError::NotConfigured)?;
         let folder = rules.folder.clone();
@@ -155,7 +155,7 @@ impl Backups {
 
     fn make(&self, rules: &BackupRules, name: &str, now: Timestamp, values: &AtomicU64) {
         let file = rules.folder.join(name);
-        // One that is not there may be the mount of a disk that is away: then this one is the wrong disk.
+        // A missing folder may be the mount point of an absent disk, so creating it could use the wrong disk.
         if !rules.folder.is_dir() {
             let why = format!("the folder {} is not there: create it, or mount its disk", rules.folder.display());
             return self.failed(now, why);
@@ -182,20 +182,20 @@ impl Backups {
         }
     }
 
-    /// Two that share a folder would delete each other's backups.
+    /// Claims the folder. Two servers that share a folder would delete each other's backups.
     fn own(&self, folder: &Path) -> Result<(), String> {
         let file = folder.join(OWNER);
         let unreadable = |error: io::Error| format!("{}: {error}", file.display());
         match fs::read_to_string(&file) {
             Ok(text) if text == self.owner => Ok(()),
-            // One whose making was broken off is empty.
+            // An interrupted creation leaves an empty file.
             Ok(text) if text.is_empty() => fs::write(&file, &self.owner).map_err(unreadable),
             Ok(_) => Err(format!(
                 "the folder {} has the backups of another server: name a folder of its own for each, or delete {} if the other one is gone",
                 folder.display(),
                 file.display()
             )),
-            // Not every disk that backups are written to can do more than write a file.
+            // Plain write: some disks used for backups support nothing else.
             Err(error) if error.kind() == io::ErrorKind::NotFound => fs::write(&file, &self.owner).map_err(unreadable),
             Err(error) => Err(unreadable(error)),
         }
@@ -208,7 +208,7 @@ impl Backups {
         self.report(false);
     }
 
-    /// Reads the folder, which may take as long as its disk does.
+    /// Reads the folder, which may be slow.
     pub(crate) fn now(&self) -> Result<BackupsNow, BackupError> {
         let rules = self.rules().ok_or(BackupError::NotConfigured)?;
         let now = clock::now();
@@ -220,12 +220,13 @@ impl Backups {
         Ok(BackupsNow { files, under_way, failed: state.failed.as_ref().map(|(_, why)| why.clone()) })
     }
 
-    /// When the newest was made, as far as was looked; none at all where none are made here. Waits for no disk.
+    /// Returns the time of the newest backup at the last read of the folder, or `None` without backups. Waits for no
+    /// disk.
     pub(crate) fn newest(&self) -> Option<Option<Timestamp>> {
         self.rules().map(|_| self.state().newest)
     }
 
-    /// The name of the one that is being made.
+    /// Returns the name of the backup in progress.
     pub(crate) fn under_way(&self) -> Option<String> {
         self.state().under_way.as_ref().map(|(name, _)| name.clone())
     }
@@ -234,12 +235,12 @@ impl Backups {
         self.rules().map(|rules| rules.folder)
     }
 
-    /// Backups that came to nothing since the start.
+    /// Returns the number of failed backups since the start.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Makes one whenever it is due, as long as the process runs.
+    /// Makes a backup whenever one is due, as long as the process runs.
     pub(crate) async fn run(self: Arc<Self>) {
         loop {
             let own = self.clone();
@@ -252,7 +253,7 @@ impl Backups {
 
     fn look(self: &Arc<Self>, now: Timestamp) {
         let Some(rules) = self.rules() else { return };
-        // Of a folder that cannot be read: beginning one says why.
+        // If the folder cannot be read, the attempt to begin a backup reports the reason.
         let newest = self.now().ok().and_then(|_| self.state().newest);
         let failed = self.state().failed.as_ref().map(|(at, _)| *at);
         let Some(every) = rules.every else { return };
@@ -269,12 +270,12 @@ fn is_due(newest: Option<Timestamp>, failed: Option<Timestamp>, now: Timestamp, 
     old && failed.is_none_or(|failed| now.since(failed) >= AGAIN || now < failed)
 }
 
-/// Of the future are those that were made before the clock was set back.
+/// Returns the newest backup, except those in the future, which were made before the clock was set back.
 fn newest(files: &[BackupFile], now: Timestamp) -> Option<&BackupFile> {
     files.iter().find(|file| file.made_at <= now)
 }
 
-/// `practice-sync-20261125T184700Z.backup`: names sort by time.
+/// Returns a name like `practice-sync-20261125T184700Z.backup`. Names sort by time.
 fn name_at(now: Timestamp) -> String {
     let date = Date(i32::try_from(now.0.div_euclid(DAY)).unwrap_or_default());
     let (year, month, day) = date.ymd();
@@ -283,7 +284,7 @@ fn name_at(now: Timestamp) -> String {
     format!("{BEGINS}{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z{ENDS}")
 }
 
-/// Backups of a folder, the newest first, and behind them those of the future. What has another name is not ours.
+/// Returns the backups in a folder, newest first, followed by those dated in the future. Other names are ignored.
 pub(crate) fn files(folder: &Path, now: Timestamp) -> io::Result<Vec<BackupFile>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -301,12 +302,12 @@ pub(crate) fn files(folder: &Path, now: Timestamp) -> io::Result<Vec<BackupFile>
     Ok(found)
 }
 
-/// Those of a folder, the newest first.
+/// Returns the backups in a folder, newest first.
 pub fn backup_files(folder: &Path) -> io::Result<Vec<BackupFile>> {
     files(folder, clock::now())
 }
 
-/// And what a process left behind that ended while it made one. The one just made stays, whatever the clock says.
+/// Deletes old backups and incomplete files of ended processes. The backup just made is kept, whatever the clock shows.
 fn forget_old(folder: &Path, keep: usize, made: &str, now: Timestamp) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(names, ["practice-sync-20261125T184702Z.backup", "practice-sync-20261125T184701Z.backup"]);
         let notes_and_owner = 2;
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2 + notes_and_owner);
-        // Its backups stay, whatever another server wants to keep.
+        // Another server does not delete the backups, whatever its retention.
         let rules = BackupRules { folder: folder.clone(), every: None, keep: 1 };
         let engine = EngineRules { backup: Some(rules), ..EngineRules::default() };
         let setup = Current::new(Setup { engine, ..Setup::default() });
@@ -388,7 +389,7 @@ mod tests {
         assert_eq!(ended(&other).failed, None);
     }
 
-    /// A clock that was wrong must not cost the backups that are right.
+    /// A wrong clock must not cause the loss of correct backups.
     #[test]
     fn those_of_the_future_go_first_and_the_one_just_made_stays() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A data directory copied into another one, whose store may be of another engine, or lie in a database. While the copy is not whole, a file in the new
-//! directory says so, and nobody serves from it; the old one is only read.
+//! Copies a data directory, whose store may change to another engine or to a database. While the copy is incomplete, a
+//! file in the new directory marks it, and it is not served. The old directory is only read.
 
 use std::{fs, io, path::Path};
 
@@ -19,10 +19,10 @@ use crate::{
     database,
 };
 
-/// How far it is: values done, of all.
+/// The progress of a copy: values done, of all values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStep {
-    /// A backup is read to its end before anything of it is believed.
+    /// The whole backup is read and verified before it is used.
     Reading {
         done: u64,
     },
@@ -30,17 +30,17 @@ pub enum CopyStep {
         done: u64,
         all: u64,
     },
-    /// Both stores are read to the end and compared.
+    /// Both stores are read and compared.
     Comparing {
         done: u64,
         all: u64,
     },
 }
 
-/// A disk that is nearly full ends a copy with an error, and not the process.
+/// Free disk space below which a copy ends with an error instead of aborting the process.
 const ROOM_LEFT: u64 = 64 << 20;
 
-/// Copies all of `from` into `to`, or what is missing there since the last try. Neither may be served meanwhile.
+/// Copies `from` to `to`, or continues an interrupted copy. Neither may be served meanwhile.
 pub async fn copy_data(
     from: &Path,
     to: &Path,
@@ -54,7 +54,7 @@ pub async fn copy_data(
     into_embedded(&source, target, &new, to, progress).await
 }
 
-/// The same into the database of a setup, whose data directory is `to`.
+/// Copies into the database of a setup, whose data directory is `to`.
 pub async fn copy_to_database(
     from: &Path,
     setup: &Setup,
@@ -71,14 +71,14 @@ pub async fn copy_to_database(
     let done = filling::count(&config).await?;
     let open = || PostgresStore::open_to_fill(&config, &key, database::owners_of(setup));
     transfer(&source, &open()?, done, &mut progress).await?;
-    // Opened again it knows the number its feed goes on from.
+    // Reopened, the store knows the number with which its feed continues.
     let copied = compare(&source, &open()?, to, &mut progress)?;
     filling::end(&config).await?;
     finish(&new, to)?;
     Ok(copied)
 }
 
-/// The same from the database of a setup, whose data directory is `from`.
+/// Copies from the database of a setup, whose data directory is `from`.
 pub async fn copy_from_database(
     setup: &Setup,
     from: &Path,
@@ -113,11 +113,11 @@ async fn into_embedded(
     Ok(copied)
 }
 
-/// What is copied.
+/// The store to copy.
 struct Source {
     store: Box<dyn Store>,
     values: u64,
-    /// Served in between it would have other contents: then what was copied of it is worth nothing.
+    /// Identifies the contents. If the source was served in between, an incomplete copy is discarded.
     state: String,
 }
 
@@ -180,7 +180,7 @@ fn finish(new: &DataDir, to: &Path) -> Result<(), Incomplete> {
     files::sync_directory(to).map_err(|source| unreadable(to, source))
 }
 
-/// Makes the new directory ready to go on with, from the beginning where the old one is not as it was.
+/// Prepares the new directory for a continued copy, or for a new one if the old directory has changed.
 fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> Result<(), Incomplete> {
     if present(&new.copying)? {
         let begun = fs::read_to_string(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
@@ -218,7 +218,7 @@ mod tests {
         to: PathBuf,
     }
 
-    /// A data directory of 2,500 values, and where a copy is to go.
+    /// Creates a data directory with 2,500 values, and the path of the copy.
     async fn world(engine: EngineKind) -> World {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
@@ -266,7 +266,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_half_copied_is_not_served_and_is_gone_on_with() {
         let World { _dir, from, to } = world(EngineKind::Sled).await;
-        // Broken off while the first values are told of.
+        // Interrupted when the first values are reported.
         let broken_off = {
             let (from, to) = (from.clone(), to.clone());
             let halt = |step| assert!(!matches!(step, CopyStep::Copying { done: 1.., .. }), "power cut");

@@ -1,5 +1,5 @@
-//! What must be together in a data directory: the store, its key, and beside the key a note that a store was made. A store that is gone,
-//! or not mounted, is not taken for a new one; a key that is gone is not replaced by another.
+//! The parts of a data directory: the store, its key, and a note that a store was made. A missing or unmounted store is
+//! not taken for a new one, and a missing key is not replaced.
 
 use std::{
     fs::{self, File},
@@ -19,7 +19,7 @@ use store::{
 const KEY: &str = "store.key";
 const STORE: &str = "store";
 const NOTE: &str = "store.made";
-/// While a copy is not whole.
+/// File that exists while a copy is incomplete.
 const COPYING: &str = "store.copying";
 const NOTE_SAYS: &str = "A store was made here, in the folder store/ or in a database. While this file is here, practice-sync does not start without it.";
 
@@ -88,15 +88,15 @@ impl DataDir {
         Self { dir: dir.to_path_buf(), store, key, note, copying }
     }
 
-    /// It is not the beginning of a copy.
+    /// Returns an error if the directory is an incomplete copy.
     pub(crate) fn is_whole(&self) -> Result<(), Incomplete> {
         if present(&self.copying)? { Err(Incomplete::HalfCopied(self.dir.clone())) } else { Ok(()) }
     }
 
-    /// The keys of the store, the first made at the first start. Nothing is written where something is missing.
+    /// Returns the keys of the store, created at the first start. Writes nothing if a part is missing.
     pub(crate) fn key(&self, accept_empty: bool) -> Result<StoreKeys, Incomplete> {
         self.is_whole()?;
-        // Whatever else lies in its folder, without its log there is no store.
+        // Without its log there is no store, whatever else is in its folder.
         let folder = present(&self.store)?;
         if store::is_made(&self.store)? {
             return match present(&self.key)? {
@@ -118,7 +118,7 @@ impl DataDir {
         Ok(StoreKeys::load_or_create(&self.key)?)
     }
 
-    /// A file that an earlier start made and that its store does not outlive.
+    /// Returns a file of an earlier start that is never kept without its store.
     fn earlier_secret(&self) -> Result<Option<PathBuf>, Incomplete> {
         for path in [self.key.clone(), self.dir.join(TOKEN_SECRET)] {
             if present(&path)? {
@@ -128,7 +128,7 @@ impl DataDir {
         Ok(None)
     }
 
-    /// The keys of a store in a database: made with it, and the same for every process that serves from it.
+    /// Returns the keys of a store in a database: created with the store, and shared by all processes that serve it.
     pub(crate) fn database_key(&self, made: bool, accept_empty: bool) -> Result<StoreKeys, Incomplete> {
         self.is_whole()?;
         if store::is_made(&self.store)? {
@@ -150,19 +150,19 @@ impl DataDir {
         fs::create_dir_all(&self.dir).map_err(|source| unreadable(&self.dir, source))
     }
 
-    /// The store is open: from now on it has to be there.
+    /// Notes that the store was opened and must exist from now on.
     pub(crate) fn note(&self) -> Result<(), Incomplete> {
         files::write_new(&self.note, NOTE_SAYS).map_err(|source| unreadable(&self.note, source))?;
         Ok(())
     }
 }
 
-/// The secret of the HTTP edge, which is made at the first start.
+/// The secret of the HTTP edge, created at the first start.
 const TOKEN_SECRET: &str = "token.secret";
-/// The folder of the audit trail, unless the configuration names another one.
+/// The folder of the audit trail, unless another one is configured.
 const AUDIT: &str = "audit";
 
-/// What lies beside a store goes along with it: keys, settings, and the audit trail. `but`: a file that stays.
+/// Copies the files next to a store: keys, settings, and the audit trail. The file `but` is not copied.
 pub(crate) fn copy_beside(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomplete> {
     copy_files(from, to, but)?;
     let (trail, copy) = (from.join(AUDIT), to.join(AUDIT));
@@ -183,8 +183,8 @@ fn copy_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomple
     files::sync_directory(to).map_err(|source| unreadable(to, source))
 }
 
-/// Copies what is sound of a data directory's store into a new data directory, with its key and whatever else lies beside it, and makes
-/// the index anew from the records. The old one stays as it is.
+/// Copies the intact values of a store to a new data directory, with its key and all other files, and rebuilds the
+/// index from the records. The old directory is unchanged.
 pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
     let (old, new) = (DataDir::new(from), DataDir::new(to));
     if present(to)? {
@@ -194,7 +194,7 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
     fs::create_dir_all(to).map_err(|source| unreadable(to, source))?;
     let salvaged = salvage_into(&old, &new, keys).await;
     if salvaged.is_err() {
-        // Nothing in it is of use, and the next attempt needs the place.
+        // The result is useless, and the next attempt needs the path.
         let _ = fs::remove_dir_all(to);
     }
     salvaged
@@ -203,7 +203,7 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
 async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<Report, Incomplete> {
     copy_beside(&old.dir, &new.dir, None)?;
     let report = salvage::salvage(&old.store, &keys, &new.store, &new.dir.join("salvage")).await?;
-    // A block of the index that is lost would close the lists of its owner, and a lost change would hide a record.
+    // A lost block of the index would close the lists of its owner, and a lost change would hide a record.
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, keys))?);
     index::rebuild(&store, clock::now()).await.map_err(|error| match error {
         CommitError::Store(error) => error,
@@ -212,7 +212,7 @@ async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<R
     Ok(report)
 }
 
-/// Makes the store's files anew, without what is not live in them. It may not be served meanwhile.
+/// Rewrites the files of the store with live data only. The store must not be served meanwhile.
 pub fn compact_data(dir: &Path, progress: impl FnMut(u64, u64)) -> Result<Compacted, Incomplete> {
     let data = DataDir::new(dir);
     data.is_whole()?;
@@ -264,7 +264,7 @@ mod tests {
         fs::remove_dir_all(&data.store).unwrap();
         let refused = data.key(false).unwrap_err().to_string();
         assert!(refused.contains("is gone") && refused.contains("--accept-empty-store"), "{refused}");
-        // The place where it is mounted is there, what is mounted is not.
+        // The mount point exists, but nothing is mounted.
         fs::create_dir(&data.store).unwrap();
         assert!(matches!(data.key(false), Err(Incomplete::NoStore { .. })));
         fs::write(data.store.join("conf"), "left over").unwrap();

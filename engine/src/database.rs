@@ -1,4 +1,4 @@
-//! The store on a database: reached as the setup says, under owners that follow from the setup.
+//! The store in a database: connected as configured, with owners derived from the setup.
 
 use std::{
     collections::HashMap,
@@ -22,16 +22,16 @@ use store::{
 
 use crate::data_dir::{DataDir, Incomplete};
 
-/// What no institution has.
+/// Owner of keys without institution.
 const NOBODY: u64 = 0;
 
-/// Which institution a location or a data source is of.
+/// The institutions of locations and data sources.
 #[derive(Default)]
 pub struct OwnersOfSetup(RwLock<HashMap<KeyOwner, u32>>);
 
 impl OwnersOfSetup {
-    /// Before anything is written for what this setup adds: whose it is is told to the database with the first value, once and for all.
-    /// What is not in it any more is still whose it was.
+    /// Adds the owners of a setup. Must be called before anything is written for them, because the database fixes the
+    /// owner with the first value. Owners no longer in the setup are kept.
     pub(crate) fn learn(&self, setup: &Setup) {
         let locations = setup.locations.values().map(|it| (KeyOwner::Location(it.id.0), it.institution.0));
         let sources = setup.sources.values().map(|it| (KeyOwner::Source(it.id), it.institution.0));
@@ -49,12 +49,12 @@ impl Owners for OwnersOfSetup {
             Some(Scope::Institution) => KeyOwner::Institution(scope),
             Some(Scope::Source) => KeyOwner::Source(scope),
             Some(Scope::Location) => KeyOwner::Location(scope),
-            // Their keys have no scope that is somebody's.
+            // The scope of their keys has no owner.
             Some(Scope::Everywhere) | None => KeyOwner::Shared,
         }
     }
 
-    /// A place that the setup does not name, and data source 0, which stands for none, are nobody's.
+    /// Locations that the setup does not name have no owner, nor has data source 0, which means none.
     fn owner(&self, key_owner: KeyOwner) -> u64 {
         match key_owner {
             KeyOwner::Location(_) | KeyOwner::Source(_) => {
@@ -83,14 +83,14 @@ pub(crate) fn config(database: &Database) -> Result<PostgresConfig, StoreError> 
     })
 }
 
-/// Whose values are whose, for a store in a database.
+/// Returns the owners of keys, for a store in a database.
 pub fn owners_of(setup: &Setup) -> Arc<OwnersOfSetup> {
     let owners = Arc::new(OwnersOfSetup::default());
     owners.learn(setup);
     owners
 }
 
-/// Opens the store of the setup; in a database that has none makes one, unless one was made before.
+/// Opens the store of the setup. Creates it in an empty database, unless one was created before.
 pub(crate) async fn open(
     setup: &Setup,
     data: &DataDir,
@@ -105,7 +105,7 @@ pub(crate) async fn open(
     Ok(PostgresStore::open(&config, &key, owners)?)
 }
 
-/// Brings the database to the version of this program; answers from which one to which. Where there is no store yet, one is made.
+/// Migrates the database to the version of this program, and returns both versions. Creates a store if there is none.
 pub async fn migrate_database(setup: &Setup, data_dir: &std::path::Path) -> Result<(u32, u32), Incomplete> {
     let data = DataDir::new(data_dir);
     let config = config(&setup.engine.database)?;
@@ -115,7 +115,7 @@ pub async fn migrate_database(setup: &Setup, data_dir: &std::path::Path) -> Resu
     Ok(postgres::migrate(&config, &key).await?)
 }
 
-/// Looks at everything in the database.
+/// Checks everything in the database.
 pub async fn check_database(setup: &Setup, data_dir: &std::path::Path) -> Result<Checked, Incomplete> {
     let config = config(&setup.engine.database)?;
     let key = DataDir::new(data_dir).database_key(true, false)?;
@@ -135,7 +135,7 @@ mod tests {
         OwnersOfSetup(RwLock::new([(KeyOwner::Location(101), 7), (KeyOwner::Source(11), 7)].into()))
     }
 
-    /// What has left the configuration is still its institution's.
+    /// Removed locations and sources keep their institution.
     #[test]
     fn what_a_later_setup_adds_is_an_institutions_too() {
         let owners = owners();
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(homes.map(|key_owner| owners.owner(key_owner)), [7, 7, 8, 8, NOBODY]);
     }
 
-    /// What a location's turn writes lies under its institution, but for what is found by an id alone.
+    /// Everything a turn writes belongs to its institution, except records that are found by their id alone.
     #[test]
     fn what_is_an_institutions_lies_under_it() {
         let owners = owners();

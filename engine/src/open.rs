@@ -1,4 +1,5 @@
-//! An engine on a data directory: the store, there or in a database, the adapters of the setup, and the simulated EHRs that are handed in.
+//! Opens an engine on a data directory: the store there or in a database, the adapters of the setup, and simulated
+//! EHRs.
 
 use std::{
     io,
@@ -42,7 +43,7 @@ pub enum OpenError {
     Start(#[from] StartError),
 }
 
-/// How long a start waits for its adapters, so that an ordinary one comes up whole.
+/// Time limit for adapters at a start, so that an ordinary start ends with all of them ready.
 const STARTING: Duration = Duration::from_secs(5);
 
 impl OpenError {
@@ -54,13 +55,13 @@ impl OpenError {
     }
 }
 
-/// An opened engine, and the simulated EHRs it hosts by data source.
+/// An opened engine, and its simulated EHRs by data source.
 pub struct Opened {
     pub engine: Arc<Engine>,
     pub simulated: SimulatedEhrs,
 }
 
-/// Opens (or makes) the store in `dir` and starts the engine. Must be called within an actix system.
+/// Opens or creates the store in `dir`, and starts the engine. Must be called within an actix system.
 pub async fn open(
     setup: Setup,
     dir: &Path,
@@ -83,7 +84,7 @@ pub async fn open(
     let host = Host::new(setup.engine.guests.host.clone(), &cache)?;
     let mut parts = Parts { audience, ..Parts::new(store.clone(), views) };
     let loading = host.load_all(setup.engine.adapters.clone(), &parts.adapters);
-    // What is compiled already is there at once. The others are prepared while everybody else is served.
+    // Compiled adapters are ready at once. The others are prepared while their locations are closed.
     drop(tokio::time::timeout(STARTING, loading).await);
     (parts.owners, parts.key_file) = (owners, Some(data.key));
     parts.host = Some(host);

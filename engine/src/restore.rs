@@ -1,4 +1,4 @@
-//! A data directory made of a backup. While it is not whole, a file in it says so, and nobody serves from it.
+//! Creates a data directory from a backup. While it is incomplete, a file in it marks it, and it is not served.
 
 use std::{
     fs::{self, File},
@@ -14,17 +14,18 @@ use crate::{
     data_dir::{DataDir, Incomplete, present, unreadable},
 };
 
-/// A disk that is nearly full ends it with an error, and not the process.
+/// Free disk space below which a restore ends with an error instead of aborting the process.
 const ROOM_LEFT: u64 = 64 << 20;
 const SAYS: &str = "of a backup: it is not whole. Delete this directory and run `practice-sync restore` again.";
 
-/// Reads all of a backup: whether it is whole, and sealed with the key in a folder.
+/// Reads and verifies a whole backup that is sealed with the key in a folder.
 pub fn check_backup(file: &Path, keys: &Path, mut read: impl FnMut(u64)) -> Result<BackedUp, Incomplete> {
     let key = StoreKeys::load(&DataDir::new(keys).key)?;
     Ok(backup::check(file, &key, &mut read)?)
 }
 
-/// Makes the data directory `to` of a backup. `keys` is the folder with `store.key`, and with `token.secret` where that was kept.
+/// Creates the data directory `to` from a backup. The folder `keys` contains `store.key`, and `token.secret` if that
+/// was kept.
 pub async fn restore_data(
     file: &Path,
     keys: &Path,

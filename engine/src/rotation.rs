@@ -1,5 +1,6 @@
-//! The keys of the store: a new one while it is served, and what was sealed before sealed anew beside the work; old ones that nothing needs
-//! any more. How far it is lies in the values: a start goes on where the process before ended.
+//! Rotation of the store's keys while it is served: adds a new key, reseals older values in the background, and drops
+//! keys that nothing needs. The progress follows from the values, so a start continues where the previous process
+//! ended.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,22 +19,22 @@ use crate::{
     store_keys::{KeyError, drop_unneeded},
 };
 
-/// Between two steps: bookings want the same disk.
+/// Pause between two steps, because bookings use the same disk.
 const PAUSE: Duration = Duration::from_millis(5);
 const LOOK: Duration = Duration::from_millis(200);
-/// Above the floor of the store, for what has to be written meanwhile.
+/// Free space above the floor of the store, for writes during the rotation.
 const ROOM_TO_SPARE: u64 = 256 << 20;
-/// After a pass that came to nothing.
+/// Pause after a failed pass.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// How the keys of the store stand.
+/// The state of the store's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeysNow {
-    /// The newest last: it seals what is written.
+    /// The newest key is the last one, and seals new values.
     pub keys: Vec<KeyId>,
-    /// Values that are sealed with another one; none until they are counted.
+    /// Number of values sealed with other keys. `None` until they are counted.
     pub left: Option<u64>,
-    /// Why they were not sealed anew, until they are.
+    /// The reason why resealing failed, until it has succeeded.
     pub failed: Option<String>,
 }
 
@@ -43,30 +44,31 @@ pub(crate) struct Rotation {
     nodes: bool,
     backups: Arc<Backups>,
     state: Mutex<State>,
-    /// Held by whoever makes a key or drops one.
+    /// Held while a key is added or dropped.
     changing: Mutex<()>,
     stopped: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// What everything is to be sealed with, while something is not.
+    /// The key for all values, while some are sealed with others.
     to: Option<KeyId>,
-    /// A pass is on its way, and not waiting for its next try.
+    /// A pass is running, as opposed to waiting for its next attempt.
     passes: bool,
     left: Option<u64>,
     failed: Option<String>,
 }
 
 impl State {
-    /// None are left once a look at all of them has found none: until then a key may not be dropped.
+    /// Returns the number of values left. Returns 0 only after a pass has found none, because only then may keys be
+    /// dropped.
     fn left(&self) -> Option<u64> {
         self.left.filter(|left| *left > 0 || self.to.is_none())
     }
 }
 
 impl Rotation {
-    /// `file` has the keys that the store was opened with.
+    /// Creates the rotation. `file` contains the keys with which the store was opened.
     pub(crate) fn new(store: Arc<dyn Store>, file: Option<PathBuf>, nodes: bool, backups: Arc<Backups>) -> Arc<Self> {
         let (state, changing, stopped) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
         Arc::new(Self { store, file, nodes, backups, state, changing, stopped })
@@ -95,7 +97,8 @@ impl Rotation {
         }
     }
 
-    /// Goes on with what the process before has left. Nodes were stopped for a new key, and nothing was left of the old one.
+    /// Resumes the rotation of the previous process. With several nodes there is none: their keys are rotated while
+    /// they are stopped.
     pub(crate) fn resume(self: &Arc<Self>) -> Result<(), StoreError> {
         let Ok(file) = self.file() else { return Ok(()) };
         let keys = StoreKeys::load(file)?;
@@ -106,7 +109,7 @@ impl Rotation {
         Ok(())
     }
 
-    /// A new key that seals from now on. Waits for a disk.
+    /// Adds a key that seals all values from now on. Waits for a disk.
     pub(crate) fn rotate(self: &Arc<Self>) -> Result<KeyId, KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
         if self.state().passes {
@@ -124,7 +127,7 @@ impl Rotation {
         let mut state = self.state();
         (state.left, state.failed) = (None, None);
         if state.to.replace(to).is_some() {
-            // Whoever waits for the next try sees that it is another key.
+            // The running thread notices the new key.
             return Ok(());
         }
         state.passes = true;
@@ -173,8 +176,8 @@ impl Rotation {
         over
     }
 
-    /// What a backup needs of replaced values stays in memory until it is written: nothing is sealed anew meanwhile, nor where bookings will
-    /// need the room.
+    /// Records the progress, and waits between steps. Nothing is resealed during a backup, which keeps replaced values
+    /// in memory, or while bookings need the disk space.
     fn go_on(&self, left: Option<u64>) -> bool {
         if left.is_some() {
             self.state().left = left;
@@ -194,7 +197,7 @@ impl Rotation {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// What is under way ends with its step.
+    /// Ends the pass after its current step.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -205,18 +208,18 @@ impl Rotation {
         Ok(KeysNow { keys, left: state.left(), failed: state.failed.clone() })
     }
 
-    /// Values that are not sealed with the newest key, once they are counted.
+    /// Returns the number of values not sealed with the newest key, once they are counted.
     pub(crate) fn left(&self) -> Option<u64> {
         self.state().left()
     }
 
-    /// Takes a key that nothing needs any more out of the file. Looks at all values, and at all backups of the folder.
+    /// Removes an unneeded key from the file, after a check of all values and of all backups in the folder.
     pub(crate) fn drop_key(&self, id: KeyId) -> Result<(), KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
         if self.state().to.is_some() {
             return Err(KeyError::UnderWay);
         }
-        // One that begins later has none of its values; one that has begun may have.
+        // Later backups contain no value sealed with the key, but one in progress may.
         let none_is_made = || match self.backups.under_way() {
             Some(name) => Err(KeyError::Needed { id, by: format!("the backup {name}, which is being made") }),
             None => Ok(()),

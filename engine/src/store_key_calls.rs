@@ -1,17 +1,17 @@
-//! What the API asks of the store's keys, on threads that may wait for a disk.
+//! Operations of the API on the store's keys, on threads that may wait for a disk.
 
 use store::{KeyId, StoreError};
 
 use crate::{engine::Engine, rotation::KeysNow, store_keys::KeyError};
 
 impl Engine {
-    /// Makes a new key for the store, which seals it from now on.
+    /// Adds a key to the store, which seals new values from now on.
     pub async fn rotate_store_key(&self) -> Result<KeysNow, KeyError> {
         let rotation = self.rotation.clone();
         waited(move || rotation.rotate().and_then(|_| rotation.now())).await
     }
 
-    /// Drops a key that neither a value nor a backup of the folder needs, which it looks for.
+    /// Drops a key, after a check that no value and no backup in the folder needs it.
     pub async fn drop_store_key(&self, id: KeyId) -> Result<KeysNow, KeyError> {
         let rotation = self.rotation.clone();
         waited(move || rotation.drop_key(id).and_then(|()| rotation.now())).await
@@ -22,7 +22,7 @@ impl Engine {
         waited(move || rotation.now()).await
     }
 
-    /// Values that are not sealed with the newest key, once they are counted.
+    /// Returns the number of values not sealed with the newest key, once they are counted.
     pub fn values_to_reseal(&self) -> Option<u64> {
         self.rotation.left()
     }

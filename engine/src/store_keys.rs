@@ -1,4 +1,5 @@
-//! The file of a store's keys, and what needs which of them. By hand, on a store that nobody serves from; while it is served: `rotation`.
+//! The file of a store's keys, and the values that need them. These functions work on a store at rest; `rotation` works
+//! on a served one.
 
 use std::{
     io,
@@ -20,7 +21,7 @@ use crate::{
     database,
 };
 
-/// A disk that is nearly full ends it with an error, and not the process.
+/// Free disk space below which an operation ends with an error instead of aborting the process.
 const ROOM_LEFT: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +53,8 @@ pub enum KeyError {
     Store(#[from] StoreError),
 }
 
-/// Takes a key out of the file that no value, and no backup in the folder needs. `none_is_made`: no backup that might.
+/// Removes a key from the file that no value and no backup in the folder needs. `none_is_made` returns an error if a
+/// backup in progress may need the key.
 pub(crate) fn drop_unneeded(
     store: &dyn rotation::Sealed,
     file: &Path,
@@ -105,7 +107,7 @@ fn names(folder: &Path) -> Result<Vec<String>, KeyError> {
     Ok(files.into_iter().map(|file| file.name).collect())
 }
 
-/// A store that nobody serves from, and the file of its keys.
+/// A store that is not served, and the file of its keys.
 struct AtRest {
     store: Box<dyn Store>,
     file: PathBuf,
@@ -132,7 +134,7 @@ impl AtRest {
                 if !store.alone()? {
                     return Err(KeyError::Served);
                 }
-                // Also in a database without locks.
+                // This check also works in databases without locks.
                 if let Some(node) = &rules.node {
                     nobody_serves(&store, node.period * 2)?;
                 }
@@ -147,7 +149,7 @@ impl AtRest {
     }
 }
 
-/// A node that lives renews its row.
+/// Returns an error if a node renews its row.
 fn nobody_serves(store: &dyn Store, within: Duration) -> Result<(), KeyError> {
     let before = membership::read_snapshot(store)?;
     if before.rows.is_empty() {
@@ -158,8 +160,8 @@ fn nobody_serves(store: &dyn Store, within: Duration) -> Result<(), KeyError> {
     if membership::read_snapshot(store)?.rows.iter().any(lives) { Err(KeyError::Served) } else { Ok(()) }
 }
 
-/// Makes a new key for a store that nobody serves from, and seals all of it with it; or finishes what was begun. Tells how many values are
-/// left.
+/// Adds a key to a store that is not served, and reseals all values with it, or completes an interrupted rotation.
+/// Reports the number of values left.
 pub fn rotate_key(setup: &Setup, data_dir: &Path, mut progress: impl FnMut(u64)) -> Result<KeyId, KeyError> {
     let at_rest = AtRest::open(setup, data_dir)?;
     let (sealed, mut keys) = (at_rest.sealed()?, StoreKeys::load(&at_rest.file)?);
@@ -176,7 +178,7 @@ pub fn rotate_key(setup: &Setup, data_dir: &Path, mut progress: impl FnMut(u64))
     Ok(keys.newest())
 }
 
-/// Drops a key of a store that nobody serves from.
+/// Drops a key of a store that is not served.
 pub fn drop_key(setup: &Setup, data_dir: &Path, id: KeyId) -> Result<(), KeyError> {
     let at_rest = AtRest::open(setup, data_dir)?;
     let folder = setup.engine.backup.as_ref().map(|rules| rules.folder.as_path());
