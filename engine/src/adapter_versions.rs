@@ -1,7 +1,9 @@
-//! Versions of adapters that came while the server runs: kept in the store, tried against a location's EHR, rolled out to it and back.
+//! Versions of adapters uploaded while the server runs: stored, tried against a location's EHR, rolled out to a
+//! location, and rolled back.
 //!
-//! A version is there once its row is, which is written after all its parts. What a location runs is a row of its own, read when the
-//! location comes into memory: so a restart, and the node that takes the location over, go on with it.
+//! A version exists once its row is written, which follows all its parts. The version that a location runs is a
+//! separate row, read when the location is loaded. A restart, or the node that takes the location over, thus continues
+//! with that version.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -17,44 +19,44 @@ use store::{
     keys::{self, Space},
 };
 
-/// What a store keeps well in one value.
+/// Size of a value that a store handles well.
 const PART_BYTES: usize = 256 << 10;
 const PARTS_AT_ONCE: usize = 8;
-/// Versions of one name that are kept; of more, the oldest that no location runs or ran before.
+/// Number of versions kept per name. Beyond it, the oldest ones are deleted that no location runs or ran before.
 const VERSIONS: usize = 10;
-/// Times a commit is tried that others come before.
+/// Number of attempts to commit after conflicts.
 const TRIES: u32 = 20;
-/// How long one call of a trial may take.
+/// Timeout of a trial's calls.
 const CALL: Duration = Duration::from_secs(30);
-/// Records of a page of a trial.
+/// Records per page of a trial.
 const TRIED_RECORDS: u32 = 10;
 
-/// A version beside the one that the configuration names.
+/// An uploaded version, in addition to the configured one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdapterVersion {
     /// The name of the adapter in the configuration.
     pub name: String,
     /// SHA-256 of the component.
     pub sha256: String,
-    /// As its manifest says.
+    /// Version in the manifest.
     pub version: String,
     pub bytes: u64,
     pub uploaded_at: Timestamp,
 }
 
-/// What was rolled out to a location. None: what the configuration names.
+/// The roll-out of a location. `None` for the configured version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolledOut {
-    /// The name it was rolled out under. A location that has been given another adapter since runs what the configuration names.
+    /// The adapter of the roll-out. A location that has been given another adapter since runs the configured version.
     name: String,
     pub now: Option<String>,
     pub before: Option<String>,
 }
 
-/// A call of a trial that was answered.
+/// An answered call of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// None: `describe`.
+    /// `None` for `describe`.
     pub resource: Option<Resource>,
     pub records: usize,
     pub skipped: usize,
@@ -70,10 +72,10 @@ pub enum VersionError {
     NoVersion(String),
     #[error("nothing was rolled out to the location that could be taken back")]
     NothingBefore,
-    /// It is no component this server uses.
+    /// The component is not one that this server can use.
     #[error("{0}")]
     Refused(String),
-    /// A call of the trial was not answered; nothing was changed.
+    /// A call of the trial failed. Nothing was changed.
     #[error("{call}: {fault}")]
     Trial { call: String, fault: String },
     #[error(transparent)]
@@ -86,12 +88,12 @@ impl From<StoreError> for VersionError {
     }
 }
 
-/// The versions in the store, and what of them is loaded.
+/// The stored versions, and the registry of loaded ones.
 pub(crate) struct AdapterVersions {
     setup: Arc<Current>,
     store: Arc<dyn Store>,
     registry: AdapterRegistry,
-    /// None: tests without adapters.
+    /// `None` in tests without adapters.
     host: Option<Host>,
 }
 
@@ -113,7 +115,7 @@ impl AdapterVersions {
         self.host.as_ref()
     }
 
-    /// Verifies a component as a start does, and keeps it. The same one again changes nothing.
+    /// Verifies a component like a start does, and stores it. Adding the same component again changes nothing.
     pub(crate) async fn add(&self, name: &str, component: Vec<u8>) -> Result<AdapterVersion, VersionError> {
         let (Some(host), Some(configured)) = (&self.host, self.registry.standing(name)) else {
             return Err(VersionError::NoAdapter(name.to_owned()));
@@ -165,7 +167,7 @@ impl AdapterVersions {
         Ok(added)
     }
 
-    /// Of one name, the newest first.
+    /// Returns the versions of a name, newest first.
     pub(crate) fn of(&self, name: &str) -> Result<Vec<AdapterVersion>, VersionError> {
         let all = self.store.scan(Space::AdapterVersion.range(), Direction::Forward, usize::MAX)?;
         let of_name = all.iter().filter(|(key, _)| keys::parse_adapter_version(key).is_some_and(|(_, of)| of == name));
@@ -190,7 +192,7 @@ impl AdapterVersions {
             let Some(digest) = digest(&old.sha256) else { continue };
             let mut batch = Batch::new();
             batch.delete(keys::adapter_version(&digest, name));
-            // Under another name it may be there still.
+            // The component may also be stored under another name.
             let range = keys::adapter_versions(&digest);
             if self.store.scan_keys(range, Direction::Forward, 2)?.len() < 2 {
                 for part in self.store.scan_keys(keys::adapter_parts(&digest), Direction::Forward, usize::MAX)? {
@@ -202,7 +204,7 @@ impl AdapterVersions {
         Ok(())
     }
 
-    /// What a location was given, where the configuration still gives it this adapter.
+    /// Returns the roll-out of a location, unless the configuration has given it another adapter since.
     pub(crate) fn at(&self, location: &LocationSetup) -> Result<RolledOut, StoreError> {
         let name = self.name(location).unwrap_or_default();
         let key = keys::location_adapter(location.id.0);
@@ -214,8 +216,8 @@ impl AdapterVersions {
         Some(self.setup.now().sources.get(&location.source?)?.adapter.clone())
     }
 
-    /// Loads what the configuration names otherwise than before, or other files under the names it had. What was named before and cannot be
-    /// loaded now stays as it is.
+    /// Loads adapters with other files than before, or with changed content. A known adapter that cannot be loaded now
+    /// stays as it is.
     pub(crate) async fn changed(
         &self,
         before: &EngineRules,
@@ -257,7 +259,7 @@ impl AdapterVersions {
         if problems.is_empty() { Ok(loaded) } else { Err(problems) }
     }
 
-    /// What was loaded stands under its name, and what the configuration names no longer does not stand at all.
+    /// Registers loaded adapters, and removes those that are no longer configured.
     pub(crate) fn set_up(&self, loaded: BTreeMap<String, Arc<Adapter>>, gone: &[String]) {
         for (name, adapter) in loaded {
             self.registry.swap(&name, adapter);
@@ -265,7 +267,7 @@ impl AdapterVersions {
         gone.iter().for_each(|name| self.registry.forget(name));
     }
 
-    /// The location comes into memory: it runs what it was given.
+    /// Selects the version of a location that is being loaded.
     pub(crate) fn arrive(&self, location: &LocationSetup) -> Result<(), StoreError> {
         let Some(name) = self.name(location) else { return Ok(()) };
         let now = self.at(location)?.now;
@@ -276,7 +278,8 @@ impl AdapterVersions {
         Ok(())
     }
 
-    /// Loads a version in the background. One that cannot be loaded closes its locations: what was rolled out is not replaced in silence.
+    /// Loads a version in the background. If that fails, its locations are closed instead of silently running another
+    /// version.
     fn prepare(&self, name: &str, sha256: &str) {
         let known = self.registry.version(name, sha256);
         let Some(host) = self.host.clone().filter(|_| !matches!(known, Some(Standing::Ready(_) | Standing::Preparing)))
@@ -314,7 +317,7 @@ impl AdapterVersions {
         });
     }
 
-    /// The adapter that a location would run with this version; without one that of the configuration.
+    /// Returns the adapter of this version for a location, or the configured one without `sha256`.
     pub(crate) async fn loaded(
         &self,
         location: &LocationSetup,
@@ -339,7 +342,7 @@ impl AdapterVersions {
         Ok(adapter)
     }
 
-    /// From its next call on the location runs this version.
+    /// Makes a location run this version from its next call on.
     pub(crate) async fn roll_out(
         &self,
         location: &LocationSetup,
@@ -352,7 +355,7 @@ impl AdapterVersions {
         .await
     }
 
-    /// Back to the version before the last roll-out.
+    /// Returns a location to the version before the last roll-out.
     pub(crate) async fn roll_back(&self, location: &LocationSetup) -> Result<RolledOut, VersionError> {
         self.change(location, |known| match known.now == known.before {
             true => Err(VersionError::NothingBefore),
@@ -390,15 +393,15 @@ impl AdapterVersions {
     }
 }
 
-/// None: it cannot be read.
+/// Returns `None` if the file cannot be read.
 async fn sha256_of(file: &Path) -> Option<String> {
     let file = file.to_owned();
     let read = tokio::task::spawn_blocking(move || std::fs::read(file).map(|bytes| hex::encode(Sha256::digest(bytes))));
     read.await.ok()?.ok()
 }
 
-/// Describes, and reads the first page of everything. Nothing is written, and no cursor of the location moves. What the adapter names as
-/// the EHR's limit is kept to.
+/// Describes the EHR, and reads the first page of every resource. Nothing is written, and no cursor of the location
+/// moves. The rate limit in the description is respected.
 pub(crate) async fn try_dry(ehr: &dyn Ehr) -> Result<Vec<Tried>, VersionError> {
     let failed = |call: String| move |fault: Fault| VersionError::Trial { call, fault: fault.to_string() };
     let description = ehr.describe(CALL).await.map_err(failed("describe".to_owned()))?;

@@ -1,5 +1,4 @@
-//! What is known of institutions and locations without asking an actor: since when they are set up, when that changed, when a location
-//! was read last, and what its EHR can do.
+//! Facts about institutions and locations that need no actor: the times of their first and last setup.
 
 use location::time::Timestamp;
 use records::document::Kind;
@@ -8,22 +7,22 @@ use setup::{Institution, LocationSetup, Setup};
 use sha2::{Digest, Sha256};
 use store::{Batch, CommitError, Key, Store, StoreError, keys};
 
-/// Of an institution or a location, by the starts of this engine.
+/// The setup times of an institution or a location, as seen by starts of this engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetUp {
     pub first: Timestamp,
-    /// When a start found it other than before.
+    /// Time of the start that found a change.
     pub changed: Timestamp,
     digest: [u8; 16],
 }
 
-/// Places of one commit.
+/// Institutions or locations per commit.
 const AT_ONCE: usize = 500;
 /// Scopes of the records.
 pub(crate) const INSTITUTIONS: u32 = 0;
 pub(crate) const LOCATIONS: u32 = 1;
 
-/// Notes what is new in the setup, and what changed.
+/// Stores the times of new and changed parts of the setup.
 pub(crate) async fn note(store: &dyn Store, setup: &Setup, now: Timestamp) -> Result<(), CommitError> {
     let institutions = setup.institutions.values().map(|it| (set_up_key(INSTITUTIONS, it.id.0), of_institution(it)));
     let locations = setup.locations.values().map(|it| (set_up_key(LOCATIONS, it.id.0), of_location(it)));
@@ -57,7 +56,7 @@ fn of_institution(it: &Institution) -> [u8; 16] {
     digest(&(&it.subdomain, &it.name, &it.phone_number, &it.country_code))
 }
 
-/// What the API shows of it.
+/// Returns a digest of the fields that the API shows.
 fn of_location(it: &LocationSetup) -> [u8; 16] {
     let place = (&it.street_address, &it.street_address_2, &it.city, &it.state, &it.zip_code, &it.country_code);
     let status = format!("{:?}", it.status);

@@ -1,4 +1,4 @@
-//! Connects locations to their EHRs as the operator set it up: adapter, address, credentials, limits.
+//! Connects locations to their EHRs as configured: adapter, address, credentials, limits.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,26 +25,26 @@ use workstations::{Gateway, GatewayLocation};
 
 use crate::{adapter_versions::AdapterVersions, cluster::Cluster, fence::Fence};
 
-/// Base URL of a data source that lives in this process.
+/// Base URL of an in-process data source.
 pub(crate) const IN_PROCESS: &str = "sandbox:";
-/// What an in-process EHR is addressed by: the adapter host knows only HTTP addresses.
+/// Address of in-process EHRs for the adapter host, which knows only HTTP addresses.
 const IN_PROCESS_URL: &str = "http://sandbox.invalid";
 
-/// A way to a data source, and the source as it was set up for it.
+/// The authorized transport of a data source, and the source as configured when the transport was created.
 type Way = (Arc<DataSource>, Arc<Authorized>);
 
-/// Where adapters come from and how they reach EHRs that live in this process.
+/// The sources of adapters and transports.
 pub(crate) struct Connections {
     setup: Arc<Current>,
     adapters: AdapterVersions,
     network: Arc<HttpTransport>,
     in_process: RwLock<BTreeMap<u32, Arc<dyn Transport>>>,
-    /// The ways to data sources that take access tokens or sessions, as these were set up: their locations share the credentials.
+    /// Transports of data sources with access tokens or sessions. The locations of a source share the credentials.
     authorized: Mutex<HashMap<u32, Way>>,
-    /// Simulations and benchmarks bring their own EHR.
+    /// EHRs provided by simulations and benchmarks.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
     gateway: Arc<Gateway>,
-    /// None: all institutions are here.
+    /// `None` if all institutions are on this node.
     cluster: Option<Arc<Cluster>>,
     made: Mutex<HashMap<LocationId, Arc<dyn Ehr>>>,
 }
@@ -91,7 +91,7 @@ impl Connections {
         &self.gateway
     }
 
-    /// The workstations of a location whose EHR is reached through such.
+    /// Returns the workstations of a location whose EHR is reached through workstations.
     pub(crate) fn gateway_location(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
         self.gateway.location_gateway(location)
     }
@@ -100,7 +100,7 @@ impl Connections {
         &self.adapters
     }
 
-    /// The location's data source, and how its adapter stands, where it has one.
+    /// Returns the data source of a location and the state of its adapter, if it has one.
     pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(Arc<DataSource>, Standing)> {
         let source = self.source(location)?;
         let own = self.own.contains_key(&location.id);
@@ -113,7 +113,7 @@ impl Connections {
         self.setup.now().sources.get(&location.source?).cloned()
     }
 
-    /// What of another setup cannot be connected: said in its terms, before it is in force.
+    /// Returns the parts of another setup that cannot be connected, as messages. Called before the setup is in force.
     pub(crate) fn check(&self, setup: &Setup, changes: &Changes, is_loaded: impl Fn(&str) -> bool) -> Vec<String> {
         let mut problems = Vec::new();
         let locations = changes.locations.added.iter().chain(changes.touched.keys());
@@ -142,17 +142,17 @@ impl Connections {
         problems
     }
 
-    /// An EHR that lives in this process, and is opened.
+    /// Returns whether an in-process EHR is open.
     pub(crate) fn has_in_process(&self, source: u32) -> bool {
         self.in_process.read().unwrap_or_else(PoisonError::into_inner).contains_key(&source)
     }
 
-    /// More EHRs live in this process.
+    /// Adds in-process EHRs.
     pub(crate) fn add_in_process(&self, opened: impl IntoIterator<Item = (u32, Arc<dyn Transport>)>) {
         self.in_process.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
     }
 
-    /// Another setup is in force: what has changed is connected anew on its next use.
+    /// Drops the connections that another setup has changed. They are created again on their next use.
     pub(crate) fn set_up(&self, changes: &Changes) {
         let kept = |location: &LocationId| {
             let anew = changes.touched.get(location).is_some_and(|touched| *touched != Touched::Settings);
@@ -166,7 +166,7 @@ impl Connections {
         authorized.retain(|source, _| kept(source));
     }
 
-    /// A location whose adapter is not ready is closed.
+    /// Returns an error if the adapter of a location is not ready.
     pub(crate) fn open(&self, location: &LocationSetup) -> Result<(), EngineError> {
         match self.adapter(location) {
             Some((_, Standing::Preparing)) => Err(EngineError::AdapterPreparing),
@@ -175,13 +175,13 @@ impl Connections {
         }
     }
 
-    /// The location's EHR, made on first use; none where the location has none.
+    /// Returns the EHR of a location, created on first use, or `None` for a location without EHR.
     pub(crate) fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
         if let Some(own) = self.own.get(&location.id) {
             return Ok(Some(self.fenced(location, own.clone())));
         }
         let Some(source) = location.source else { return Ok(None) };
-        // Another node may have rolled out another version since the location was here last.
+        // Another node may have rolled out another version since the location was last here.
         self.adapters.arrive(location).map_err(|source| ConnectError::Store { location: location.id, source })?;
         if let Some(made) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&location.id) {
             return Ok(Some(made.clone()));
@@ -203,7 +203,7 @@ impl Connections {
         }
     }
 
-    /// A location's own way to its data source.
+    /// Returns the transport of a location to its data source.
     fn network(&self, location: &LocationSetup, source: &Arc<DataSource>) -> Arc<dyn Transport> {
         let apart: Arc<dyn Transport> = Arc::new(self.network.apart());
         let own = match self.fence(location) {
@@ -214,7 +214,7 @@ impl Connections {
         let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
         let anew = || (source.clone(), Arc::new(Authorized::new(own.clone(), login.clone())));
         let (of, way) = authorized.entry(source.id).or_insert_with(anew);
-        // A trial of an adapter may have begun, or made it, under the setup before.
+        // A trial of an adapter may have created the transport under the previous setup.
         if of != source {
             (*of, *way) = anew();
         }
@@ -231,7 +231,8 @@ impl Connections {
         Ok(connected)
     }
 
-    /// The location's EHR through this adapter, whichever the location runs; none where the location has no EHR of its own to reach.
+    /// Returns the EHR of a location through this adapter, whichever one the location runs. Returns `None` without a
+    /// data source.
     pub(crate) fn through(
         &self,
         location: &LocationSetup,
@@ -260,7 +261,7 @@ impl Connections {
             connection.allowed_paths.clone_from(&source.allowed_paths);
         }
         connection.source = source.id.to_string();
-        // Requests through workstations, and those within this process, meet nobody else's.
+        // In-process requests and those through workstations share their limits with no other data source.
         let alone = source.workstation.is_some() || source.base_url == IN_PROCESS;
         connection.host = alone.then(|| format!("data source {}", source.id));
         let adapter_config = location.adapter_config.iter();
@@ -290,7 +291,7 @@ fn headers(source: &DataSource) -> Vec<(String, Secret)> {
 mod tests {
     use super::*;
 
-    /// It was answered with 500, which no client repeats.
+    /// Was answered with 500, which clients do not retry.
     #[test]
     fn a_location_that_comes_here_while_the_database_is_away_is_worth_asking_again() {
         let error =

@@ -1,4 +1,4 @@
-//! The engine as the API layer sees it: one method per thing a handler may ask. All rules live behind it.
+//! The engine as seen by the API: a method per operation of a handler. All rules are behind it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -66,13 +66,13 @@ use webhooks::{
 };
 use workstations::Gateway;
 
-/// How long locations may take to leave memory, and deliveries to end, when the engine stops.
+/// Time limit for unloading locations and ending deliveries when the engine stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What concerns all nodes lies where this institution would: there is none of this id.
+/// Placement of tasks that concern all nodes. No institution has this id.
 pub const EVERYBODY: InstitutionId = InstitutionId(0);
 
-/// How an adapter of the configuration stands.
+/// Returns the state of a configured adapter.
 pub(crate) fn adapter_state(name: &str, standing: Standing) -> AdapterState {
     let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
     match standing {
@@ -86,30 +86,30 @@ pub(crate) fn adapter_state(name: &str, standing: Standing) -> AdapterState {
     }
 }
 
-/// Whether this process does what one of the nodes has to do for all.
+/// Returns whether this process runs the tasks that one node runs for all.
 fn upkeep(cluster: &Option<Arc<Cluster>>) -> impl Fn() -> bool + Send + Sync + 'static {
     let cluster = cluster.clone();
     move || cluster.as_ref().is_none_or(|cluster| cluster.place(EVERYBODY) == Place::Mine)
 }
 
-/// What an engine is started from besides its setup.
+/// The parts of an engine in addition to its setup.
 pub struct Parts {
     pub store: Arc<dyn Store>,
-    /// Loaded adapters by the names the setup gives them.
+    /// Loaded adapters by their names in the setup.
     pub adapters: Adapters,
-    /// EHRs that live in this process, by data source.
+    /// In-process EHRs by data source.
     pub in_process: BTreeMap<u32, Arc<dyn Transport>>,
-    /// EHRs that need no adapter, by location: for simulations and benchmarks.
+    /// EHRs without adapter, by location, for simulations and benchmarks.
     pub own: HashMap<LocationId, Arc<dyn Ehr>>,
-    /// How records look in messages to subscribers.
+    /// Renders records in messages to subscribers.
     pub views: Arc<dyn Views>,
-    /// Who may be sent what.
+    /// Decides about permissions of subscribers.
     pub audience: Arc<dyn Audience>,
-    /// Loads versions of adapters that come while the engine runs; none where there are no adapters.
+    /// Loads versions of adapters while the engine runs. `None` without adapters.
     pub host: Option<Host>,
-    /// Where the keys of the store are; none where it has none, and where they stay as they are.
+    /// The file of the store's keys. `None` without keys, or if they never change.
     pub key_file: Option<PathBuf>,
-    /// Whose values are whose, for a store in a database.
+    /// The owners of keys, for a store in a database.
     pub owners: Arc<OwnersOfSetup>,
 }
 
@@ -149,16 +149,16 @@ pub struct Engine {
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
     pub(crate) backups: Arc<Backups>,
-    /// Held while another setup takes the place of the one in force.
+    /// Held while another setup is applied.
     pub(crate) reconfiguring: tokio::sync::Mutex<()>,
     pub(crate) owners: Arc<OwnersOfSetup>,
     pub(crate) rotation: Arc<Rotation>,
-    /// Run until the engine stops.
+    /// Tasks that run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Engine {
-    /// Starts serving. Must be called within an actix system.
+    /// Starts the engine. Must be called within an actix system.
     pub async fn start(setup: Setup, parts: Parts) -> Result<Engine, StartError> {
         let (current, store) = (Current::new(setup), parts.store);
         let setup = current.now();
@@ -248,12 +248,12 @@ impl Engine {
         })
     }
 
-    /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
+    /// Unloads locations and ends deliveries. Unfinished work continues after the next start.
     pub async fn stop(&self) {
         self.stop_within(GRACE).await;
     }
 
-    /// Like `stop`; what is not done after `grace` is left as it is.
+    /// Like `stop`, with another time limit.
     pub async fn stop_within(&self, grace: Duration) {
         self.hand_over(grace).await;
         self.tasks.iter().for_each(JoinHandle::abort);
@@ -280,17 +280,17 @@ impl Engine {
         &self.directory
     }
 
-    /// What calls have changed, for whoever keeps the audit trail.
+    /// Returns the changes by calls that are not in the audit trail yet.
     pub fn untold(&self) -> &AuditOutbox {
         &self.deps.untold
     }
 
-    /// Whether each read waits for another machine, which may be away.
+    /// Returns whether each read waits for another machine, which may be unavailable.
     pub fn reads_wait(&self) -> bool {
         self.deps.store.is_remote()
     }
 
-    /// Since when an institution lives on this node; none where one process serves all.
+    /// Returns since when an institution is on this node, or `None` if one process serves all.
     pub fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
         self.directory.here_since(institution)
     }
@@ -299,7 +299,7 @@ impl Engine {
         &self.metrics
     }
 
-    /// What is in force now; `reconfigure` puts another one in its place.
+    /// Returns the setup in force. `reconfigure` replaces it.
     pub fn setup(&self) -> Arc<Setup> {
         self.deps.setup.now()
     }
@@ -316,12 +316,12 @@ impl Engine {
         self.location(location).map(|location| zones::zone(location.zone))
     }
 
-    /// A key of the engine's own for a purpose, such as sealing slot tokens. The same after a restart.
+    /// Returns a key of the engine for a purpose, such as sealing slot tokens. The key is the same after a restart.
     pub fn secret(&self, purpose: &str) -> [u8; 32] {
         self.deps.secrets.derive(purpose)
     }
 
-    /// Adapters whose locations are closed, in the order of their names.
+    /// Returns the adapters whose locations are closed, by name.
     pub fn adapters_not_ready(&self) -> Vec<AdapterState> {
         let adapters = self.connections.adapters().registry();
         let states =
@@ -329,7 +329,7 @@ impl Engine {
         states.filter(|state| state.status != AdapterStatus::Ready).collect()
     }
 
-    /// Ready for traffic; `Err` names what is not. An adapter that is not is the matter of its own locations.
+    /// Returns `Ok` if ready for traffic, or the reason. An adapter that is not ready affects only its own locations.
     pub fn ready(&self) -> Result<(), String> {
         if let Some(alarm) = self.alarm() {
             return Err(alarm);
@@ -351,7 +351,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The damage of the store, for an operator to repair.
+    /// Returns the damage of the store that an operator must repair.
     fn alarm(&self) -> Option<String> {
         let damage = self.deps.store.health().damage?;
         Some(format!("the store is damaged and refuses writes, restore a backup or salvage a copy made now: {damage}"))
@@ -380,7 +380,7 @@ impl Engine {
         &self.webhooks
     }
 
-    /// Workstations whose browser sessions are lent to the engine.
+    /// Returns the gateway to workstations that lend their browser sessions to the engine.
     pub fn gateway(&self) -> &Arc<Gateway> {
         &self.gateway
     }
@@ -399,12 +399,12 @@ impl Engine {
         self.directory.ask(location, |reply| Ask::FreeSlots { query: query.clone(), reply }).await
     }
 
-    /// Asks a location to do something.
+    /// Sends a request to a location.
     pub async fn send<R: Request + Clone>(&self, location: LocationId, request: R) -> Result<R::Reply, EngineError> {
         self.directory.request(location, request).await
     }
 
-    /// The same, once for an idempotency key: repeated, it gets its first answer again.
+    /// Sends a request once per idempotency key. A repetition returns the first reply.
     pub async fn save<T, R>(
         &self,
         location: LocationId,
@@ -418,7 +418,7 @@ impl Engine {
         self.send(location, Idempotent { key, request }).await
     }
 
-    /// `holder`: a digest of the client's key.
+    /// Holds a slot. `holder` is a digest of the client's key.
     pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, EngineError> {
         let hold = Hold {
             hold: offer.hold,
@@ -426,7 +426,7 @@ impl Engine {
             appointment_type: offer.appointment_type,
             expires: offer.expires,
             join_blocks: offer.join_blocks,
-            // The location says what is closed.
+            // The location fills in what is closed.
             closed: Closed::default(),
             holder: Some(holder),
         };
@@ -441,7 +441,7 @@ impl Engine {
         self.send(request.offer.location, request).await
     }
 
-    /// True when it was cancelled before.
+    /// Cancels an appointment. Returns `true` if it was cancelled before.
     pub async fn cancel(
         &self,
         location: LocationId,
@@ -469,12 +469,12 @@ impl Engine {
         Ok(state.at_gate(self.gateway.status(location)).through(adapter))
     }
 
-    /// Starts a read cycle and tries waiting writes at once.
+    /// Starts a read cycle, and tries pending writes at once.
     pub async fn sync_now(&self, location: LocationId) -> Result<(), EngineError> {
         self.send(location, Command::SyncNow).await
     }
 
-    /// An operator accepts the deletions the guard stopped.
+    /// Accepts the deletions that the guard has stopped.
     pub async fn accept_deletions(&self, location: LocationId, resource: Resource) -> Result<(), EngineError> {
         self.send(location, Command::AcceptDeletions { resource }).await
     }

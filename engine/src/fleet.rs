@@ -1,4 +1,4 @@
-//! How all locations stand at once. No location is asked, or brought into memory, for it.
+//! The status of all locations. No location is asked or loaded for it.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,23 @@ use runtime::{metrics::Standing, recent_errors::RecentError};
 use crate::{Engine, engine::adapter_state};
 
 impl Engine {
-    /// How each location stood after its last turn; those that were not in memory since the start are missing.
+    /// Returns each location's status after its last turn. Locations that were not in memory since the start are
+    /// missing.
     pub fn standings(&self) -> BTreeMap<LocationId, Standing> {
         self.counted().locations.all()
     }
 
-    /// What went wrong at a location since this process has it, the latest first.
+    /// Returns the errors of a location since this process hosts it, latest first.
     pub fn recent_errors(&self, location: LocationId) -> Vec<RecentError> {
         self.counted().recent_errors.of(location)
     }
 
-    /// How the workstation gate of a location stands; none where its EHR needs no workstation.
+    /// Returns the status of a location's workstation gate, or `None` if its EHR needs no workstation.
     pub fn gate(&self, location: LocationId) -> Option<GateStatus> {
         self.gateway().status(location)
     }
 
-    /// How the adapter of a location stands; none where it has none.
+    /// Returns the state of a location's adapter, or `None` if it has none.
     pub fn adapter_at(&self, location: LocationId) -> Option<AdapterState> {
         let (source, standing) = self.connections().adapter(self.setup().locations.get(&location)?)?;
         Some(adapter_state(&source.adapter, standing))

@@ -1,4 +1,5 @@
-//! The engine as the API sees it: start and stop, requests and replies, reads. All rules live behind it, in the crates beside this folder.
+//! The engine as seen by the API: start and stop, requests and replies, reads. All rules are behind it, in the other
+//! crates of this folder.
 //!
 //! ```text
 //!  api ──► engine ──► processor ──► location, records, query, webhooks (outbox), store

@@ -1,4 +1,4 @@
-//! An operator pauses a location, and resumes it.
+//! Pausing and resuming a location.
 
 use location::{command::Command, ids::LocationId, pause::Directions};
 use processor::error::EngineError;
@@ -6,7 +6,7 @@ use processor::error::EngineError;
 use crate::Engine;
 
 impl Engine {
-    /// Nothing is read, or written, until an operator resumes it, restarts included.
+    /// Stops reading or writing until an operator resumes it, even across restarts.
     pub async fn pause(&self, location: LocationId, which: Directions) -> Result<(), EngineError> {
         self.send(location, Command::Pause { which }).await
     }

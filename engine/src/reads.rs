@@ -1,4 +1,4 @@
-//! Reads straight from the store: no actor is asked, so they see what is durable and never wait for a location.
+//! Reads from the store without an actor: they see durable data, and never wait for a location.
 
 use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
@@ -30,15 +30,15 @@ use crate::{
     engine::Engine,
 };
 
-/// A record on the wire.
+/// A record as clients see it.
 pub struct Shown {
-    /// The one location it is for.
+    /// The location of the record, if it belongs to a single one.
     pub made_at: Option<u32>,
     pub deleted: bool,
     pub record: serde_json::Value,
 }
 
-/// What every record that has them calls so.
+/// Fields that all records share.
 #[derive(Deserialize)]
 struct Frame {
     #[serde(default)]
@@ -49,11 +49,11 @@ struct Frame {
     deleted_at: Option<Timestamp>,
 }
 
-/// Working hours read to find who works at a location.
+/// Maximum working hours read to find the providers of a location.
 const HOURS_AT_MOST: usize = 10_000;
 
 impl Engine {
-    /// A page of a list: of the records that meet the query's filters, and `keep`, which judges what no filter says.
+    /// Returns a page of the records that match the query's filters and `keep`, which checks conditions without filter.
     pub fn list<D: Document>(
         &self,
         query: &ListQuery,
@@ -70,8 +70,8 @@ impl Engine {
         Lists { store: &*self.deps().store, index: &self.deps().index }
     }
 
-    /// What changed at a location and in its data source after a position; without a position, the position of now. No resources
-    /// means all of them.
+    /// Returns the changes at a location and in its data source after a position, or the current position without
+    /// `since`. An empty `resources` means all.
     pub fn changes(
         &self,
         location: LocationId,
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Rises with every change of an institution's records; take it before reading.
+    /// Returns a number that rises with every change of an institution's records. Take it before reading.
     pub fn stamp(&self, institution: InstitutionId) -> Option<u64> {
         self.deps().change_counter.of(institution)
     }
@@ -104,14 +104,14 @@ impl Engine {
         config_history::read(&*self.deps().store, &set_up_key(LOCATIONS, id.0)).map_err(EngineError::from)
     }
 
-    /// When a location's read cycle ended well last.
+    /// Returns the time of a location's last successful read cycle.
     pub fn last_sync(&self, location: LocationId) -> Result<Option<Timestamp>, EngineError> {
         let Some(value) = self.deps().store.get(&last_sync_key(location))? else { return Ok(None) };
         let bytes = value.try_into().map_err(|_| EngineError::Damaged)?;
         Ok(Some(Timestamp(i64::from_be_bytes(bytes))))
     }
 
-    /// What a location's EHR said it can do; none until it was asked.
+    /// Returns the capabilities reported by a location's EHR, or `None` before the first report.
     pub fn description(&self, location: LocationId) -> Result<Option<Description>, EngineError> {
         let value = self.deps().store.get(&description_key(location))?;
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
@@ -136,7 +136,7 @@ impl Engine {
         self.document(institution.0, u64::from(id))
     }
 
-    /// Those of some institutions that have a patient of this id. The store is read once for all of them.
+    /// Returns those of the institutions that have a patient with this id. Reads the store once.
     pub fn with_patient(&self, institutions: &[InstitutionId], id: u32) -> Result<Vec<InstitutionId>, EngineError> {
         let kind = Kind::Of(Resource::Patients).byte();
         let keys: Vec<_> = institutions.iter().map(|it| keys::record(kind, it.0, id.into())).collect();
@@ -164,7 +164,7 @@ impl Engine {
         self.document(institution.0, u64::from(id))
     }
 
-    /// All of them, up to the limit of one list: practices have some dozens.
+    /// Returns all appointment types, up to the limit of one list. Practices have some dozens.
     pub fn appointment_types(
         &self,
         institution: InstitutionId,
@@ -180,23 +180,22 @@ impl Engine {
         self.document(location.0, u64::from(id))
     }
 
-    /// All of a location, up to the limit of one list.
+    /// Returns all working hours of a location, up to the limit of one list.
     pub fn working_hours(&self, location: LocationId) -> Result<Vec<Record<records::WorkingHour>>, EngineError> {
         self.by_id(location.0, Range::first(HOURS_AT_MOST))
     }
 
-    /// A record of a data source.
+    /// Returns a record of a data source.
     pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Record<T>>, EngineError> {
         self.document(source, id)
     }
 
-    /// Our id of what a data source calls so.
+    /// Returns the id of a record with this foreign id.
     pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, EngineError> {
         self.lists().id_of_foreign(source, kind, foreign_id).map_err(EngineError::from)
     }
 
-    /// A record of a location or its data source, as it looks on the wire in a version of the API, to callers who may see amounts or may
-    /// not.
+    /// Returns a record of a location or its data source as clients of an API version see it, with or without amounts.
     pub fn shown(
         &self,
         location: LocationId,
@@ -219,8 +218,8 @@ impl Engine {
         Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
     }
 
-    /// Whether a request to an institution may name a record, at a location if it names one. Returns `true` where only
-    /// the location itself can judge.
+    /// Returns whether a request to an institution may name a record, at a location if it names one. Returns `true` if
+    /// only the location can decide.
     pub fn may_name(
         &self,
         institution: InstitutionId,
@@ -249,7 +248,7 @@ impl Engine {
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
-    /// Records of a scope by their ids alone, read without the index.
+    /// Returns records of a scope by id, without the index.
     pub(crate) fn by_id<T: Document>(&self, scope: u32, range: Range) -> Result<Vec<T>, EngineError> {
         let kind = T::KIND.byte();
         let mut keys = keys::records(kind, scope);

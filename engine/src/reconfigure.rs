@@ -1,5 +1,5 @@
-//! Another setup takes the place of the one that is served: whole, or not at all. What may fail is done first; then it comes into force at
-//! once, and whoever it concerns goes on under it.
+//! Replaces the setup in force, completely or not at all. All steps that may fail come first. Then the new setup comes
+//! into force at once for everything that it affects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,20 +20,20 @@ use crate::{
     simulated::{OpenSimulated, SimulatedEhrs},
 };
 
-/// What has been taken over.
+/// The applied changes.
 pub struct Reconfigured {
     pub changes: Changes,
-    /// Simulated EHRs that were opened for it. Those that are not wanted any more stay until the next start.
+    /// Simulated EHRs opened for the setup. Those no longer wanted stay open until the next start.
     pub simulated: SimulatedEhrs,
 }
 
-/// Why nothing has changed.
+/// The reason why nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotReconfigurable {
-    /// Names of what only a start can change.
+    /// Names of settings that require a restart.
     #[error("these take effect with a restart only: {}", .0.join(", "))]
     Restart(Vec<String>),
-    /// What of it cannot be served.
+    /// Problems that prevent serving the setup.
     #[error("{}", .0.join("; "))]
     Unusable(Vec<String>),
     #[error(transparent)]
@@ -41,7 +41,7 @@ pub enum NotReconfigurable {
 }
 
 impl Engine {
-    /// Serves `setup` from now on. One at a time; who is not concerned notices nothing of it.
+    /// Serves `setup` from now on. Calls run one at a time, and do not disturb unaffected locations.
     pub async fn reconfigure(
         &self,
         setup: Setup,
@@ -66,7 +66,7 @@ impl Engine {
         let opened = self.open_simulated(&setup, &changes, simulated).await?;
         config_history::note(&*self.deps().store, &setup, clock::now()).await?;
 
-        // From here on nothing fails.
+        // No step from here on can fail.
         let transports = opened.iter().map(|(id, ehr)| (*id, ehr.clone() as Arc<dyn Transport>));
         connections.add_in_process(transports);
         let put_in_force = || {
@@ -82,7 +82,7 @@ impl Engine {
         Ok(Reconfigured { changes, simulated: opened })
     }
 
-    /// Those that live in this process and are new to it, or are to have other locations.
+    /// Opens the in-process EHRs that are new or get other locations.
     async fn open_simulated(
         &self,
         setup: &Setup,
@@ -104,7 +104,8 @@ impl Engine {
     }
 }
 
-/// Files of adapters that were loaded, perhaps under names that stand for the same path as before: their locations ask anew what they can do.
+/// Adds adapters that were loaded, perhaps from an unchanged path. Their locations request the EHR's capabilities
+/// again.
 fn take_in(changes: &mut Changes, setup: &Setup, loaded: &BTreeMap<String, Arc<Adapter>>) {
     let known = |changes: &Changes, name: &String| {
         changes.adapters.added.contains(name) || changes.adapters.changed.contains(name)

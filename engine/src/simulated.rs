@@ -1,5 +1,5 @@
-//! EHRs that live in this process: whoever starts the engine hands them in, for demos and rehearsals. The engine reaches them as it
-//! reaches any other, through an adapter, only without a network.
+//! Simulated EHRs in this process, for demos and tests, provided by the caller that starts the engine. The engine
+//! reaches them through an adapter like any other EHR, but without a network.
 
 use std::{collections::BTreeMap, future::Future, pin::Pin, sync::Arc};
 
@@ -11,10 +11,10 @@ use store::{CommitError, Store};
 use crate::connections::IN_PROCESS;
 
 pub type SimulatedFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-/// By data source.
+/// Simulated EHRs by data source.
 pub type SimulatedEhrs = BTreeMap<u32, Arc<dyn SimulatedEhr>>;
 
-/// Why a simulated EHR did not do what it was told.
+/// The reason why a simulated EHR refused a command.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     #[error("{0}")]
@@ -27,15 +27,15 @@ pub enum ControlError {
     Commit(#[from] CommitError),
 }
 
-/// An EHR that can be told to misbehave.
+/// An EHR with switches for faults.
 pub trait SimulatedEhr: Transport {
-    /// Its switches and how they stand, by name.
+    /// Returns the switches and their state, by name.
     fn switches(&self) -> SimulatedFuture<'_, Value>;
-    /// Does what staff or an operator want of it, behind the adapter's back; answers what that changed.
+    /// Acts on behalf of staff or an operator, without the adapter. Returns the changes.
     fn control(&self, control: Value) -> SimulatedFuture<'_, Result<Vec<Value>, ControlError>>;
 }
 
-/// Opens the EHRs of the data sources that live in this process.
+/// Opens the in-process EHRs of data sources.
 pub trait OpenSimulated {
     fn open<'a>(
         &'a self,
@@ -44,7 +44,7 @@ pub trait OpenSimulated {
     ) -> SimulatedFuture<'a, Result<SimulatedEhrs, String>>;
 }
 
-/// A build that has none.
+/// Used by builds without simulated EHRs.
 pub struct NoSimulatedEhrs;
 
 impl OpenSimulated for NoSimulatedEhrs {
@@ -65,7 +65,7 @@ impl OpenSimulated for NoSimulatedEhrs {
     }
 }
 
-/// Data sources that live in this process.
+/// Returns the in-process data sources.
 pub fn simulated_sources(setup: &Setup) -> impl Iterator<Item = u32> {
     setup.sources.values().filter(|source| source.base_url == IN_PROCESS).map(|source| source.id)
 }

@@ -9,8 +9,9 @@ use store::{Batch, CommitError, keys};
 use crate::Engine;
 
 impl Engine {
-    /// The id of the named subscriber of a coverage: one for each name, date of birth and number in a data source. It
-    /// comes from the counter of patients, so that no patient has it. Returns `None` if the coverage names nobody.
+    /// Returns the id of a coverage's named subscriber: one per name, date of birth and number in a data source. It
+    /// comes from the counter of patients, so that no patient has it. Returns `None` if the coverage has no subscriber
+    /// name.
     pub async fn subscriber_id(&self, source: u32, coverage: &Coverage) -> Result<Option<u32>, EngineError> {
         let Some(name) = &coverage.subscriber_name else { return Ok(None) };
         let (deps, resource) = (self.deps(), Resource::Patients);

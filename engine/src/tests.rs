@@ -1,4 +1,4 @@
-//! Locations as the engine runs them: actors of their own, a store in memory, an EHR made up.
+//! Locations run by the engine, with actors, a store in memory, and a fake EHR.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -62,7 +62,7 @@ fn setup(engine: EngineRules) -> Setup {
     Setup { engine, ..testing::one_location() }
 }
 
-/// An EHR with that many pages of a patient each.
+/// Returns an EHR with that many pages of one patient.
 fn patients(pages: usize) -> FakeEhr {
     FakeEhr::with_patients(pages, |page| (format!("patient {page}"), "Many".to_owned()))
 }
@@ -76,8 +76,8 @@ fn plan() -> CreateRecord<InsurancePlan> {
     CreateRecord { body: insurance_plan(), patient: None, number: None }
 }
 
-/// What an earlier life left, whose clock was a day ahead: a write that failed once and is to be tried again. Its location was in memory
-/// when that life ended, or slept.
+/// Returns the store of an earlier process, whose clock was a day ahead: a write failed once and waits for its retry.
+/// Its location was in memory when that process ended, or asleep.
 async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(EngineRules::default())));
     let deps = Arc::new(Deps {
@@ -137,7 +137,7 @@ async fn a_clock_that_was_ahead_in_an_earlier_life_delays_nothing() {
 #[actix::test]
 async fn reading_without_end_is_slowed_and_says_so_while_all_else_goes_on() {
     let ehr = Arc::new(patients(usize::MAX));
-    // A page more than the bucket holds, and nothing runs out of it while the test does.
+    // A page exceeds the bucket, which is not refilled during the test.
     let rules = EngineRules { pull_burst_bytes: 1, pull_bytes_per_minute: 1, ..EngineRules::default() };
     let engine = started(Arc::new(MemoryStore::new()), &ehr, rules).await;
     let slowed = async || engine.sync_state(PLACE).await.unwrap().read_reason.as_deref() == Some(disk_share::SLOWED);
@@ -150,10 +150,10 @@ async fn reading_without_end_is_slowed_and_says_so_while_all_else_goes_on() {
     engine.stop().await;
 }
 
-/// Each page is a record of the journal, and a snapshot is due behind the 500th.
+/// Each page is a journal record, and a snapshot is due after 500.
 #[actix::test]
 async fn a_reading_goes_on_behind_its_snapshots() {
-    // Commits take their time, as they do on a disk.
+    // Commits take time, as on a disk.
     let store = HookedStore::default().on_commit(|store, batch| {
         let committed = store.commit(batch);
         Box::pin(async move {
@@ -168,12 +168,12 @@ async fn a_reading_goes_on_behind_its_snapshots() {
     engine.stop().await;
 }
 
-/// Its commit is durable, and nobody knows: what it would change is not acted on before the EHR is asked again.
+/// The commit is durable, but its answer is lost. The description is not used before the EHR has been asked again.
 #[actix::test]
 async fn what_the_ehr_can_do_counts_once_it_is_stored() {
     let (store, ehr) = (Arc::new(MemoryStore::new()), Arc::new(FakeEhr::default()));
     let described = || store.get(&description_key(PLACE)).unwrap().is_some();
-    // Engine and location have nothing else to commit until then.
+    // Nothing else is committed by the engine and the location until then.
     started(store.clone(), &Arc::new(FakeEhr::default()), EngineRules::default()).await.stop().await;
     let mut forgotten = Batch::new();
     forgotten.delete(description_key(PLACE));
@@ -190,7 +190,7 @@ async fn what_the_ehr_can_do_counts_once_it_is_stored() {
     engine.stop().await;
 }
 
-/// As the log of the store would have lost it.
+/// Deletes the index, as a damaged log would.
 async fn lose_the_index(store: &EmbeddedStore) {
     for space in [Space::Feed, Space::IndexBlock, Space::IndexManifest] {
         let mut batch = Batch::new();
@@ -240,7 +240,7 @@ async fn a_salvaged_store_shows_in_its_lists_what_its_index_had_lost() {
     engine.stop().await;
 }
 
-/// A node's way to a shared store, and the switch that cuts it.
+/// Returns a node's connection to a shared store, and a switch that cuts it.
 fn cable(store: &Arc<MemoryStore>) -> (Arc<HookedStore>, Arc<AtomicBool>) {
     let cut = Arc::new(AtomicBool::new(false));
     let reach = |cut: &AtomicBool| if cut.load(Ordering::SeqCst) { Err(StoreError::Busy) } else { Ok(()) };
@@ -253,7 +253,7 @@ fn cable(store: &Arc<MemoryStore>) -> (Arc<HookedStore>, Arc<AtomicBool>) {
     (Arc::new(store), cut)
 }
 
-/// One of the processes on a store.
+/// Starts one of the processes on a store.
 async fn node(store: &Arc<HookedStore>, ehr: &Arc<FakeEhr>, name: &str) -> Engine {
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
     let period = Duration::from_millis(400);
@@ -287,7 +287,7 @@ async fn an_institution_lives_on_one_node_and_moves_when_that_leaves() {
 async fn what_a_node_left_undone_that_has_lost_the_store_is_done_by_another() {
     let store = left_a_day_ahead(false).await;
     let ((lost, cut), (found, _)) = (cable(&store), cable(&store));
-    // Its EHR takes nothing, so that the write waits.
+    // The EHR accepts nothing, so the write stays pending.
     let (closed, open) = (Arc::new(FakeEhr::default()), Arc::new(FakeEhr::default()));
     closed.set_shut(true);
     let north = node(&lost, &closed, "north").await;
@@ -305,7 +305,7 @@ async fn what_a_node_left_undone_that_has_lost_the_store_is_done_by_another() {
     north.stop().await;
 }
 
-/// Pages of a reading.
+/// Number of pages that are read.
 const NAMES: usize = 4;
 
 #[actix::test]
@@ -336,7 +336,7 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
     let secret = SecretKey::from_entropy([7; 32]);
     let made = north.webhooks().create_endpoint(&owner, &receiver.url(), true, secret, None, now).await.unwrap();
     for (id, event) in ids().flat_map(|id| [(id, "patient_created"), (id, "patient_updated")]) {
-        // The one that did not make the endpoint, too.
+        // Every other one through the node that did not create the endpoint.
         let registry = if id % 2 == 0 { south.webhooks() } else { north.webhooks() };
         let (institution_id, api_version) = (InstitutionId(id), "v3.0.0");
         let new = NewSubscription {
@@ -354,7 +354,7 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
     }
     readable.send_replace(true);
     receiver.wait_for(NAMES * PRACTICES as usize).await;
-    // None comes twice, not even later.
+    // Also waits for duplicates that would be sent later.
     north.stop().await;
     south.stop().await;
     let received: Vec<Value> = receiver.received().iter().map(Received::json).collect();
@@ -367,7 +367,7 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
     }
 }
 
-/// The console knows no more than the id.
+/// The console knows only the id of the patient.
 #[actix::test]
 async fn a_patient_is_found_among_institutions_by_one_read() {
     let (store, ehr) = (Arc::new(HookedStore::default()), Arc::new(patients(1)));

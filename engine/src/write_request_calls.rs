@@ -16,7 +16,7 @@ use store::{Direction, keys};
 
 use crate::engine::Engine;
 
-/// Marks of failed writes that are read at a time.
+/// Marks of failed writes read per scan.
 const PAGE: usize = 10_000;
 
 impl Engine {
@@ -28,12 +28,13 @@ impl Engine {
         }
     }
 
-    /// An operator wants a write that failed tried again: the write it is tried as. What changed a record is not, it was put back.
+    /// Retries a failed write, and returns the new write. Failed changes of records are not retried, because they were
+    /// reverted.
     pub async fn retry_write(&self, location: LocationId, write: WriteId) -> Result<WriteId, EngineError> {
         self.send(location, RetryWrite(write)).await
     }
 
-    /// An operator gives up a write that waits, with all that rests on it, or one that failed, so that nobody tries it again.
+    /// Drops a pending write with all writes that depend on it, or a failed write, so that it is not tried again.
     pub async fn drop_write(&self, location: LocationId, write: WriteId) -> Result<(), EngineError> {
         self.send(location, DropWrite(write)).await
     }
@@ -42,14 +43,14 @@ impl Engine {
         self.directory().ask(location, |reply| Ask::Writes { reply }).await
     }
 
-    /// What is no more in the queue.
+    /// Returns writes that are no longer in the queue.
     pub fn ended_writes(&self, location: LocationId, range: Range) -> Result<Vec<WriteRequest>, EngineError> {
         let ended = self.by_id::<records::Write>(location.0, range)?;
         Ok(ended.into_iter().map(WriteRequest::ended).collect())
     }
 
-    /// Number of failed writes that wait for an operator to retry or drop them, by location. Locations without any are
-    /// missing.
+    /// Returns the number of failed writes that wait for an operator to retry or drop them, by location. Locations
+    /// without any are missing.
     pub fn failed_writes(&self) -> Result<BTreeMap<LocationId, u64>, EngineError> {
         let (mut counts, mut range) = (BTreeMap::new(), failed_writes_everywhere());
         loop {
@@ -64,13 +65,13 @@ impl Engine {
         }
     }
 
-    /// The same of one location.
+    /// Returns the number of a location's failed writes that wait for an operator.
     pub fn failed_writes_at(&self, location: LocationId) -> Result<u64, EngineError> {
         let marks = self.deps().store.scan_keys(failed_writes_of(location.0), Direction::Forward, usize::MAX)?;
         Ok(marks.len() as u64)
     }
 
-    /// Up to `limit` of the failed writes of a location that wait for an operator, the newest first.
+    /// Returns up to `limit` failed writes of a location that wait for an operator, newest first.
     pub fn failed_write_requests(&self, location: LocationId, limit: usize) -> Result<Vec<WriteRequest>, EngineError> {
         let marks = self.deps().store.scan_keys(failed_writes_of(location.0), Direction::Backward, limit)?;
         let mut failed = Vec::new();
@@ -80,9 +81,9 @@ impl Engine {
         Ok(failed)
     }
 
-    /// When a write was queued, called and answered.
+    /// Returns the times at which a write was queued, called and answered.
     pub fn write_history(&self, location: LocationId, write: &WriteRequest) -> Result<WriteHistory, EngineError> {
-        // A retry or a drop comes after its end.
+        // A retry or a drop follows the end of the write.
         let settled = write.dropped || write.retried_as.is_some();
         let time = (write.queued_at, write.finished_at.filter(|_| !settled));
         Ok(write_history::read(&*self.deps().store, location, WriteId(write.id), time)?)
