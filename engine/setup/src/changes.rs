@@ -1,4 +1,4 @@
-//! How one setup differs from another that takes its place: what takes effect while the engine runs, and what only a start can do.
+//! Differences between two setups: changes that apply while the engine runs, and those that require a restart.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use location::ids::{InstitutionId, LocationId};
 
 use crate::{EngineRules, GuestRules, LocationStatus, Setup, guests::HostLimits};
 
-/// What is other than before, by name, in order.
+/// Differences by key, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference<K> {
     pub added: Vec<K>,
@@ -30,33 +30,33 @@ impl<K: Clone + Ord> Difference<K> {
     }
 }
 
-/// What takes effect while the engine runs.
+/// Changes that apply while the engine runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
     pub institutions: Difference<InstitutionId>,
     pub sources: Difference<u32>,
     pub locations: Difference<LocationId>,
-    /// Names of `[adapters]` that have another file.
+    /// Names of `[adapters]` with another file.
     pub adapters: Difference<String>,
-    /// Locations that were not active, or not there, and are now.
+    /// Locations that are active, but were not active or did not exist.
     pub opened: Vec<LocationId>,
-    /// Locations that were active and still are there.
+    /// Locations that were active and still exist.
     pub closed: Vec<LocationId>,
-    /// Settings of the engine as a whole, as the configuration calls them.
+    /// Changed settings of the engine as a whole, by their names in the configuration.
     pub engine: Vec<&'static str>,
-    /// Locations for which something is other than before, be it theirs or that of their source, their institution or the engine.
-    /// None of them was added or is gone.
+    /// Locations affected by a change of their own settings, their source, their institution or the engine. Added and
+    /// removed locations are not included.
     pub touched: BTreeMap<LocationId, Touched>,
 }
 
-/// What has to be done with a location that may be in memory.
+/// The action for a location that may be in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touched {
-    /// It goes on under other settings.
+    /// Other settings apply.
     Settings,
-    /// It is connected to its EHR anew.
+    /// The connection to the EHR is replaced.
     Connection,
-    /// It belongs to another EHR, or to one at all now: what is under way at the one before is not its matter any more.
+    /// The data source changed. Calls in flight to the previous EHR are abandoned.
     Source,
 }
 
@@ -83,7 +83,7 @@ impl Changes {
         }
     }
 
-    /// There is nothing to do.
+    /// Returns whether nothing changes.
     pub fn is_empty(&self) -> bool {
         self.institutions.is_empty()
             && self.sources.is_empty()
@@ -117,7 +117,7 @@ fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, Touched> {
     after.locations.iter().filter_map(of).collect()
 }
 
-/// The locations that pull what those of their data source share, see `Setup::lead`.
+/// Returns the locations that pull the shared resources of their data source, see `Setup::lead`.
 fn leads(setup: &Setup) -> BTreeSet<LocationId> {
     let mut first = BTreeMap::new();
     for location in setup.locations.values().filter(|location| location.status == LocationStatus::Active) {
@@ -126,7 +126,7 @@ fn leads(setup: &Setup) -> BTreeSet<LocationId> {
     first.into_values().collect()
 }
 
-/// Settings of the engine that are other than before, of those that may be.
+/// Returns the changed settings of the engine that do not require a restart.
 fn engine(old: &EngineRules, new: &EngineRules) -> Vec<&'static str> {
     let found = [
         ("engine.mailbox", old.mailbox != new.mailbox),
@@ -144,10 +144,10 @@ fn engine(old: &EngineRules, new: &EngineRules) -> Vec<&'static str> {
     found.into_iter().filter(|(_, other)| *other).map(|(name, _)| name).collect()
 }
 
-/// What only a start can do, as the configuration calls it. Records are kept under their institution and their data source: one that gave
-/// its name to another would show it what it must not see.
+/// Returns the changes that require a restart, by their names in the configuration. Records are stored under their
+/// institution and data source: one that moved to another institution would expose them to it.
 pub fn needs_restart(before: &Setup, after: &Setup) -> Vec<String> {
-    // With every field by name: one that is added has to be thought of here.
+    // Names each field, so that a new one must be classified here.
     let EngineRules {
         adapters: _,
         adapter_cache,
@@ -165,7 +165,7 @@ pub fn needs_restart(before: &Setup, after: &Setup) -> Vec<String> {
         pull_bytes_per_minute: _,
         history_days: _,
         store_cache_bytes,
-        // What a start does, and no other time would notice.
+        // Only a start uses these settings.
         store_verify: _,
         store_compact_ratio: _,
         accept_empty_store: _,

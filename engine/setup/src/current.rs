@@ -1,10 +1,10 @@
-//! The setup that is in force, which an operator may replace while it is served.
+//! The setup in force, which an operator may replace while it is served.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::Setup;
 
-/// Whoever looks at it keeps what was in force when they looked, for as long as one piece of work takes.
+/// The setup in force. Callers keep the version that they have read for the duration of an operation.
 pub struct Current(RwLock<Arc<Setup>>);
 
 impl Current {

@@ -1,18 +1,18 @@
-//! The database of a store that is not on this machine's disk.
+//! The database of a store that is not on a local disk.
 
 use std::{path::PathBuf, time::Duration};
 
 use crate::secret::Secret;
 
-/// Heeded where the store is on PostgreSQL.
+/// The connection to PostgreSQL. Unused by other stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Database {
-    /// A password may stand in it.
+    /// May contain a password.
     pub url: Option<Secret>,
-    /// Connections for reads; commits have one of their own.
+    /// Connections for reads. Commits have a separate one.
     pub readers: usize,
     pub connect_timeout: Duration,
-    /// Of a read, and of each step of a commit.
+    /// Timeout of a read, and of each step of a commit.
     pub statement_timeout: Duration,
     pub tls: DatabaseTls,
 }
@@ -20,7 +20,7 @@ pub struct Database {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseTls {
     Off,
-    /// By an authority in this file, without one by those this machine trusts.
+    /// Verified by the authority in this file, or by those trusted by this machine.
     Verify {
         ca: Option<PathBuf>,
     },

@@ -1,26 +1,26 @@
-//! What guests may take, as far as an operator may change it.
+//! Limits of guests that an operator may change.
 
 use std::time::Duration;
 
 const MIB: usize = 1024 * 1024;
 
-/// What one call of one connection may take. The adapter's manifest narrows it further.
+/// Limits of a connection's call. The manifest of the adapter narrows them further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestLimits {
     /// Bytes of guest memory.
     pub memory: usize,
-    /// Wall clock of a call, waiting for the EHR included.
+    /// Wall-clock time of a call, including waits for the EHR.
     pub call: Duration,
-    /// How long a call waits for a place before it begins.
+    /// Maximum wait of a call for a place before it begins.
     pub wait: Duration,
-    /// Processor time of a call, and of one that reads a page.
+    /// Processor time of a call, and of a call that reads a page.
     pub processor: Duration,
     pub pull_processor: Duration,
-    /// HTTP requests in a call.
+    /// HTTP requests per call.
     pub requests: u32,
-    /// Bytes of a request's body.
+    /// Maximum size of a request body.
     pub request_body: usize,
-    /// Bytes of an answer's body: what is longer is cut off and counts as no answer.
+    /// Maximum size of a response body. A longer one is cut off and counts as no response.
     pub response_body: usize,
 }
 
@@ -39,22 +39,22 @@ impl Default for GuestLimits {
     }
 }
 
-/// What all guests of the process share.
+/// Limits shared by all guests of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostLimits {
-    /// Calls running at once, of all data sources; the next ones wait for a place.
+    /// Concurrent calls of all data sources. Further ones wait for a place.
     pub calls: u32,
-    /// Of them, those of one data source.
+    /// Concurrent calls of one data source.
     pub calls_per_source: u32,
-    /// Of them, those to one EHR host: one that hangs must not keep others' calls waiting.
+    /// Concurrent calls to one EHR host, so that a hanging one does not delay calls to others.
     pub calls_per_host: u32,
-    /// How long a component may take to be compiled.
+    /// Time limit for compiling a component.
     pub compile: Duration,
     /// Threads that run guests.
     pub threads: usize,
-    /// Most memory any connection may grant a guest.
+    /// Maximum memory that any connection may grant a guest.
     pub memory: usize,
-    /// Ed25519 public keys. Where there are any, only components that one of them has signed are used.
+    /// Ed25519 public keys. If there are any, components must be signed with one of them.
     pub signers: Vec<[u8; 32]>,
 }
 

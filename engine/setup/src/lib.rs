@@ -1,6 +1,6 @@
-//! What the operator set up: institutions, data sources and locations, the credentials of their EHRs (`login`), what guests may take
-//! (`guests`), and what follows from it for a location (`settings`). The API layer reads it from a configuration file; tests and
-//! benchmarks build it directly. It knows no store and no actor.
+//! The configuration by the operator: institutions, data sources and locations, EHR credentials (`login`), limits of
+//! guests (`guests`), and the settings derived for a location (`settings`). The API layer reads it from a file; tests
+//! and benchmarks build it directly. The crate knows no store and no actor.
 
 #![warn(unreachable_pub)]
 
@@ -36,7 +36,7 @@ pub struct Setup {
     pub engine: EngineRules,
 }
 
-/// Keys, subdomains and locations belong to one of the two worlds, and never meet (specification 5.5).
+/// Environment of keys, subdomains and locations. The two are strictly separated (specification 5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Environment {
     Sandbox,
@@ -46,7 +46,7 @@ pub enum Environment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Institution {
     pub id: InstitutionId,
-    /// Lower case; the tenant's name in queries.
+    /// Lower case. The name of the tenant in queries.
     pub subdomain: String,
     pub name: String,
     pub phone_number: Option<String>,
@@ -54,7 +54,7 @@ pub struct Institution {
     pub environment: Environment,
 }
 
-/// Specification 5.9.
+/// Status of a location (specification 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationStatus {
     Active,
@@ -80,7 +80,7 @@ pub struct LocationSetup {
     pub zone: chrono_tz::Tz,
     pub map_by_operatory: bool,
     pub status: LocationStatus,
-    /// Its data source; none: no EHR integration (specification 1.4).
+    /// The data source. `None` without EHR integration (specification 1.4).
     pub source: Option<u32>,
     /// The location's id in the EHR.
     pub foreign_id: Option<String>,
@@ -88,41 +88,42 @@ pub struct LocationSetup {
     pub write: WriteRules,
     pub pull: PullRules,
     pub quota: Quota,
-    /// Settings of the adapter, as its README names them.
+    /// Settings of the adapter, documented in its README.
     pub adapter_config: BTreeMap<String, String>,
-    /// Heeded where the data source is reached through workstations.
+    /// Used only if the data source is reached through workstations.
     pub workstation: WorkstationRules,
 }
 
 impl LocationSetup {
-    /// The country whose telephone numbers are written without a calling code here.
+    /// Returns the country whose telephone numbers are written without a calling code at this location.
     pub fn country<'a>(&'a self, institution: &'a Institution) -> &'a str {
         self.country_code.as_deref().unwrap_or(&institution.country_code)
     }
 }
 
-/// How the staff's workstations are used.
+/// Rules for the use of the staff's workstations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkstationRules {
-    /// The staff must say yes to each write.
+    /// The staff must approve each write.
     pub approval: bool,
-    /// Requests a workstation is given at one time.
+    /// Maximum concurrent requests per workstation.
     pub in_flight: u32,
-    /// How long nobody is told that the last workstation went, and requests wait for one to come back.
+    /// Grace period after the last workstation has disconnected. Requests wait for one to return, and nothing is
+    /// reported.
     pub patience_seconds: u32,
 }
 
 impl Default for WorkstationRules {
     fn default() -> Self {
-        // What a browser itself would ask of a server at one time is six; the staff work in the same session.
+        // A browser makes up to six concurrent requests to a server, and the staff work in the same session.
         WorkstationRules { approval: false, in_flight: 2, patience_seconds: PATIENCE_SECONDS }
     }
 }
 
-/// A browser, or this process, that restarts is back by then.
+/// Long enough for a restart of a browser or of this process.
 const PATIENCE_SECONDS: u32 = 20;
 
-/// One EHR database that one or several locations of an institution share.
+/// An EHR database shared by one or several locations of an institution.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DataSource {
     pub id: u32,
@@ -130,48 +131,48 @@ pub struct DataSource {
     pub name: String,
     /// Name of the adapter, one of `EngineRules::adapters`.
     pub adapter: String,
-    /// `http(s)://host[:port][/path]`, or `sandbox:` for the simulated EHR inside the engine.
+    /// `http(s)://host[:port][/path]`, or `sandbox:` for an in-process EHR.
     pub base_url: String,
     /// Headers with credentials that the engine adds to each request.
     pub headers: Vec<(String, String)>,
-    /// How access tokens or sessions are obtained, where it takes such.
+    /// The login for access tokens or sessions, if the EHR requires one.
     pub login: Option<Login>,
-    /// Paths below the base URL the adapter may use; empty: what its manifest asks for.
+    /// Paths below the base URL that the adapter may use. If empty, those requested by its manifest.
     pub allowed_paths: Vec<String>,
     pub guest_memory_mib: u32,
     pub guest_requests_per_call: u32,
-    /// It is reached only through workstations on which staff is logged in to it.
+    /// Set if the data source is reached only through workstations with a logged-in staff member.
     pub workstation: Option<WorkstationAccess>,
 }
 
-/// An EHR that opens only in the browser session of a staff member.
+/// An EHR that is accessible only in the browser session of a staff member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkstationAccess {
-    /// A path below the base URL that answers 200 with JSON exactly while somebody is logged in.
+    /// A path below the base URL that returns 200 and JSON only while a user is logged in.
     pub probe: String,
 }
 
-/// Credentials never reach a log.
+/// Omits the credentials.
 impl std::fmt::Debug for DataSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "DataSource({}, {}, {})", self.id, self.adapter, self.base_url)
     }
 }
 
-/// Knobs of the engine as a whole.
+/// Settings of the engine as a whole.
 #[derive(Clone, Debug)]
 pub struct EngineRules {
-    /// Adapter name to component file.
+    /// Component files by adapter name.
     pub adapters: BTreeMap<String, PathBuf>,
-    /// Where precompiled components are kept.
+    /// Folder of precompiled components.
     pub adapter_cache: Option<PathBuf>,
-    /// Messages a location's mailbox holds before callers get 503.
+    /// Capacity of a location's mailbox. Further requests get 503.
     pub mailbox: usize,
-    /// A location without work leaves memory after this many seconds.
+    /// Seconds without work after which a location leaves memory.
     pub idle_seconds: u64,
     /// Threads that run location actors.
     pub actor_threads: usize,
-    /// Webhooks may go to loopback over plain http: development only.
+    /// Allows webhooks to loopback addresses over plain HTTP, for development only.
     pub webhook_development: bool,
     pub webhooks: WebhookRules,
     pub store_engine: StoreEngine,
@@ -179,50 +180,51 @@ pub struct EngineRules {
     /// Commits are refused while less than this is free on the store's disk.
     pub store_floor_bytes: u64,
     pub guests: GuestRules,
-    /// Health record systems are not read while less than this is free there: what is left is for bookings.
+    /// Free disk space below which no EHR is read. The rest is reserved for bookings.
     pub pull_floor_bytes: u64,
-    /// What the reading of one location may write at once, and each minute beyond that.
+    /// Bytes that the reading of a location may write at once, and per minute beyond that.
     pub pull_burst_bytes: u64,
     pub pull_bytes_per_minute: u64,
-    /// Finished writes, and records of the journals behind their snapshots, are deleted when they are this old.
+    /// Age at which finished writes, and journal records behind their snapshot, are deleted.
     pub history_days: u32,
-    /// What the store keeps of its pages in memory.
+    /// Size of the store's page cache.
     pub store_cache_bytes: u64,
-    /// Read through every record at the start and compare with what was written: finds records that a damaged log lost without a
-    /// trace, where gaps, seals and the watermark did not.
+    /// Makes a start read every record and compare the result with the watermark. This detects records that a damaged
+    /// log lost without gaps, invalid seals or a wrong watermark.
     pub store_verify: bool,
-    /// A start makes the store's files anew when they are so many times as large as what is live in them; 0: never.
+    /// Ratio of file size to live data above which a start compacts the store's files. 0 disables compaction.
     pub store_compact_ratio: u32,
-    /// Begins with an empty store where one was made before and is gone.
+    /// Starts with an empty store if the previous one is missing.
     pub accept_empty_store: bool,
-    /// This process among those that share the store; none where nobody else uses it.
+    /// This process as one of several on a store. `None` if it is the only one.
     pub node: Option<NodeRules>,
-    /// None: no backups are made here.
+    /// `None` if no backups are made.
     pub backup: Option<BackupRules>,
 }
 
-/// Where backups of the store go, and when they are made.
+/// The folder and the schedule of backups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupRules {
     pub folder: PathBuf,
-    /// None: only when somebody asks for one.
+    /// `None` for backups on request only.
     pub every: Option<Duration>,
-    /// The newest ones stay.
+    /// Number of backups kept, newest first.
     pub keep: usize,
 }
 
-/// What the operator says of a node.
+/// The configuration of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRules {
-    /// No other has it.
+    /// Unique among the nodes.
     pub name: String,
-    /// Where the other nodes reach it: `http://10.0.0.5:8081`.
+    /// Address at which other nodes reach this one, for example `http://10.0.0.5:8081`.
     pub address: String,
-    /// How long it may serve after it began to renew its row; a node that dies costs its institutions about one and a half of it.
+    /// Duration of the lease after the node began to renew its row. If a node fails, its institutions are down for
+    /// about one and a half periods.
     pub period: Duration,
 }
 
-/// What the store is made of; `engine/store/README.md` says what each is for.
+/// The implementation of the store. `engine/store/README.md` describes the purpose of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreEngine {
     #[default]
@@ -231,14 +233,14 @@ pub enum StoreEngine {
     Postgres,
 }
 
-/// What the calls of adapters may take.
+/// Limits of adapter calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestRules {
-    /// What they share.
+    /// Limits shared by all calls.
     pub host: HostLimits,
-    /// How long a call waits for a place before it is put off.
+    /// Maximum wait of a call for a place before it is postponed.
     pub wait: Duration,
-    /// Processor time of a call, and of one that reads a page.
+    /// Processor time of a call, and of a call that reads a page.
     pub processor: Duration,
     pub pull_processor: Duration,
 }
@@ -265,13 +267,13 @@ impl Default for EngineRules {
             store_floor_bytes: 512 << 20,
             guests: GuestRules::default(),
             pull_floor_bytes: 1_024 << 20,
-            // Far above an honest first pull of 60,000 records; a busy practice needs a fraction of the rest each day.
+            // Far above a first pull of 60,000 records. A busy practice needs a fraction of the rest each day.
             pull_burst_bytes: 1_024 << 20,
             pull_bytes_per_minute: 16 << 20,
-            // As long as the feed of changes and finished deliveries are kept.
+            // The same as for the feed of changes and finished deliveries.
             history_days: 30,
             store_cache_bytes: 256 << 20,
-            // Its cost grows with the store, and a start's should not.
+            // Its duration grows with the store, which that of a start should not.
             store_verify: false,
             store_compact_ratio: 3,
             accept_empty_store: false,
@@ -290,32 +292,32 @@ impl Setup {
         self.locations.values().filter(move |l| l.institution == institution)
     }
 
-    /// The data source of a location that is reached through workstations.
+    /// Returns the data source of a location that is reached through workstations.
     pub fn gated(&self, location: &LocationSetup) -> Option<(&DataSource, &WorkstationAccess)> {
         let source = self.sources.get(&location.source?)?;
         Some((source, source.workstation.as_ref()?))
     }
 
-    /// The one location of a data source that pulls what the source's locations share: the first that is active.
+    /// Returns the location that pulls the shared resources of a data source: its first active one.
     pub fn lead(&self, source: u32) -> Option<LocationId> {
         self.locations.values().find(|l| l.source == Some(source) && l.status == LocationStatus::Active).map(|l| l.id)
     }
 }
 
-/// Limits that an operator may change.
+/// Limits of webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebhookRules {
-    /// Deliveries that wait for one endpoint. Of further events it gets no message; how many those were is kept and shown.
+    /// Maximum queued deliveries per endpoint. Further events cause no messages, but are counted and shown.
     pub queue: usize,
-    /// How long a finished delivery stays readable. Pending ones end by themselves after two days.
+    /// Retention of finished deliveries. Pending ones end after two days.
     pub keep: Millis,
-    /// How long the earlier secret goes on signing beside a new one, unless a rotation says otherwise.
+    /// Default time during which the previous secret signs in addition to a new one.
     pub secret_overlap: Millis,
 }
 
 impl Default for WebhookRules {
     fn default() -> Self {
-        // A dead endpoint costs the disk this many small records beside what the events show, and nothing in memory.
+        // A dead endpoint costs the disk this many small records and the payloads, but no memory.
         WebhookRules { queue: 50_000, keep: 30 * DAY, secret_overlap: DAY }
     }
 }

@@ -1,4 +1,4 @@
-//! How a data source's credentials are obtained: what the operator gives for it. `adapter_host` obtains them.
+//! Configuration of the credentials of data sources. `adapter_host` obtains tokens and sessions with them.
 
 use std::{fmt, sync::Arc};
 
@@ -11,10 +11,10 @@ use url::Url;
 
 use crate::secret::Secret;
 
-/// An RSA key that can sign RS384 safely has so many bytes of modulus.
+/// Minimum modulus, in bytes, of an RSA key for RS384.
 const RSA_BYTES: usize = 256;
 
-/// How a data source's credentials are obtained.
+/// The kind of login to a data source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
     OAuth(OAuth),
@@ -33,25 +33,25 @@ impl From<TrytonSession> for Login {
     }
 }
 
-/// How a data source's access tokens are obtained.
+/// OAuth 2.0 client credentials of a data source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuth {
-    /// https, or http on this machine.
+    /// HTTPS, or HTTP on this machine.
     pub token_url: Url,
     pub client_id: String,
     pub proof: Proof,
-    /// Separated by spaces.
+    /// Scopes, separated by spaces.
     pub scopes: Option<String>,
 }
 
-/// How the client proves who it is.
+/// The authentication of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// In the `Authorization` header of the request for a token.
+    /// A secret in the `Authorization` header of the token request.
     Basic(Secret),
-    /// In its body, for endpoints that take no other.
+    /// A secret in the body, for endpoints that accept no header.
     Post(Secret),
-    /// By a JWT signed with this key.
+    /// A JWT signed with this key.
     Key { key: Arc<SigningKey>, id: Option<String> },
 }
 
@@ -77,7 +77,7 @@ impl OAuth {
     }
 }
 
-/// A private key that signs assertions: the algorithm follows from its kind.
+/// A private key for signing assertions. The kind of key determines the algorithm.
 pub enum SigningKey {
     Rs384(RsaKeyPair),
     Es384(EcdsaKeyPair),
@@ -116,7 +116,7 @@ impl SigningKey {
     }
 }
 
-/// The same key, by its public part.
+/// Compares the public keys.
 impl PartialEq for SigningKey {
     fn eq(&self, other: &SigningKey) -> bool {
         match (self, other) {
@@ -135,10 +135,11 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Who logs in where. A session lasts as long as the server says, a month unless it is configured otherwise; we open one a day.
+/// The login of a Tryton session. A session lasts as long as the server allows, a month by default; a new one is opened
+/// each day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrytonSession {
-    /// The database: its JSON-RPC is posted here.
+    /// The URL of the database, to which JSON-RPC is posted.
     pub url: Url,
     pub user: String,
     pub password: Secret,
@@ -153,7 +154,7 @@ pub enum TrytonError {
 }
 
 impl TrytonSession {
-    /// `base_url` is the data source's.
+    /// Creates a session login for a data source with this `base_url`.
     pub fn new(base_url: &str, user: String, password: Secret) -> Result<TrytonSession, TrytonError> {
         let base = base_url.trim_end_matches('/');
         let url = Url::parse(&format!("{base}/")).ok();

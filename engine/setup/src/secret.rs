@@ -1,4 +1,4 @@
-//! A value that never reaches a log by accident.
+//! A value that is not logged by accident.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ impl Secret {
         Secret(value.into())
     }
 
-    /// The value itself, for the one place that needs it.
+    /// Returns the value, for the only code that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! A machine's settings, from what the operator set and what the EHR says it can do.
+//! Settings of a machine, derived from the setup and the EHR's capabilities.
 
 use location::{
     settings::{Capabilities, PullPlan, Settings},
@@ -22,7 +22,7 @@ pub fn of(setup: &Setup, location: &LocationSetup, description: Option<&Descript
     }
 }
 
-/// How long a call of the location may wait for its turn at the adapter host: never longer than it may itself take.
+/// Returns the maximum wait of a location's call at the adapter host. It never exceeds the deadline of the call.
 pub fn place_wait(setup: &Setup, location: &LocationSetup) -> Millis {
     let wait = Millis::try_from(setup.engine.guests.wait.as_millis()).unwrap_or(Millis::MAX);
     wait.min(location.write.call_deadline).min(location.pull.call_deadline)
@@ -30,7 +30,7 @@ pub fn place_wait(setup: &Setup, location: &LocationSetup) -> Millis {
 
 fn capabilities(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Capabilities {
     let Some(source) = location.source else { return Capabilities::default() };
-    // Until the EHR has been asked, nothing is promised in its name.
+    // Before the EHR has been asked, no capability is assumed.
     let Some(description) = description else { return Capabilities { integrated: true, ..Capabilities::default() } };
     let writes = |kind: &str| description.writes.iter().any(|known| known == kind);
     let lead = setup.lead(source) == Some(location.id);

@@ -1,4 +1,4 @@
-//! Zones of the IANA database as the plain data the machine works with.
+//! Time zones of the IANA database as plain data for the machine.
 
 use std::{
     collections::HashMap,
@@ -12,12 +12,12 @@ use location::{
     zone::{Zone, ZoneChange},
 };
 
-/// Changes are looked up between these years; before and after the first and last offset goes on.
+/// Years in which changes are computed. The first and last offsets apply before and after.
 const YEARS: std::ops::Range<i32> = 1970..2100;
 
 static ZONES: LazyLock<Mutex<HashMap<Tz, Arc<Zone>>>> = LazyLock::new(Mutex::default);
 
-/// The zone as data. Computed once per zone and process: it takes some milliseconds.
+/// Returns a zone as data. It is computed once per process, which takes some milliseconds.
 pub fn zone(tz: Tz) -> Arc<Zone> {
     let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
     zones.entry(tz).or_insert_with(|| Arc::new(compute(tz))).clone()
@@ -39,7 +39,7 @@ fn compute(tz: Tz) -> Zone {
     Zone::new(tz.name().to_owned(), changes).expect("changes come in order")
 }
 
-/// The first second in `(before, after]` that looks like `after`.
+/// Returns the first second in `(before, after]` with the offset of `after`.
 fn bisect(tz: Tz, before: i64, after: i64) -> i64 {
     let (mut low, mut high) = (before / SECOND, after / SECOND);
     let target = seen(tz, after);

@@ -1,4 +1,4 @@
-//! Differences between two setups, and what they require of a running engine.
+//! Differences between two setups, and the changes they require in a running engine.
 
 use std::sync::Arc;
 
