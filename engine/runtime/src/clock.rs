@@ -1,4 +1,4 @@
-//! The one place that reads the clock and draws randomness; everything else gets them as arguments.
+//! The only place that reads the clock and draws random numbers. All other code gets them as arguments.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,10 +12,11 @@ pub fn now() -> Timestamp {
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Shorter steps are the clock being trimmed.
+/// Shorter steps are adjustments of the clock.
 const NOTICED: Millis = SECOND;
 
-/// Notices that the clock was set back. Whatever waits until a time of the clock would wait as much longer: it is due as much earlier.
+/// Detects that the clock was set back. Waits until a clock time would take that much longer, so their times are moved
+/// back.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     seen: Timestamp,
@@ -23,12 +24,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The clock has shown `seen` before, perhaps in an earlier life.
+    /// Creates a watch for a clock that has shown `seen` before, perhaps in an earlier process.
     pub fn since(seen: Timestamp) -> Watch {
         Watch { seen, at: Instant::now() }
     }
 
-    /// By how much it was set back since the last look; 0 where it was not.
+    /// Returns the amount by which the clock was set back since the last call, or 0.
     pub fn set_back(&mut self, now: Timestamp) -> Millis {
         let passed = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
         let back = self.seen.plus(passed).since(now);
@@ -47,7 +48,7 @@ pub fn random_u64() -> u64 {
     u64::from_be_bytes(random())
 }
 
-/// The present moment of a decision.
+/// Returns the time and randomness of a decision.
 pub fn cx() -> Cx {
     Cx { now: now(), random: random_u64() }
 }

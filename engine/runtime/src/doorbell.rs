@@ -1,4 +1,4 @@
-//! Whom to look at: rung by many, answered by one task. However often somebody rings, they stand in it once, so it cannot grow.
+//! A wake-up set of keys: many tasks add keys, one task takes them. A key is contained once, which bounds the size.
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +24,7 @@ impl<K: Ord> Doorbell<K> {
         self.notify.notify_one();
     }
 
-    /// Everybody who rang since the last call.
+    /// Returns the keys added since the last call.
     pub fn answer(&self) -> BTreeSet<K> {
         std::mem::take(&mut *self.rung.lock().unwrap_or_else(PoisonError::into_inner))
     }

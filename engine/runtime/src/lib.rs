@@ -1,7 +1,9 @@
-//! What a process has besides its data: the wall clock and randomness (`clock`, the only place that reads them), wake-ups (`doorbell`),
-//! counters (`metrics`), what went wrong lately (`recent_errors`), whose request it works for (`origin`) and turns on the processors (`turns`). It knows no record, no store and no EHR.
+//! Process-wide services: clock and randomness (`clock`), wake-ups (`doorbell`), counters (`metrics`),
+//! errors (`recent_errors`), the current request (`origin`), and a semaphore for processors (`turns`). The crate knows
+//! no record, no store and no EHR.
 //!
-//! Everything else gets the time and random numbers as arguments, so that tests and the simulation can choose them.
+//! Only `clock` reads the time and random numbers. All other code gets them as arguments, so that tests and the
+//! simulation can choose them.
 
 #![warn(unreachable_pub)]
 

@@ -17,7 +17,7 @@ pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFami
 
 use crate::recent_errors::RecentErrors;
 
-/// What every name in /metrics begins with.
+/// The prefix of all names in /metrics.
 pub const NAMESPACE: &str = "practice_sync";
 
 #[derive(Debug, Default)]
@@ -41,10 +41,10 @@ impl Counter {
     }
 }
 
-/// Upper bounds of all histograms, in seconds: from a commit on a good disk to a call that an EHR lets hang.
+/// Upper bounds of all histograms, in seconds: from a commit on a good disk to a hanging call of an EHR.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
 
-/// How long something took, each time, by labels.
+/// Returns histograms of durations, by labels.
 pub fn durations_by(name: &str, help: &str, labels: &[&str]) -> HistogramVec {
     HistogramVec::new(durations(name, help), labels).expect("names and labels are words")
 }
@@ -53,13 +53,13 @@ fn durations(name: &str, help: &str) -> HistogramOpts {
     HistogramOpts::new(name, help).namespace(NAMESPACE).buckets(BOUNDS.to_vec())
 }
 
-/// How long the engine's steps take.
+/// Durations of the engine's steps.
 #[derive(Debug)]
 pub struct Durations {
-    /// From the moment a location takes up a request until it is answered, and the part of it that waits for the store.
+    /// Time from the start of a request's turn to its reply, and the part that waits for the store.
     pub turns: Histogram,
     pub commit_waits: Histogram,
-    /// From the first byte of a message to its answer, or to the end of the time it has.
+    /// Time from the first byte of a message to its answer or timeout.
     pub webhook_sends: Histogram,
 }
 
@@ -80,7 +80,7 @@ impl Durations {
     }
 }
 
-/// What the engine counts while it runs.
+/// Counters of the running engine.
 #[derive(Debug, Default)]
 pub struct Metrics {
     pub locations_active: Counter,
@@ -90,37 +90,38 @@ pub struct Metrics {
     pub refused_busy: Counter,
     pub adapter_calls: Counter,
     pub adapter_faults: Counter,
-    /// Writes that ended without the EHR having them.
+    /// Writes that failed.
     pub writes_failed: Counter,
     pub locations: Locations,
     pub recent_errors: RecentErrors,
-    /// Institutions that live on this node, where there are several.
+    /// Institutions on this node, if there are several nodes.
     pub institutions_here: Counter,
-    /// Those that moved to this node, and away from it.
+    /// Institutions that moved to this node, and away from it.
     pub institutions_came: Counter,
     pub institutions_left: Counter,
     pub webhooks_delivered: Counter,
     pub webhooks_failed: Counter,
 }
 
-/// How a location stood after its last turn. Whatever changes it is a turn, so it stays true when the location leaves memory.
+/// The status of a location after its last turn. Only turns change it, so it stays valid when the location leaves
+/// memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Standing {
     /// Unfinished writes.
     pub queued: u64,
-    /// Of them, those that nothing is done about: the gate is shut, or the EHR failed too often.
+    /// Writes that are blocked: the gate is shut, or the EHR failed too often.
     pub parked: u64,
     pub oldest_write: Option<Timestamp>,
-    /// Of a location with an EHR that has been read.
+    /// Time of the last read. `None` without EHR, or before the first read.
     pub last_read: Option<Timestamp>,
-    /// Why reading, or writing, does not work; none where it does.
+    /// The reason why reading or writing does not work, if any.
     pub read_problem: Option<String>,
     pub write_problem: Option<String>,
-    /// Records of the EHR that could not be read when they were last shown.
+    /// Records of the EHR that could not be read when last shown.
     pub skipped: u64,
 }
 
-/// All locations that have been in memory.
+/// The status of all locations that have been in memory.
 #[derive(Debug, Default)]
 pub struct Locations(Mutex<BTreeMap<LocationId, Standing>>);
 
@@ -137,7 +138,7 @@ impl Locations {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));
     }
 
-    /// Their part of the numbers.
+    /// Adds the locations' part of the numbers.
     fn add_to(&self, numbers: &mut Numbers, now: Timestamp) {
         let age = |since: Timestamp| u64::try_from(now.since(since) / SECOND).unwrap_or(0);
         for standing in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
@@ -152,7 +153,7 @@ impl Locations {
     }
 }
 
-/// The counts at one moment.
+/// The values of all counters at a point in time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbers {
     pub locations_active: u64,
@@ -164,11 +165,11 @@ pub struct Numbers {
     pub writes_queued: u64,
     pub writes_parked: u64,
     pub writes_failed: u64,
-    /// How long the write that has waited longest has waited.
+    /// Age of the oldest unfinished write.
     pub oldest_write_seconds: u64,
-    /// How long ago the last read cycle succeeded where that is longest ago.
+    /// The longest time since a location's last successful read cycle.
     pub oldest_read_seconds: u64,
-    /// Locations that are red.
+    /// Locations with a problem.
     pub locations_not_reading: u64,
     pub locations_not_writing: u64,
     pub records_skipped: u64,
@@ -178,29 +179,29 @@ pub struct Numbers {
     pub webhooks_overflowed: u64,
     pub webhook_endpoints_failing: u64,
     pub store_free_bytes: u64,
-    /// How long the last group of commits took, in microseconds, and what waits for the next.
+    /// Duration of the last group of commits in microseconds, and the number of batches waiting for the next.
     pub store_commit_micros: u64,
     pub store_batches_waiting: u64,
     pub institutions_here: u64,
     pub institutions_came: u64,
     pub institutions_left: u64,
-    /// 1 when values are known to be lost or damaged.
+    /// 1 if values are known to be lost or damaged.
     pub store_damaged: u64,
     pub workstations_connected: u64,
     /// Locations whose workstation gate is open.
     pub gates_open: u64,
-    /// Answers of workstations that were not believed.
+    /// Rejected answers of workstations.
     pub workstation_answers_refused: u64,
 }
 
 impl Metrics {
-    /// Forgets the locations that another process knows better.
+    /// Drops the locations that are on other nodes.
     pub fn retain(&self, keep: impl Fn(LocationId) -> bool) {
         self.locations.retain(&keep);
         self.recent_errors.retain(&keep);
     }
 
-    /// What others know better stays 0.
+    /// Returns the current values. Those counted elsewhere are 0.
     pub fn numbers(&self, now: Timestamp) -> Numbers {
         let mut numbers = Numbers {
             locations_active: self.locations_active.get(),

@@ -1,6 +1,5 @@
-//! For which request something is done: the id its client gave it, or it was given here, and who calls where it changes something. Logs and
-//! what is stored name it, and nothing else asks for it; so it travels beside the arguments of whoever handles the request, up to the door
-//! of the engine. From there on it is handed on like anything else.
+//! The request that caused an operation: its id, and the caller if the request may change data. Only logs and stored
+//! records use it. It is therefore a task-local up to the entry of the engine, and an argument from there on.
 
 use std::{
     future::Future,
@@ -13,7 +12,7 @@ use std::{
 use location::ids::LocationId;
 use serde::{Deserialize, Serialize};
 
-/// A request; it reads as its id.
+/// A request. Dereferences to its id.
 #[derive(Clone, Debug)]
 pub struct Origin {
     id: Arc<str>,
@@ -21,7 +20,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// What it changes is to be in the audit trail.
+    /// Marks the request as one whose changes belong in the audit trail.
     pub fn changing(self, change: Arc<Change>) -> Origin {
         Origin { change: Some(change), ..self }
     }
@@ -45,11 +44,11 @@ impl Deref for Origin {
     }
 }
 
-/// Whose call changes something, for the audit trail. It stands in the journal, in the record of what the call did.
+/// The caller of a change, for the audit trail. Stored in the journal record of the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     pub request_id: String,
-    /// Of an API key or of an operator's token; never the secret itself.
+    /// Name of an API key or of an operator's token, never the secret.
     pub name: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub operator: bool,
@@ -58,7 +57,7 @@ pub struct Caller {
     pub route: String,
 }
 
-/// A call that may change something, and what of it is durable with its caller.
+/// A call that may change data, and its decisions that are durable together with the caller.
 #[derive(Debug)]
 pub struct Change {
     pub caller: Caller,
@@ -77,7 +76,7 @@ impl Change {
         self.decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
     }
 
-    /// What was committed since this was last asked.
+    /// Returns the decisions committed since the last call.
     pub fn take(&self) -> Vec<DecisionId> {
         mem::take(&mut *self.decisions.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -87,12 +86,12 @@ tokio::task_local! {
     static ORIGIN: Option<Origin>;
 }
 
-/// Does work for a request.
+/// Runs work on behalf of a request.
 pub async fn on_behalf_of<F: Future>(origin: Option<Origin>, work: F) -> F::Output {
     ORIGIN.scope(origin, work).await
 }
 
-/// The request whose work this is. None: it is nobody's.
+/// Returns the request that caused the current task, if any.
 pub fn current() -> Option<Origin> {
     ORIGIN.try_with(Clone::clone).ok().flatten()
 }

@@ -1,5 +1,5 @@
-//! What went wrong at each location lately, for whoever looks at one of them. Kept in memory alone: the next attempt says again what still
-//! goes wrong after a restart.
+//! Recent errors of each location, for operators. They are kept in memory only: persistent problems are reported by the
+//! next attempt after a restart.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,10 +15,10 @@ use location::{
 
 use crate::origin::Origin;
 
-/// Errors of a location that are kept: one for each thing that goes wrong, however often it does.
+/// Number of errors kept per location. Repetitions count as one.
 const KEPT: usize = 30;
 
-/// What of a location went wrong.
+/// The part of a location with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Reading a resource.
@@ -33,15 +33,15 @@ pub enum Part {
     Location,
 }
 
-/// Something that went wrong, perhaps several times.
+/// An error, and its repetitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecentError {
     pub part: Part,
-    /// In words for operators. Never contains patient data.
+    /// A message for operators. Never contains patient data.
     pub reason: String,
-    /// The id of the request it was done for, the last one of several.
+    /// The id of the last request with the error.
     pub request: Option<String>,
-    /// When first, and when last.
+    /// Times of the first and the last occurrence.
     pub first: Timestamp,
     pub at: Timestamp,
     pub times: u64,
@@ -58,7 +58,7 @@ impl RecentError {
 pub struct RecentErrors(Mutex<BTreeMap<LocationId, VecDeque<RecentError>>>);
 
 impl RecentErrors {
-    /// Where the same has gone wrong before, it has gone wrong once more.
+    /// Adds an error, or another occurrence of a known one.
     pub fn note(&self, location: LocationId, mut error: RecentError) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let errors = all.entry(location).or_default();
@@ -70,7 +70,7 @@ impl RecentErrors {
         errors.push_front(error);
     }
 
-    /// The latest first.
+    /// Returns the errors of a location, latest first.
     pub fn of(&self, location: LocationId) -> Vec<RecentError> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&location).into_iter().flatten().cloned().collect()

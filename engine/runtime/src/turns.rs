@@ -1,4 +1,5 @@
-//! Work that computes takes turns: only so much of it is on the processors at once, in the order it came, and what waits takes no turn.
+//! A fair semaphore for computation: limits concurrent work on the processors, in order of arrival. Waiting work holds
+//! no permit.
 
 use std::{
     future::{Future, poll_fn},
@@ -19,19 +20,19 @@ impl Turns {
         Turns(Arc::new(Semaphore::new(count.max(1))))
     }
 
-    /// For work that also waits for the disk in its turn: while some of it does, the processors have the rest. Where it waits for another
-    /// machine, most of it does.
+    /// Creates a semaphore for work that also waits for the disk, or mostly waits for another machine if `from_afar`.
+    /// While some of it waits, the rest uses the processors.
     pub fn of_readers(from_afar: bool) -> Turns {
         let each = if from_afar { 32 } else { 2 };
         Turns::at_once(each * available_parallelism().map_or(1, NonZero::get))
     }
 
-    /// A turn, until it is dropped.
+    /// Acquires a permit, which is released when it is dropped.
     pub async fn take(&self) -> SemaphorePermit<'_> {
         self.0.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// Each time the work can go on it takes a turn, and gives it back where it waits.
+    /// Runs work, holding a permit while the work is polled and releasing the permit while it waits.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -46,7 +47,7 @@ impl Turns {
     }
 }
 
-/// Until the task is polled again: what was just polled will wake it.
+/// Waits until the task is polled again. The waker of the future just polled is responsible for that.
 pub async fn woken() {
     let mut before = true;
     poll_fn(|_| if std::mem::take(&mut before) { Poll::Pending } else { Poll::Ready(()) }).await;
