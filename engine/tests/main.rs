@@ -1,4 +1,4 @@
-//! The engine as the API uses it.
+//! Tests of the engine through the interface that the API uses.
 #![allow(clippy::unwrap_used)]
 
 mod reconfigure;

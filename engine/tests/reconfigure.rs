@@ -1,4 +1,4 @@
-//! Another setup takes the place of the one that is served: who is concerned, and who is not.
+//! Replacing the setup in force, with affected and unaffected locations.
 
 use std::{
     collections::HashMap,
@@ -37,7 +37,7 @@ fn plan() -> CreateRecord<InsurancePlan> {
     CreateRecord { body: insurance_plan(), patient: None, number: None }
 }
 
-/// With EHRs for both locations, of which the setup has the first.
+/// Starts an engine with EHRs for both locations. The setup contains the first one.
 async fn serving(store: &Arc<impl Store + 'static>, here: &Arc<FakeEhr>, other: &Arc<FakeEhr>, setup: Setup) -> Engine {
     let own = [(PLACE, here), (OTHER, other)].map(|(id, ehr)| (id, ehr.clone() as Arc<dyn Ehr>));
     let parts = Parts { own: own.into_iter().collect(), ..parts(store) };
@@ -51,7 +51,7 @@ fn one() -> Setup {
     testing::one_location()
 }
 
-/// The other location beside the first, on a data source of its own.
+/// Returns a setup with the other location, too, on a separate data source.
 fn both() -> Setup {
     let mut both = one();
     both.locations.insert(OTHER, testing::location(OTHER, 1, 2).into());
@@ -82,7 +82,7 @@ async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
 
     other.set_shut(true);
     engine.send(OTHER, plan()).await.unwrap();
-    // One that is under way when its location goes is looked up first, when it has had its time.
+    // A write in flight when its location is removed is looked up first, after its deadline.
     let answered = async || engine.unfinished_writes(OTHER).await.unwrap().iter().any(|write| write.reason.is_some());
     until("the first attempt", answered).await;
     assert_eq!(reconfigured(&engine, one()).await.changes.locations.gone, [OTHER]);
@@ -105,7 +105,7 @@ async fn a_location_that_comes_back_while_it_is_still_leaving_is_in_memory_once(
     until("both readings", async || [PLACE, OTHER].iter().all(|id| engine.last_sync(*id).unwrap().is_some())).await;
     commits.send_replace(false);
     let in_memory = || engine.metrics().locations_active;
-    // Nobody waits for the end of it any more.
+    // The caller of the reconfiguration has given up.
     let going = tokio::time::timeout(Duration::from_millis(100), engine.reconfigure(one(), &NoSimulatedEhrs));
     assert!(going.await.is_err(), "it has left already");
     reconfigured(&engine, both()).await;
@@ -113,7 +113,7 @@ async fn a_location_that_comes_back_while_it_is_still_leaving_is_in_memory_once(
         let engine = engine.clone();
         async move { engine.sync_state(OTHER).await }
     });
-    // Longer than the engine takes to look for who is to be in memory.
+    // Longer than the interval at which the engine looks for locations to load.
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     assert_eq!(in_memory(), 2);
     assert!(!asking.is_finished());
@@ -172,12 +172,12 @@ async fn who_is_not_concerned_notices_nothing() {
             calls
         })
     };
-    // The one that is changed all the time loses no call either.
+    // A location that is reconfigured continuously loses no call either.
     let calls = [calling(PLACE), calling(OTHER)];
     for n in 0..200 {
         let next = with(both(), OTHER, |place| (place.quota.burst, place.name) = (500 + n, format!("{n}")));
         reconfigured(&engine, next).await;
-        // Calls come between.
+        // Lets calls come between.
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
     done.store(true, Ordering::SeqCst);
@@ -276,7 +276,7 @@ async fn what_cannot_be_taken_over_is_named_and_nothing_changes() {
     engine.stop().await;
 }
 
-/// Panics where something may fail.
+/// Panics in the step that may fail.
 struct Unfit;
 
 impl OpenSimulated for Unfit {
@@ -303,7 +303,7 @@ async fn a_panic_on_the_way_changes_nothing_and_the_next_one_is_taken() {
     engine.stop().await;
 }
 
-/// Two come at once while it ends: each is whole, and nobody comes into memory after the end.
+/// Setups applied concurrently with the stop are complete, and load no location afterwards.
 #[actix::test]
 async fn setups_that_come_while_it_ends_bring_nobody_into_memory() {
     let engine = Arc::new(serving(&memory(), &Arc::default(), &Arc::default(), one()).await);

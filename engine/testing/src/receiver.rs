@@ -103,7 +103,7 @@ impl Receiver {
         Receiver { address, seen, task }
     }
 
-    /// The URL of `/hook`.
+    /// Returns the URL of `/hook`.
     pub fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }

@@ -9,12 +9,12 @@ use location::{
 use records::{InsurancePlan, ehr::EhrWorkingHour, schema};
 use serde_json::json;
 
-/// An insurance plan named `Family Plan`, to be created in a [`FakeEhr`](crate::FakeEhr).
+/// Returns an insurance plan named `Family Plan`, to be created in a [`FakeEhr`](crate::FakeEhr).
 pub fn insurance_plan() -> InsurancePlan {
     schema::read(json!({"name": "Family Plan"})).unwrap()
 }
 
-/// Active working hours on each day of the week, as `HH:MM`, without an identifier and a provider.
+/// Returns active working hours on each day of the week, as `HH:MM`, without an identifier and a provider.
 pub fn working_hour(begin: &str, end: &str) -> EhrWorkingHour {
     EhrWorkingHour {
         id: String::new(),
@@ -33,7 +33,7 @@ pub fn working_hour(begin: &str, end: &str) -> EhrWorkingHour {
     }
 }
 
-/// A search for any free slots of `length` milliseconds.
+/// Returns a search for any free slots of `length` milliseconds.
 pub fn slot_query(from: Date, days: u16, length: i64, not_before: Timestamp) -> SlotQuery {
     SlotQuery {
         from,

@@ -1,4 +1,4 @@
-//! Institutions, locations and data sources with defaults: tests set only the fields they are about.
+//! Institutions, locations and data sources with defaults. Tests set only the fields that they check.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use location::{
 
 use setup::{DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup};
 
-/// An institution `practice-{id}` in the sandbox.
+/// Returns an institution `practice-{id}` in the sandbox.
 pub fn institution(id: u32) -> Institution {
     Institution {
         id: InstitutionId(id),
@@ -21,7 +21,7 @@ pub fn institution(id: u32) -> Institution {
     }
 }
 
-/// An active location with a request quota too large to run out.
+/// Returns an active location with a request quota too large to run out.
 pub fn location(id: LocationId, institution: u32, source: u32) -> LocationSetup {
     LocationSetup {
         id,
@@ -51,7 +51,7 @@ pub fn location(id: LocationId, institution: u32, source: u32) -> LocationSetup 
     }
 }
 
-/// A data source of the adapter `practice`.
+/// Returns a data source of the adapter `practice`.
 pub fn source(id: u32, institution: u32) -> DataSource {
     DataSource {
         id,
@@ -68,7 +68,7 @@ pub fn source(id: u32, institution: u32) -> DataSource {
     }
 }
 
-/// A setup of these parts, with default rules of the engine.
+/// Returns a setup of these parts, with default rules of the engine.
 pub fn setup(
     institutions: impl IntoIterator<Item = Institution>,
     locations: impl IntoIterator<Item = LocationSetup>,
@@ -82,7 +82,7 @@ pub fn setup(
     }
 }
 
-/// A setup of one institution with one location on one data source, each with the id 1.
+/// Returns a setup of one institution with one location on one data source, each with the id 1.
 pub fn one_location() -> Setup {
     setup([institution(1)], [location(LocationId(1), 1, 1)], [source(1, 1)])
 }

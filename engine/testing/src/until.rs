@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Far more than a condition needs on a busy machine: only one that never holds takes as long.
+/// Time limit of a wait. A condition that holds at all takes far less, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
@@ -41,7 +41,7 @@ impl<T, E: Debug> Check for Result<T, E> {
     }
 }
 
-/// Checks again and again until the condition holds, and returns what the check found.
+/// Checks repeatedly until the condition holds, and returns the result of the last check.
 ///
 /// # Panics
 ///

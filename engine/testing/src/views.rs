@@ -1,4 +1,4 @@
-//! Views of records in webhook messages, where the API's own are not needed.
+//! Views of records in webhook messages, for tests without the API's views.
 
 use location::pull::Resource;
 use records::sync_state::SyncState;

@@ -1,5 +1,5 @@
-//! Writes to an EHR that can be reached only through a workstation: parked, drained in order, never twice. The whole engine with a real
-//! guest and its `gate` import; the workstations and the EHR behind them are in the test.
+//! Writes to an EHR that is reached only through workstations: parked, drained in order, never sent twice. The tests
+//! run the whole engine with a real guest and its `gate` import; workstations and EHR are fakes.
 
 mod office;
 
@@ -62,7 +62,7 @@ async fn a_workstation_that_goes_in_the_middle_of_a_write_leaves_it_to_the_next_
     );
     first.leave().await;
 
-    // The engine ends in the middle of the next one, and another one goes on where it was.
+    // The engine stops during the next write, and another one continues.
     second.will(Does::WritesAndHangs);
     office.pay("2").await;
     until("it is in the EHR", async || (cloud.posted().len() == 2).then_some(())).await;
@@ -118,7 +118,7 @@ async fn what_waits_for_the_staff_is_shown_to_whoever_comes_next() {
     office.pay("1").await;
     office.pay("2").await;
     let asked = until("both are asked for", async || Some(first.asked()).filter(|asked| asked.len() == 2)).await;
-    // A write that is still being sent when the workstations change has the pause of an attempt before it is tried again.
+    // A write in flight when the workstations change is retried only after a pause.
     let waiting = async || Some(office.writes().await).filter(|all| all.iter().all(|it| it.status != Status::Sending));
     until("both wait", waiting).await;
     first.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
@@ -132,7 +132,7 @@ async fn what_waits_for_the_staff_is_shown_to_whoever_comes_next() {
         until("both wait again", waiting).await;
     };
     again(&second).await;
-    // The same one comes back at once: the gate has not been shut.
+    // The same workstation reconnects at once, before the gate is shut.
     second.leave().await;
     let back = office.connect(&two, Does::AsksTheStaff).await;
     again(&back).await;

@@ -1,4 +1,4 @@
-//! An office: an engine with one location, the workstations in it, and the EHR they are logged in to.
+//! An office: an engine with one location, its workstations, and the EHR to which they are logged in.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ use workstations::{CodeKind, Session, ToWorkstation, protocol::Request};
 const HERE: LocationId = LocationId(101);
 const SOURCE: u32 = 11;
 
-/// The EHR.
+/// The EHR behind the workstations.
 #[derive(Default)]
 pub struct Cloud(Mutex<Records>);
 
@@ -44,7 +44,7 @@ impl Cloud {
         Arc::default()
     }
 
-    /// Status and body.
+    /// Returns status and body of the response.
     fn handle(&self, request: &Request) -> (u16, String) {
         let mut records = self.0.lock().unwrap();
         match (request.method.as_str(), request.path.strip_prefix("/writes/")) {
@@ -65,7 +65,7 @@ impl Cloud {
         }
     }
 
-    /// Keys of what it has, each once, in the order of their first arrival.
+    /// Returns the keys of stored writes, each once, in the order of their first arrival.
     pub fn written(&self) -> Vec<String> {
         let records = self.0.lock().unwrap();
         let mut known: Vec<String> = Vec::new();
@@ -77,7 +77,7 @@ impl Cloud {
         known
     }
 
-    /// Keys of the writes that arrived.
+    /// Returns the keys of all writes that arrived.
     pub fn posted(&self) -> Vec<String> {
         self.0.lock().unwrap().posted.clone()
     }
@@ -105,7 +105,7 @@ impl Office {
         Office::with(cloud, rules).await
     }
 
-    /// What waits for the staff is tried again when there is reason to, and else not while a test runs.
+    /// Opens an office with long retry pauses, so that writes waiting for approval are not retried without a reason.
     pub async fn unhurried(cloud: &Arc<Cloud>) -> Office {
         let rules = WriteRules { backoff_base: HOUR, backoff_cap: DAY, ..WriteRules::default() };
         Office::with(cloud, rules).await
@@ -162,7 +162,7 @@ impl Office {
         self.engine.id_of_foreign(SOURCE, Kind::Of(Resource::Patients), foreign_id).unwrap()
     }
 
-    /// Our id of the payment.
+    /// Creates a payment, and returns its id.
     pub async fn pay(&self, patient: &str) -> u64 {
         let patient = u32::try_from(self.patient(patient).unwrap()).unwrap();
         let body = json!({"patient_id": patient, "amount": {"amount": "12.50", "currency": "USD"}});
@@ -182,7 +182,7 @@ impl Office {
         found.into_iter().map(|(_, bytes)| serde_json::from_slice(&bytes).unwrap()).collect()
     }
 
-    /// Ids of writes rise in the order in which they were accepted.
+    /// Returns the id of a write. Ids ascend in the order of acceptance.
     pub fn position(&self, key: &str) -> Option<u64> {
         self.ended().into_iter().find(|write| write.key == key).map(|write| write.id)
     }
@@ -221,15 +221,15 @@ fn setup(write: WriteRules) -> Setup {
     testing::setup([testing::institution(1)], [location], [source])
 }
 
-/// What a workstation does with what it is asked.
+/// The behaviour of a workstation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     Works,
-    /// Performs a write, and its socket closes before it answers.
+    /// Performs a write, and disconnects before answering.
     WritesAndGoes,
-    /// Performs a write and never answers.
+    /// Performs a write without answering.
     WritesAndHangs,
-    /// Asks the staff before it writes.
+    /// Asks the staff before a write.
     AsksTheStaff,
 }
 
@@ -239,7 +239,7 @@ pub struct Workstation {
 }
 
 struct Desk {
-    /// None when its socket has closed.
+    /// `None` after the socket was closed.
     session: Mutex<Option<Session>>,
     cloud: Arc<Cloud>,
     does: Mutex<Does>,
@@ -263,7 +263,7 @@ impl Workstation {
         *self.desk.lease.lock().unwrap()
     }
 
-    /// Writes the staff was asked about.
+    /// Returns the writes that the staff was asked to approve.
     pub fn asked(&self) -> Vec<String> {
         self.desk.asked.lock().unwrap().clone()
     }
