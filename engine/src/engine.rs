@@ -426,7 +426,7 @@ impl Engine {
             appointment_type: offer.appointment_type,
             expires: offer.expires,
             join_blocks: offer.join_blocks,
-            // The location fills in what is closed.
+            // Filled in by the location.
             closed: Closed::default(),
             holder: Some(holder),
         };

@@ -20,7 +20,7 @@ pub enum Unmet {
     StillWorks {
         location: u32,
     },
-    /// A patient who is not in the EHR yet belongs to the location that created them.
+    /// A patient not yet in the EHR belongs to the location that created them.
     PatientOfOtherLocation {
         id: u32,
     },

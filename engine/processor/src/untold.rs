@@ -6,7 +6,6 @@
 //!
 //! A location that was in memory when the process ended reads these records again when it is loaded. Changes that may
 //! be missing in the trail are handed to its writer.
-//! back, and what may be missing in the trail is handed to whoever keeps it.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},

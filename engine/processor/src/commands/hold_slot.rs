@@ -1,4 +1,4 @@
-//! Holds a slot for a client who has not booked yet (specification 4.8).
+//! Holds a slot for a client before the booking (specification 4.8).
 
 use location::{
     command::{Command, Cx, Hold},

@@ -74,7 +74,7 @@ impl Processor {
             .into())
     }
 
-    /// Refuses to remove a provider who has working hours here and would still be offered.
+    /// Refuses to remove a provider with working hours here, who would still be offered.
     pub fn must_not_work_here(&self, resource: Resource, id: u64) -> Result<(), Reject> {
         let theirs = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
         match self.machine.state.hours.values().any(|hour| theirs(hour.provider.0)) {

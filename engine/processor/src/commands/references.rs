@@ -79,7 +79,7 @@ impl Processor {
         let (resource, id) = (Resource::Providers, provider.into());
         match self.known_provider(provider, unit)? {
             None => unknown.push(Unmet::NotFound { resource, id }),
-            // A provider who was created here and removed.
+            // A provider created here and removed since.
             Some(known) if known.source_id.is_none() && known.inactive => {
                 unknown.push(Unmet::NotUsable { resource, id })
             }

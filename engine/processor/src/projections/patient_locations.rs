@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Processor {
-    /// Adds this location to a patient who has an appointment here. Patients are shared. Only one without this location
+    /// Adds this location to a patient with an appointment here. Patients are shared. Only one without this location
     /// is read with a precondition, so that other commits do not require unchanged patients.
     pub fn seen_here(&self, cx: Cx, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
