@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_are_kept() {
+    async fn newest_backups_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("backups");
         let backups = backups(&folder, store(dir.path()).await, 2);
@@ -391,7 +391,7 @@ mod tests {
 
     /// A wrong clock must not cause the loss of correct backups.
     #[test]
-    fn those_of_the_future_go_first_and_the_one_just_made_stays() {
+    fn future_backups_are_deleted_first_and_the_new_one_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let made = |name: &str, at: u64| {
             let file = fs::File::create(dir.path().join(name)).unwrap();
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_says_why() {
+    fn failed_backup_reports_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let none = with(None, Arc::new(MemoryStore::new()));
         assert!(matches!(none.begin(Timestamp(0)), Err(BackupError::NotConfigured)));
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_due_when_the_newest_is_old_and_no_other_has_just_failed() {
+    fn backup_is_due_when_the_newest_is_old_and_none_has_just_failed() {
         let hour = Duration::from_secs(3_600);
         let due = |newest: Option<i64>, failed: Option<i64>| {
             is_due(newest.map(Timestamp), failed.map(Timestamp), Timestamp(10 * HOUR), hour)

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_time_stays_and_changes_are_noticed() {
+    async fn first_setup_time_is_kept_and_changes_are_recorded() {
         let store = MemoryStore::new();
         let noted = || {
             let noted = read(&store, &set_up_key(INSTITUTIONS, 1)).unwrap().unwrap();

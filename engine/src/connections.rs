@@ -293,7 +293,7 @@ mod tests {
 
     /// Was answered with 500, which clients do not retry.
     #[test]
-    fn a_location_that_comes_here_while_the_database_is_away_is_worth_asking_again() {
+    fn unreachable_database_while_connecting_is_reported_as_retryable() {
         let error =
             ConnectError::Store { location: LocationId(1), source: StoreError::Away { why: "it restarts".into() } };
         assert_eq!(EngineError::from(error), EngineError::StoreAway);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_moves_to_the_other_engine_and_back() {
+    async fn store_is_copied_to_another_engine_and_back() {
         let World { _dir, from, to } = world(EngineKind::Sled).await;
         let mut steps = Vec::new();
         let copied = copy_data(&from, &to, EngineKind::Fjall, |step| steps.push(step)).await.unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_half_copied_is_not_served_and_is_gone_on_with() {
+    async fn incomplete_copy_is_not_served_and_can_be_continued() {
         let World { _dir, from, to } = world(EngineKind::Sled).await;
         // Interrupted when the first values are reported.
         let broken_off = {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_was_served_in_between_is_copied_anew() {
+    async fn store_served_in_between_is_copied_from_the_beginning() {
         let World { _dir, from, to } = world(EngineKind::Fjall).await;
         let halted = {
             let (from, to) = (from.clone(), to.clone());

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_of_an_earlier_start_is_found_next_to_no_store() {
+    fn secret_of_an_earlier_start_is_found_without_a_store() {
         let dir = tempfile::tempdir().unwrap();
         let data = DataDir::new(dir.path());
         assert_eq!(data.earlier_secret().unwrap(), None);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_gone_is_not_taken_for_a_new_one() {
+    fn missing_store_is_not_taken_for_a_new_one() {
         let (_dir, data) = with_store();
         let key = fs::read(&data.key).unwrap();
         fs::remove_dir_all(&data.store).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_gone_is_said_and_not_replaced() {
+    fn missing_key_is_reported_and_not_replaced() {
         let (_dir, data) = with_store();
         fs::remove_file(&data.key).unwrap();
         for accept_empty in [false, true] {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_is_made_anew_with_its_key() {
+    async fn store_is_compacted_with_its_key() {
         let dir = tempfile::tempdir().unwrap();
         let data = DataDir::new(dir.path());
         assert!(compact_data(dir.path(), |_, _| {}).is_err(), "there is no store");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_is_gone_is_not_taken_for_a_new_one_nor_an_embedded_store_left_behind() {
+    fn missing_database_and_existing_embedded_store_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let data = DataDir::new(dir.path());
         let missing = data.database_key(true, false).unwrap_err().to_string();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_from_before_the_note_are_used() {
+    fn directories_without_a_note_are_used() {
         let (_dir, data) = with_store();
         fs::remove_file(&data.note).unwrap();
         data.key(false).unwrap();

@@ -137,7 +137,7 @@ mod tests {
 
     /// Removed locations and sources keep their institution.
     #[test]
-    fn what_a_later_setup_adds_is_an_institutions_too() {
+    fn owners_of_a_later_setup_are_added() {
         let owners = owners();
         let more = testing::location(LocationId(102), 8, 12);
         owners.learn(&testing::setup([], [more], [testing::source(12, 8)]));
@@ -153,7 +153,7 @@ mod tests {
 
     /// Everything a turn writes belongs to its institution, except records that are found by their id alone.
     #[test]
-    fn what_is_an_institutions_lies_under_it() {
+    fn keys_of_a_location_belong_to_its_institution() {
         let owners = owners();
         let owner = |key: &[u8]| match key_owner::of_key(key) {
             KeyOwner::Records { kind, scope } => owners.owner(owners.of_records(kind, scope)),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_streams_a_reader_merges_are_of_one_owner() {
+    fn streams_of_one_reader_have_one_owner() {
         let owners = owners();
         let streams = [
             query::stream::Stream::Location(101),

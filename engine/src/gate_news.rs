@@ -103,7 +103,7 @@ mod tests {
     const HERE: LocationId = LocationId(101);
 
     #[test]
-    fn a_location_that_cannot_be_told_has_one_retry_and_ever_longer_pauses() {
+    fn failed_gate_report_has_one_retry_with_backoff() {
         let retries = Retries::default();
         let pauses: Vec<u64> = (0..9)
             .map(|_| {

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_keeps_its_time_and_what_comes_again_gets_a_new_one() {
+    fn institution_that_stays_keeps_its_time_and_one_that_returns_gets_a_new_one() {
         let (here, ids) = (Here::default(), |ids: &[u32]| ids.iter().copied().map(InstitutionId).collect::<Vec<_>>());
         let look = |these: &[u32], now| here.note(ids(these).into_iter(), Timestamp(now));
         assert_eq!(look(&[1, 2], 10), Moved { here: 2, came: 2, left: 0 });

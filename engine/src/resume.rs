@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_in_memory_or_never_started_comes_in_a_few_at_a_time() {
+    fn active_and_never_started_locations_are_found_in_small_steps() {
         let (store, mut setup) = (MemoryStore::new(), setup(2_500));
         // Without an EHR, nothing is due by itself.
         let mut place = testing::location(LocationId(1), 1, 1);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_longer_than_it_may_is_brought_in() {
+    fn location_asleep_too_long_is_found() {
         let (store, setup) = (MemoryStore::new(), setup(2));
         let longest = setup.locations[&LocationId(1)].pull.longest_pause();
         put_asleep(&store, 1, NOW.plus(longest + 1));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_longer_as_the_clock_was_set_back_is_brought_in() {
+    fn location_asleep_too_long_after_a_clock_set_back_is_found() {
         let (store, setup) = (MemoryStore::new(), setup(3));
         for (location, wake) in [(1, 8 * MINUTE), (2, MINUTE), (3, 0)] {
             put_asleep(&store, location, NOW.plus(wake));

@@ -125,7 +125,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
 }
 
 #[actix::test]
-async fn a_clock_that_was_ahead_in_an_earlier_life_delays_nothing() {
+async fn clock_ahead_in_an_earlier_process_delays_no_write() {
     for asleep in [false, true] {
         let (store, ehr) = (left_a_day_ahead(asleep).await, Arc::new(FakeEhr::default()));
         let engine = started(store, &ehr, EngineRules::default()).await;
@@ -135,7 +135,7 @@ async fn a_clock_that_was_ahead_in_an_earlier_life_delays_nothing() {
 }
 
 #[actix::test]
-async fn reading_without_end_is_slowed_and_says_so_while_all_else_goes_on() {
+async fn endless_reading_is_slowed_while_other_work_continues() {
     let ehr = Arc::new(patients(usize::MAX));
     // A page exceeds the bucket, which is not refilled during the test.
     let rules = EngineRules { pull_burst_bytes: 1, pull_bytes_per_minute: 1, ..EngineRules::default() };
@@ -152,7 +152,7 @@ async fn reading_without_end_is_slowed_and_says_so_while_all_else_goes_on() {
 
 /// Each page is a journal record, and a snapshot is due after 500.
 #[actix::test]
-async fn a_reading_goes_on_behind_its_snapshots() {
+async fn reading_continues_after_snapshots() {
     // Commits take time, as on a disk.
     let store = HookedStore::default().on_commit(|store, batch| {
         let committed = store.commit(batch);
@@ -170,7 +170,7 @@ async fn a_reading_goes_on_behind_its_snapshots() {
 
 /// The commit is durable, but its answer is lost. The description is not used before the EHR has been asked again.
 #[actix::test]
-async fn what_the_ehr_can_do_counts_once_it_is_stored() {
+async fn description_takes_effect_only_once_stored() {
     let (store, ehr) = (Arc::new(MemoryStore::new()), Arc::new(FakeEhr::default()));
     let described = || store.get(&description_key(PLACE)).unwrap().is_some();
     // Nothing else is committed by the engine and the location until then.
@@ -207,7 +207,7 @@ fn plans(engine: &Engine) -> Vec<Record<InsurancePlan>> {
 }
 
 #[actix::test]
-async fn a_salvaged_store_shows_in_its_lists_what_its_index_had_lost() {
+async fn salvaged_store_lists_records_missing_from_its_index() {
     let dir = tempfile::tempdir().unwrap();
     let (from, to) = (dir.path().join("from"), dir.path().join("to"));
     std::fs::create_dir(&from).unwrap();
@@ -267,7 +267,7 @@ fn is_here(engine: &Engine) -> bool {
 }
 
 #[actix::test]
-async fn an_institution_lives_on_one_node_and_moves_when_that_leaves() {
+async fn institution_is_on_one_node_and_moves_when_the_node_leaves() {
     let (store, ehr) = (Arc::new(HookedStore::default()), Arc::new(FakeEhr::default()));
     let (north, south) = (node(&store, &ehr, "north").await, node(&store, &ehr, "south").await);
     let settled = async || is_here(&north) != is_here(&south);
@@ -284,7 +284,7 @@ async fn an_institution_lives_on_one_node_and_moves_when_that_leaves() {
 }
 
 #[actix::test]
-async fn what_a_node_left_undone_that_has_lost_the_store_is_done_by_another() {
+async fn unfinished_work_of_a_node_without_store_is_done_by_another() {
     let store = left_a_day_ahead(false).await;
     let ((lost, cut), (found, _)) = (cable(&store), cable(&store));
     // The EHR accepts nothing, so the write stays pending.
@@ -369,7 +369,7 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
 
 /// The console knows only the id of the patient.
 #[actix::test]
-async fn a_patient_is_found_among_institutions_by_one_read() {
+async fn patient_is_found_in_many_institutions_with_one_read() {
     let (store, ehr) = (Arc::new(HookedStore::default()), Arc::new(patients(1)));
     let engine = started(store.clone(), &ehr, EngineRules::default()).await;
     until("the first read", async || engine.sync_state(PLACE).await.is_ok_and(|state| state.last_sync.is_some())).await;

@@ -69,7 +69,7 @@ async fn reconfigured(engine: &Engine, setup: Setup) -> Reconfigured {
 }
 
 #[actix::test]
-async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
+async fn removed_location_keeps_its_queued_writes_until_it_returns() {
     let (store, here, other) = (memory(), Arc::default(), Arc::new(FakeEhr::default()));
     let engine = serving(&store, &here, &other, one()).await;
     assert_eq!(engine.send(OTHER, plan()).await.err(), Some(EngineError::UnknownLocation));
@@ -98,7 +98,7 @@ async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
 }
 
 #[actix::test]
-async fn a_location_that_comes_back_while_it_is_still_leaving_is_in_memory_once() {
+async fn location_that_returns_while_unloading_is_in_memory_once() {
     let commits = watch::Sender::new(true);
     let store = Arc::new(HookedStore::default().commits_behind(&commits));
     let engine = Arc::new(serving(&store, &Arc::default(), &Arc::default(), both()).await);
@@ -125,7 +125,7 @@ async fn a_location_that_comes_back_while_it_is_still_leaving_is_in_memory_once(
 }
 
 #[actix::test]
-async fn a_location_that_goes_is_gone_when_that_is_told() {
+async fn removed_location_is_unloaded_when_reconfigure_returns() {
     let engine = serving(&memory(), &Arc::default(), &Arc::default(), both()).await;
     engine.sync_state(OTHER).await.unwrap();
     assert_eq!(engine.metrics().locations_active, 2);
@@ -135,7 +135,7 @@ async fn a_location_that_goes_is_gone_when_that_is_told() {
 }
 
 #[actix::test]
-async fn a_knob_counts_from_the_next_command_on() {
+async fn setting_applies_from_the_next_command() {
     let (store, here) = (memory(), Arc::new(FakeEhr::default()));
     let engine = serving(&store, &here, &Arc::default(), one()).await;
     here.set_shut(true);
@@ -155,7 +155,7 @@ async fn a_knob_counts_from_the_next_command_on() {
 }
 
 #[actix::test]
-async fn who_is_not_concerned_notices_nothing() {
+async fn reconfiguration_loses_no_call_of_any_location() {
     let (store, here, other) = (memory(), Arc::new(FakeEhr::default()), Arc::new(FakeEhr::default()));
     let engine = Arc::new(serving(&store, &here, &other, both()).await);
     let done = Arc::new(AtomicBool::new(false));
@@ -192,7 +192,7 @@ async fn who_is_not_concerned_notices_nothing() {
 }
 
 #[actix::test]
-async fn a_write_that_is_under_way_is_written_once() {
+async fn write_in_flight_during_reconfiguration_is_sent_once() {
     let ehr = Arc::new(FakeEhr { writable: watch::Sender::new(false), ..FakeEhr::default() });
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
     let parts = Parts { own, ..parts(&memory()) };
@@ -211,7 +211,7 @@ async fn a_write_that_is_under_way_is_written_once() {
 }
 
 #[actix::test]
-async fn a_location_that_opens_is_read_and_one_that_closes_is_not() {
+async fn opened_location_is_read_and_closed_one_is_not() {
     let (store, here) = (memory(), Arc::new(FakeEhr::default()));
     let pending = || with(one(), PLACE, |place| place.status = LocationStatus::Pending);
     let engine = serving(&store, &here, &Arc::default(), pending()).await;
@@ -228,7 +228,7 @@ async fn a_location_that_opens_is_read_and_one_that_closes_is_not() {
 }
 
 #[actix::test]
-async fn a_location_that_gets_another_ehr_is_connected_to_it() {
+async fn location_with_a_new_data_source_is_connected_to_it() {
     let (store, here) = (memory(), Arc::new(FakeEhr::default()));
     let engine = serving(&store, &here, &Arc::default(), both()).await;
     until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
@@ -244,7 +244,7 @@ async fn a_location_that_gets_another_ehr_is_connected_to_it() {
 }
 
 #[actix::test]
-async fn what_cannot_be_taken_over_is_named_and_nothing_changes() {
+async fn unusable_setup_is_rejected_with_reasons_and_nothing_changes() {
     let engine = serving(&memory(), &Arc::default(), &Arc::default(), one()).await;
     let before = engine.setup();
     let renamed = || with(one(), PLACE, |place| place.name = "Other".into());
@@ -286,7 +286,7 @@ impl OpenSimulated for Unfit {
 }
 
 #[actix::test]
-async fn a_panic_on_the_way_changes_nothing_and_the_next_one_is_taken() {
+async fn panic_while_reconfiguring_changes_nothing_and_the_next_setup_applies() {
     let engine = Arc::new(serving(&memory(), &Arc::default(), &Arc::default(), one()).await);
     let before = engine.setup();
     let mut simulated = both();
@@ -305,7 +305,7 @@ async fn a_panic_on_the_way_changes_nothing_and_the_next_one_is_taken() {
 
 /// Setups applied concurrently with the stop are complete, and load no location afterwards.
 #[actix::test]
-async fn setups_that_come_while_it_ends_bring_nobody_into_memory() {
+async fn setups_applied_while_stopping_load_no_location() {
     let engine = Arc::new(serving(&memory(), &Arc::default(), &Arc::default(), one()).await);
     let coming = |setup: Setup| {
         let engine = engine.clone();
@@ -322,7 +322,7 @@ async fn setups_that_come_while_it_ends_bring_nobody_into_memory() {
 }
 
 #[actix::test]
-async fn a_node_takes_over_what_is_here() {
+async fn node_applies_another_setup_to_its_institutions() {
     let (ehr, period) = (Arc::new(FakeEhr::default()), Duration::from_millis(400));
     let node = Some(NodeRules { name: "north".into(), address: "north:7001".into(), period });
     let parts = Parts { own: HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]), ..parts(&memory()) };
@@ -347,7 +347,7 @@ async fn a_node_takes_over_what_is_here() {
 }
 
 #[actix::test]
-async fn rules_of_webhooks_and_backups_are_those_of_now() {
+async fn webhook_and_backup_rules_follow_the_setup_in_force() {
     let engine = serving(&memory(), &Arc::default(), &Arc::default(), one()).await;
     assert_eq!(engine.backup_numbers(), None);
     let mut next = one();

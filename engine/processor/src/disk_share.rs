@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_pull_is_not_slowed_and_an_endless_one_is() {
+    fn endless_pull_is_slowed_but_a_first_pull_is_not() {
         let (share, rules) = (DiskShare::default(), rules());
         let mut now = Timestamp(1_000_000);
         for _ in 0..100 {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_writes_much_at_once_is_followed_by_a_pause() {
+    fn large_page_is_followed_by_a_pause() {
         let (share, rules, now) = (DiskShare::default(), rules(), Timestamp(1_000_000));
         let health = Health { free: None, ..MemoryStore::new().health() };
         let wait = |at: Timestamp| may_read(&share, &rules, &health, at, 6_000).unwrap();

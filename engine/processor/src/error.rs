@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_stored_and_what_never_will_be_is_not_told_as_full() {
+    fn unknown_outcome_and_too_large_are_not_reported_as_full() {
         let told = |error: StoreError| not_stored(&CommitError::Store(error));
         assert_eq!(told(StoreError::Unknown { why: "EIO".into() }), EngineError::OutcomeUnknown);
         let size = MAX_BATCH_KEYS + 1;

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn old_writes_go_and_young_ones_stay_at_every_location() {
+    async fn old_writes_are_pruned_at_every_location() {
         let store = Arc::new(MemoryStore::new());
         for location in [1, 2, u32::MAX] {
             (0..500).for_each(|id| put(&store, write(location, id, 31, None)));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_bounded_and_a_restart_goes_on() {
+    fn pruning_step_is_bounded_and_a_restart_continues() {
         let store = MemoryStore::new();
         (0..450).for_each(|id| put(&store, write(1, id, 40, None)));
         for left in [250, 50, 0] {
@@ -242,7 +242,7 @@ mod tests {
 
     /// A failed write that was pruned is no longer counted as one that needs an operator.
     #[tokio::test]
-    async fn the_mark_of_a_failed_write_goes_with_it() {
+    async fn mark_of_a_failed_write_is_pruned_with_the_write() {
         let store = Arc::new(MemoryStore::new());
         for (id, days_ago) in [(1, 40), (2, 5)] {
             let (key, value) = write(1, id, days_ago, None);
@@ -259,7 +259,7 @@ mod tests {
 
     /// All retries have the write key of the first write.
     #[tokio::test]
-    async fn a_write_stays_as_long_as_what_it_was_retried_as() {
+    async fn write_is_kept_as_long_as_its_retries() {
         let store = Arc::new(MemoryStore::new());
         put(&store, write(1, 1, 400, Some(2)));
         put(&store, write(1, 2, 300, Some(3)));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_prune_and_of_a_retry_meanwhile_nothing_is_lost() {
+    fn concurrent_pruning_and_retry_conflict_without_loss() {
         let store = MemoryStore::new();
         put(&store, write(1, 1, 40, None));
         let [mut first, mut second] = [Batch::new(), Batch::new()];
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_journal_loses_what_is_old_and_behind_its_snapshot() {
+    async fn journal_records_are_pruned_by_age_and_only_behind_the_snapshot() {
         let store = Arc::new(MemoryStore::new());
         journal_of(&store, 1, 500, 490);
         journal_of(&store, 2, 500, 100);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[actix::test]
-    async fn no_more_at_once_than_there_are_places() {
+    async fn concurrent_tasks_never_exceed_the_places() {
         let (work, running, most) = (LongWork::at_once(2), Arc::new(AtomicUsize::new(0)), Arc::default());
         let count = |running: Arc<AtomicUsize>, most: Arc<AtomicUsize>, met: Arc<Barrier>| {
             move || {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[actix::test]
-    async fn a_panic_reaches_who_waits_and_gives_the_place_back() {
+    async fn panic_resumes_in_the_caller_and_frees_the_place() {
         let work = LongWork::at_once(1);
         let other = work.clone();
         let ended = actix::spawn(async move { other.run(|| panic!("broken")).await }).await;

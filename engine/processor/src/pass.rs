@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_a_list_or_a_bit_for_each() {
+    fn block_is_stored_as_id_list_or_bitmap() {
         for shown in [0, 1, 2, 511, 512, 513, 8_192_u64] {
             let mut bits = vec![0; BITMAP];
             for id in 0..shown {

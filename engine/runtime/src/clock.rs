@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clock_that_was_set_back_is_noticed_and_once() {
+    fn clock_set_back_is_detected_once() {
         let start = Timestamp(1_000 * HOUR);
         let mut watch = Watch::since(start);
         assert_eq!(watch.set_back(start.plus(5)), 0);

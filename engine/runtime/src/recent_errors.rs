@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_error_is_counted_and_the_oldest_make_room() {
+    fn same_error_is_counted_and_the_oldest_is_dropped() {
         let (errors, here) = (RecentErrors::default(), LocationId(1));
         let note = |reason: &str, at| errors.note(here, RecentError::new(Part::Adapter, reason, None, Timestamp(at)));
         note("it is down", 1);

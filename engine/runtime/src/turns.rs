@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-    async fn only_so_many_compute_at_once() {
+    async fn concurrent_computation_is_limited() {
         let (turns, now, most) = (Turns::at_once(2), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = |_| {
             let (turns, now, most) = (turns.clone(), now.clone(), most.clone());
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_holds_up_nobody() {
+    async fn waiting_work_holds_no_permit() {
         let turns = Turns::at_once(1);
         let (send, wait) = tokio::sync::oneshot::channel();
         let waiting = tokio::spawn({

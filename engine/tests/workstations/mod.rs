@@ -46,7 +46,7 @@ async fn writes_wait_for_a_workstation_and_drain_in_order() {
 }
 
 #[actix::test]
-async fn a_workstation_that_goes_in_the_middle_of_a_write_leaves_it_to_the_next_one_to_look() {
+async fn write_of_a_disconnected_workstation_is_looked_up_by_the_next_one() {
     let cloud = Cloud::new();
     let mut office = Office::open(&cloud).await;
     let (one, two) = (office.pair(1).await, office.pair(2).await);
@@ -78,7 +78,7 @@ async fn a_workstation_that_goes_in_the_middle_of_a_write_leaves_it_to_the_next_
 }
 
 #[actix::test]
-async fn what_the_staff_must_approve_waits_and_what_they_decline_fails() {
+async fn writes_wait_for_approval_and_declined_ones_fail() {
     let cloud = Cloud::new();
     let office = Office::open(&cloud).await;
     let token = office.pair(1).await;
@@ -109,7 +109,7 @@ async fn what_the_staff_must_approve_waits_and_what_they_decline_fails() {
 }
 
 #[actix::test]
-async fn what_waits_for_the_staff_is_shown_to_whoever_comes_next() {
+async fn writes_awaiting_approval_are_shown_to_the_next_workstation() {
     let cloud = Cloud::new();
     let office = Office::unhurried(&cloud).await;
     let (one, two) = (office.pair(1).await, office.pair(2).await);
@@ -142,7 +142,7 @@ async fn what_waits_for_the_staff_is_shown_to_whoever_comes_next() {
 }
 
 #[actix::test]
-async fn somebody_logs_out_and_in_again() {
+async fn logout_shuts_the_gate_and_login_opens_it() {
     let cloud = Cloud::new();
     let office = Office::open(&cloud).await;
     let token = office.pair(1).await;

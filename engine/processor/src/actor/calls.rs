@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ehr_that_does_not_say_what_it_can_do_is_asked_ever_more_rarely() {
+    fn failed_describe_calls_are_retried_with_backoff() {
         let pauses: Vec<u64> = (1..9).map(|failures| describe_again(failures).as_secs()).collect();
         assert_eq!(pauses, [15, 30, 60, 120, 240, 480, 900, 900]);
         assert_eq!(describe_again(u32::MAX), DESCRIBE_AGAIN_CAP);
@@ -294,7 +294,7 @@ mod tests {
 
     /// Answered as a push, the failure would match no call, and the look-up would wait for its deadline.
     #[test]
-    fn a_call_that_was_not_made_is_answered_as_what_it_was_to_be() {
+    fn skipped_call_is_answered_with_its_own_kind() {
         let not_made = |kind| not_made(WriteId(7), 2, kind, Failure::NotReady("no id yet".to_owned()));
         let write = WriteId(7);
         assert!(

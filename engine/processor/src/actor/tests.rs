@@ -49,24 +49,24 @@ async fn comes_back<T>(make: impl Fn(Reply<T>) -> Ask) {
 }
 
 #[actix::test]
-async fn a_search_loads_it() {
+async fn search_loads_an_unloaded_location() {
     let query = slot_query(Date(20_000), 1, SECOND, Timestamp(0));
     comes_back(|reply| Ask::FreeSlots { query: Box::new(query.clone()), reply }).await;
 }
 
 #[actix::test]
-async fn a_look_at_how_reading_stands_loads_it() {
+async fn sync_state_query_loads_an_unloaded_location() {
     comes_back(|reply| Ask::SyncState { reply }).await;
 }
 
 #[actix::test]
-async fn a_list_of_its_writes_loads_it() {
+async fn write_list_query_loads_an_unloaded_location() {
     comes_back(|reply| Ask::Writes { reply }).await;
 }
 
 /// A commit that a node sent before it lost the location arrives when another node has loaded the location.
 #[actix::test]
-async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_it_arrives() {
+async fn late_commit_of_the_previous_node_is_refused() {
     let (store, way) = (Arc::new(MemoryStore::default()), watch::Sender::new(true));
     let node = |lives_here: &Arc<AtomicBool>, gate: &watch::Sender<bool>| {
         let store = HookedStore::over(store.clone()).commits_behind(gate);
@@ -132,7 +132,7 @@ async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
 
 /// The actor was created under the previous setup. When it has loaded, another data source is in force.
 #[actix::test]
-async fn what_is_for_another_ehr_does_not_go_to_the_one_before() {
+async fn write_for_a_new_data_source_is_not_sent_to_the_previous_ehr() {
     let (actor, ehr, _) = connected(1);
     create_plan(&actor).await.unwrap();
     assert_eq!(ehr.pushed.get(), 1);
@@ -143,7 +143,7 @@ async fn what_is_for_another_ehr_does_not_go_to_the_one_before() {
 
 /// The actor receives a setup when a later one is already in force, with another data source for the location.
 #[actix::test]
-async fn who_is_about_to_leave_writes_for_the_ehr_it_has() {
+async fn location_about_to_unload_writes_to_its_own_data_source() {
     let (actor, ehr, deps) = connected(1);
     create_plan(&actor).await.unwrap();
     deps.setup.replace(Arc::new(practice_of(2)));

@@ -197,7 +197,7 @@ fn setup() -> Setup {
 
 /// For any order of reading, and for both ways to show deletions.
 #[tokio::test]
-async fn a_visit_moved_to_another_location_stands_there() {
+async fn visit_moved_by_staff_belongs_to_the_new_location() {
     for (by_absence, first, then) in [(false, B, A), (false, A, B), (true, B, A), (true, A, B)] {
         let mut world = World::new(by_absence);
         world.show(A, visit("x", "pat"));
@@ -232,7 +232,7 @@ async fn a_visit_moved_to_another_location_stands_there() {
 
 /// A record that cannot be read exists: a full pass that leaves it out does not delete it, and its data is kept.
 #[tokio::test]
-async fn a_record_that_cannot_be_read_is_not_gone() {
+async fn unreadable_record_is_not_deleted() {
     let mut world = World::new(true);
     world.show(A, patient("pat"));
     world.show(A, patient("other"));
@@ -267,7 +267,7 @@ async fn a_record_that_cannot_be_read_is_not_gone() {
 
 /// A page requested before a visit moved must not move the visit back.
 #[tokio::test]
-async fn a_page_older_than_the_move_is_read_again() {
+async fn page_requested_before_a_move_is_read_again() {
     let mut world = World::new(false);
     world.show(A, visit("x", "pat"));
     world.read(A).await;
@@ -288,7 +288,7 @@ async fn a_page_older_than_the_move_is_read_again() {
 
 /// The visit is cancelled at its previous location, because it moved.
 #[tokio::test]
-async fn a_visit_shown_as_cancelled_where_it_was_stands_where_it_is() {
+async fn visit_cancelled_at_its_old_location_is_kept_at_the_new_one() {
     let mut world = World::new(false);
     world.show(A, visit("x", "pat"));
     world.read(A).await;
@@ -303,7 +303,7 @@ async fn a_visit_shown_as_cancelled_where_it_was_stands_where_it_is() {
 
 /// The visit is moved and cancelled before either location has read it.
 #[tokio::test]
-async fn a_visit_moved_and_cancelled_at_once_is_cancelled() {
+async fn visit_moved_and_cancelled_before_reading_is_cancelled() {
     for first in [A, B] {
         let mut world = World::new(false);
         world.show(A, visit("x", "pat"));
@@ -320,7 +320,7 @@ async fn a_visit_moved_and_cancelled_at_once_is_cancelled() {
 
 /// The visit is deleted at the new location before the previous one has read the move.
 #[tokio::test]
-async fn a_visit_moved_and_deleted_frees_the_chair_it_left() {
+async fn visit_moved_and_deleted_frees_its_old_slot() {
     let mut world = World::new(false);
     world.show(A, visit("x", "pat"));
     world.read(A).await;
@@ -375,7 +375,7 @@ impl World {
 /// A page with more deletions than a commit holds is ingested in steps, even across a restart, and nothing counts
 /// twice.
 #[tokio::test]
-async fn a_page_of_ten_thousand_deletions_is_taken_in() {
+async fn page_with_more_deletions_than_a_commit_is_ingested_in_steps() {
     const ALL: usize = 12_000;
     let mut world = many_patients(false, ALL).await;
     let page = || EhrPage { deleted: (0..ALL).map(number).collect(), ..last() };
@@ -436,7 +436,7 @@ async fn missing_records_are_swept_step_by_step_and_deleted_by_the_second_pass()
 
 /// The store has a few blocks per pass. Those of the last pass are deleted by the next.
 #[tokio::test]
-async fn what_passes_have_shown_does_not_pile_up() {
+async fn blocks_of_earlier_passes_are_deleted() {
     let mut world = many_patients(true, 3_000).await;
     let blocks = |world: &World| world.store.scan_keys(Space::PullSeen.range(), Direction::Forward, 100).unwrap().len();
     let once = blocks(&world);
@@ -472,7 +472,7 @@ async fn many_past_appointments_are_deleted_step_by_step() {
 
 /// A visit at a location makes its patient a patient there, even if the visit is read before the patient.
 #[tokio::test]
-async fn patients_are_those_of_every_location_that_sees_them() {
+async fn patient_belongs_to_every_location_with_an_appointment() {
     let mut world = World::new(false);
     let at = |world: &World, foreign_id: &str| {
         let id = world.link(Resource::Patients, foreign_id).id;

@@ -172,18 +172,18 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_at_once_and_once() {
+    fn change_is_sent_at_once_and_only_once() {
         assert_eq!(told(&[(0, UP), (10, DOWN), (11, DOWN), (30, DOWN), (40, UP), (50, UP)]), [(10, DOWN), (40, UP)]);
     }
 
     #[test]
-    fn a_flutter_is_one_message() {
+    fn flapping_status_sends_one_message() {
         let flutter = [(10, DOWN), (11, UP), (12, DOWN), (13, UP), (14, DOWN), (16, DOWN), (20, DOWN)];
         assert_eq!(told(&flutter), [(10, DOWN)]);
     }
 
     #[test]
-    fn what_stands_after_the_quiet_is_told() {
+    fn status_after_the_pause_is_sent_if_it_differs() {
         assert_eq!(told(&[(10, DOWN), (11, UP), (16, UP), (17, UP)]), [(10, DOWN), (16, UP)]);
         // The status changes back with the commit that would have reported it.
         assert_eq!(told(&[(10, DOWN), (11, UP), (16, DOWN), (30, UP)]), [(10, DOWN), (30, UP)]);

@@ -484,7 +484,7 @@ fn appointment(world: &World, hour: i64) -> CreateAppointment {
 }
 
 #[tokio::test]
-async fn what_is_pulled_is_told_when_it_really_changes() {
+async fn pulled_records_cause_messages_only_when_changed() {
     let mut world = World::listening().await;
     world.sync(MAIN).await;
     assert_eq!(world.news().len(), 0, "the EHR says what it said before");
@@ -531,7 +531,7 @@ async fn what_is_pulled_is_told_when_it_really_changes() {
 }
 
 #[tokio::test]
-async fn a_payment_made_here_begins_when_it_reaches_the_ledger() {
+async fn payment_made_here_counts_as_created_when_it_reaches_the_ledger() {
     let mut world = World::listening().await;
     world.ehr().writes = Writes::Later;
     let made = payment(&world);
@@ -562,7 +562,7 @@ async fn a_payment_made_here_begins_when_it_reaches_the_ledger() {
 }
 
 #[tokio::test]
-async fn an_appointment_made_and_changed_here() {
+async fn appointment_made_and_changed_here_sends_its_events() {
     let mut world = World::listening().await;
     let made = appointment(&world, 9);
     let record = world.save(made).await;
@@ -607,7 +607,7 @@ async fn an_appointment_made_and_changed_here() {
 }
 
 #[tokio::test]
-async fn a_patient_and_what_becomes_of_them() {
+async fn patient_created_and_changed_here_sends_its_events() {
     let mut world = World::listening().await;
     let new = CreatePatient {
         provider_id: world.id_of(Resource::Providers, "anna") as u32,
@@ -642,7 +642,7 @@ async fn a_patient_and_what_becomes_of_them() {
 /// The commits: booking with the start of the patient's write; its end with the start of the appointment's write; the
 /// end.
 #[tokio::test]
-async fn a_booking_of_a_new_patient_is_three_commits_through_its_confirmation() {
+async fn booking_of_a_new_patient_takes_three_commits_until_confirmed() {
     let mut world = World::new().await;
     let mut counted = Vec::new();
     for (hour, name) in [(9, "Ada"), (10, "Grace")] {
@@ -690,7 +690,7 @@ async fn a_booking_of_a_new_patient_is_three_commits_through_its_confirmation() 
 
 /// A call that starts with its decision has the placement of that time, because the EHR may have stored it.
 #[tokio::test]
-async fn a_move_that_is_sent_at_once_says_where_to() {
+async fn move_sent_with_its_decision_has_the_new_placement() {
     let mut world = World::new().await;
     let made = appointment(&world, 9);
     world.save(made).await;
@@ -757,7 +757,7 @@ async fn the_state_of_an_appointment_follows_its_last_write() {
 }
 
 #[tokio::test]
-async fn a_refused_change_leaves_a_later_one_that_waits() {
+async fn refused_change_keeps_a_later_pending_change() {
     let mut world = World::listening().await;
     let id = world.id_of(Resource::Patients, "pat") as u32;
     let save = |change: PatientChange| ChangePatient { id, change };
@@ -789,7 +789,7 @@ fn patient_key(id: u32) -> store::Key {
 }
 
 #[tokio::test]
-async fn a_history_is_told_once_per_patient_and_commit() {
+async fn history_changes_send_one_message_per_patient_and_commit() {
     let mut world = World::listening().await;
     world.ehr().patient("ann", "New");
     let item = |patient: &str, item: &str, note: &str| json!({"patient": patient, "category": "allergies", "item": item, "note": note, "active": true});
@@ -816,7 +816,7 @@ async fn a_history_is_told_once_per_patient_and_commit() {
 }
 
 #[tokio::test]
-async fn lights_are_told_in_the_commit_that_turns_them() {
+async fn sync_status_is_sent_in_the_commit_that_changes_it() {
     let mut world = World::listening().await;
     world.ehr().readable = false;
     world.sync(MAIN).await;
@@ -847,7 +847,7 @@ async fn lights_are_told_in_the_commit_that_turns_them() {
 }
 
 #[tokio::test]
-async fn a_gate_that_shuts_turns_the_light_though_nothing_is_written() {
+async fn shut_gate_changes_the_write_status_without_any_write() {
     let mut world = World::listening().await;
     let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
     world.follow(MAIN, gate(Gate::Open)).await;
@@ -864,7 +864,7 @@ async fn a_gate_that_shuts_turns_the_light_though_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_any_more() {
+async fn held_status_change_is_sent_after_the_pause_without_other_events() {
     let mut world = World::new().await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
     let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
@@ -896,7 +896,7 @@ async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_a
 }
 
 #[tokio::test]
-async fn a_write_that_waits_for_an_hour_turns_the_light() {
+async fn write_pending_for_an_hour_changes_the_write_status() {
     let mut world = World::with(WriteRules::default()).await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
     world.ehr().writes = Writes::Later;
@@ -911,7 +911,7 @@ async fn a_write_that_waits_for_an_hour_turns_the_light() {
 }
 
 #[tokio::test]
-async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
+async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
     let mut world = World::new().await;
     for n in 0..500 {
         world.ehr().patient(&format!("patient {n}"), "Many");
@@ -945,7 +945,7 @@ async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
+async fn messages_are_sent_only_with_the_commit_and_once_after_a_conflict() {
     let mut world = World::listening().await;
     let request = payment(&world);
     world.deps.pool.fill(&world.deps.ids, Resource::Payments).await.unwrap();
@@ -962,7 +962,7 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
 
 /// A record of one location is published for that location, one without location for all locations of the EHR.
 #[tokio::test]
-async fn a_subscription_of_a_location_hears_of_that_one_only() {
+async fn subscription_of_a_location_gets_only_its_records() {
     let mut world = World::new().await;
     let mut endpoints = Vec::new();
     for location in [Some(1), Some(2), None] {
@@ -1002,7 +1002,7 @@ fn told_and_left_out(world: &mut World) -> (u64, u64) {
 /// Messages beyond one commit's capacity follow with the next ones. The page is requested again, and its ingested part
 /// is unchanged.
 #[tokio::test]
-async fn what_a_commit_has_no_room_for_is_told_with_the_next() {
+async fn messages_beyond_one_commit_follow_with_the_next_commits() {
     const ENDPOINTS: usize = 100;
     let mut world = World::new().await;
     for _ in 0..ENDPOINTS {
@@ -1020,7 +1020,7 @@ async fn what_a_commit_has_no_room_for_is_told_with_the_next() {
 
 /// Deletions, too, are ingested only as far as their messages fit, however the EHR shows deletions.
 #[tokio::test]
-async fn deletions_a_commit_has_no_room_for_are_taken_in_with_the_next() {
+async fn deletions_beyond_one_commit_are_ingested_with_the_next_commits() {
     const ENDPOINTS: usize = 40;
     let mut world = World::new().await;
     for n in 0..1_500 {
@@ -1038,7 +1038,7 @@ async fn deletions_a_commit_has_no_room_for_are_taken_in_with_the_next() {
 }
 
 #[test]
-fn a_commit_has_room_for_so_many() {
+fn commit_capacity_is_limited_by_keys_and_bytes() {
     let mut room = Room { keys: keys_of(4) + keys_of(6), bytes: 1_000, left_out: 0 };
     assert!(room.take(4, 100) && !room.take(7, 1) && !room.take(2, 901) && room.take(6, 100));
     assert_eq!(room.left_out, 9);
@@ -1046,7 +1046,7 @@ fn a_commit_has_room_for_so_many() {
 
 /// A turn also writes its own keys: a deletion of 5,000 records writes about five keys for each.
 #[test]
-fn the_messages_of_a_commit_leave_room_for_the_turn() {
+fn message_limits_leave_room_for_the_keys_of_the_turn() {
     let (own, most) = (5_000 * 5, store::MAX_BATCH_KEYS);
     assert!(MOST_KEYS + own < most * 2 / 3);
     for subscribed in [1, 20, 1_000] {
@@ -1058,7 +1058,7 @@ fn the_messages_of_a_commit_leave_room_for_the_turn() {
 
 /// Random subscriptions of several tenants and random changes in their EHRs, compared with a model.
 #[tokio::test]
-async fn everybody_gets_exactly_theirs() {
+async fn random_changes_reach_exactly_their_subscribers() {
     let mut world = World::new().await;
     let mut state = 88_172_645_463_325_252_u64;
     let mut random = move |below: u64| {
@@ -1145,7 +1145,7 @@ async fn everybody_gets_exactly_theirs() {
 
 /// Older versions listed patients under their names as spelt, and compared no first names.
 #[tokio::test]
-async fn patients_in_old_lists_are_found_by_all_their_names() {
+async fn patients_in_lists_of_older_versions_are_found() {
     let mut world = World::new().await;
     let cell_phone = Some("5550101010".to_owned());
     let zoe = EhrPatient { first_name: "Zoë".into(), cell_phone, ..patient_named("zoe", "Müller") };
@@ -1216,7 +1216,7 @@ async fn a_birth_date_in_the_future_or_before_1880_matches_no_patient() {
 }
 
 #[tokio::test]
-async fn an_identifier_of_another_record_is_not_believed() {
+async fn identifier_of_another_record_is_rejected() {
     let mut world = World::new().await;
     // Each payment has its own ordering key, so that a pending one does not delay the others.
     let paid = async |world: &mut World, id: &'static str| {
@@ -1260,7 +1260,7 @@ async fn an_identifier_of_another_record_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_comes_to_nothing_is_not_tried_at_every_commit() {
+async fn failed_snapshot_is_not_retried_at_every_commit() {
     let mut world = World::new().await;
     for _ in 0..500 {
         world.turn(MAIN, &Command::SyncNow).await;
