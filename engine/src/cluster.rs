@@ -156,8 +156,8 @@ impl Cluster {
         let look = self.reading(read_snapshot).await?;
         self.note_otherwise(&look);
         let settles = self.member().settles(&look);
-        // Webhooks are taken over before the first message about an institution that comes here. Existing ones are
-        // served meanwhile.
+        // Must precede `apply`, and thus the first message about an institution that comes here. Institutions that stay
+        // are served meanwhile.
         let news = match if settles { webhooks.arrive().await } else { Ok(()) } {
             Ok(()) => self.member().apply(&look, self.now()),
             Err(error) => {

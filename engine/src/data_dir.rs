@@ -183,7 +183,7 @@ fn copy_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomple
     files::sync_directory(to).map_err(|source| unreadable(to, source))
 }
 
-/// Copies the intact values of a store to a new data directory, with its key and all other files, and rebuilds the
+/// Copies the intact values of a store to a new data directory, together with its key and all other files. Rebuilds the
 /// index from the records. The old directory is unchanged.
 pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
     let (old, new) = (DataDir::new(from), DataDir::new(to));

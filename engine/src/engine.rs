@@ -103,7 +103,7 @@ pub struct Parts {
     pub own: HashMap<LocationId, Arc<dyn Ehr>>,
     /// Renders records in messages to subscribers.
     pub views: Arc<dyn Views>,
-    /// Decides about permissions of subscribers.
+    /// Decides which subscribers may receive which messages.
     pub audience: Arc<dyn Audience>,
     /// Loads versions of adapters while the engine runs. `None` without adapters.
     pub host: Option<Host>,
@@ -253,7 +253,7 @@ impl Engine {
         self.stop_within(GRACE).await;
     }
 
-    /// Like `stop`, with another time limit.
+    /// Does the same as `stop`, with another time limit.
     pub async fn stop_within(&self, grace: Duration) {
         self.hand_over(grace).await;
         self.tasks.iter().for_each(JoinHandle::abort);

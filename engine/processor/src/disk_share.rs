@@ -1,6 +1,6 @@
-//! Limits on the disk space filled by a location's reading, so that an endless pull cannot make the store refuse writes
-//! of others: a token bucket of bytes per location, a pause after large pages, and a floor of free disk space. Reading
-//! pauses at the floor long before bookings do.
+//! Limits on the disk space that a location's reading may fill: a token bucket of bytes, a pause after large pages, and
+//! a floor of free disk space. Without them, an endless pull could make the store refuse the writes of all locations.
+//! Reading pauses at the floor long before bookings do.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

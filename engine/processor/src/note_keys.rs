@@ -1,11 +1,11 @@
-//! Keys of small facts about a location that others read without its actor: the EHR's capabilities, and the times of
-//! the last read and the last turn.
+//! Keys of facts about a location that others read without its actor: the EHR's capabilities, and the times of the last
+//! read and turn.
 
 use location::{ids::LocationId, time::Timestamp};
 use records::document::Kind;
 use store::{Key, KeyRange, keys};
 
-/// Key of the time of the last successful read cycle.
+/// Returns the key of the time of the last successful read cycle.
 pub fn last_sync_key(location: LocationId) -> Key {
     keys::record(Kind::LastSync.byte(), 0, location.0.into())
 }
@@ -22,7 +22,7 @@ pub(crate) fn last_turn_key(location: LocationId) -> Key {
     keys::record(Kind::LastTurn.byte(), 0, u64::from(location.0))
 }
 
-/// Key that exists while a failed write waits for an operator to retry or drop it.
+/// Returns the key that exists while a failed write waits for an operator to retry or drop it.
 pub(crate) fn failed_write_key(location: u32, write: u64) -> Key {
     keys::record(Kind::FailedWrite.byte(), location, write)
 }

@@ -147,8 +147,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Returns the fields, named as in the API, that a new patient requires and the request lacks: the identifying
-    /// fields, and those that the EHR requires.
+    /// Returns the fields, named as in the API, that a new patient requires and the request lacks. Identifying fields
+    /// are always required, others by the EHR.
     pub fn missing_fields(&self, details: &PatientDetails) -> Vec<String> {
         let given = |field: &str| match field {
             "first_name" => !details.first_name.is_empty(),

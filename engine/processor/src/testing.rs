@@ -23,7 +23,7 @@ use crate::{
     request::Request,
 };
 
-/// The dependencies of a processor, and the registry of their webhook endpoints.
+/// Returns the dependencies of a processor, and the registry of their webhook endpoints.
 pub(crate) fn deps(
     store: Arc<dyn Store>,
     setup: Arc<Setup>,

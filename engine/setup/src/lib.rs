@@ -215,7 +215,7 @@ pub struct BackupRules {
 /// The configuration of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRules {
-    /// Unique among the nodes.
+    /// Name, unique among the nodes.
     pub name: String,
     /// Address at which other nodes reach this one, for example `http://10.0.0.5:8081`.
     pub address: String,
@@ -273,7 +273,7 @@ impl Default for EngineRules {
             // The same as for the feed of changes and finished deliveries.
             history_days: 30,
             store_cache_bytes: 256 << 20,
-            // Its duration grows with the store, which that of a start should not.
+            // The check takes longer the larger the store is, which would delay a start.
             store_verify: false,
             store_compact_ratio: 3,
             accept_empty_store: false,

@@ -10,7 +10,7 @@ use setup::{
 
 const IDS: [LocationId; 4] = [LocationId(1), LocationId(2), LocationId(3), LocationId(4)];
 
-/// Two locations on each of two sources.
+/// Returns a setup of two locations on each of two sources.
 fn setup() -> Setup {
     let locations = [(1, 1), (2, 1), (3, 2), (4, 2)].map(|(id, source)| testing::location(LocationId(id), 1, source));
     testing::setup([testing::institution(1)], locations, [testing::source(1, 1), testing::source(2, 1)])

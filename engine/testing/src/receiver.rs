@@ -37,7 +37,7 @@ pub enum Answer {
     Reset,
     /// A status and a body without end.
     Endless(u16),
-    /// A status and a body that never comes.
+    /// A status and an announced body that is never sent.
     Unfinished(u16),
 }
 
@@ -48,7 +48,7 @@ pub struct Received {
     pub path: String,
     /// Headers by lower-case name.
     pub headers: HashMap<String, String>,
-    /// The body as it was sent.
+    /// The body, unchanged.
     pub body: Vec<u8>,
 }
 

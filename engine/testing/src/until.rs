@@ -57,7 +57,7 @@ pub async fn until<C: Check>(what: &str, mut check: impl AsyncFnMut() -> C) -> C
     }
 }
 
-/// [`until`] for code that is not async.
+/// Does the same as [`until`], for code that is not async.
 pub fn until_blocking<C: Check>(what: &str, mut check: impl FnMut() -> C) -> C::Found {
     let since = Instant::now();
     loop {

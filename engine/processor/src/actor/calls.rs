@@ -95,8 +95,8 @@ impl LocationActor {
                     CallKind::Push => "push",
                     CallKind::Find => "find",
                 };
-                // Created where the call runs: this may be the end of another request's turn, and a span joins the
-                // trace that is current at its creation.
+                // Created where the call runs, because a span joins the trace that is current at its creation. Here,
+                // that may be the trace of another request.
                 let (location, request) = (self.id, origin.clone());
                 let span = move || span::call(location, what, write, attempt, request.as_deref());
                 let prepared = processor.outgoing(work, &key, placement);

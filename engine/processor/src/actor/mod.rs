@@ -569,8 +569,7 @@ impl LocationActor {
         self.set_timer(ctx);
     }
 
-    /// Opens a gate that was shut while the EHR was reached through workstations. No workstation would open it any
-    /// more.
+    /// Opens a gate that was shut while the EHR was reached through workstations, because no workstation will open it.
     fn open_former_gate(&self, ctx: &mut Context<Self>) {
         let shut = self.processor.as_ref().is_some_and(|processor| processor.machine.state.shut().is_some());
         if shut && self.means.watcher.is_none() {

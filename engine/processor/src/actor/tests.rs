@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::{commands::CreateRecord, testing::deps};
 
-/// A location without EHR.
+/// Returns a setup of a location without EHR.
 fn practice() -> Arc<setup::Setup> {
     let here = setup::LocationSetup { source: None, ..testing::location(LocationId(1), 1, 1) };
     Arc::new(testing::setup([testing::institution(1)], [here], []))

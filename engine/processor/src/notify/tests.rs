@@ -169,7 +169,7 @@ struct Told {
 }
 
 impl World {
-    /// Both practices have been read once. Nothing is subscribed.
+    /// Creates a world in which both practices have been read once, without subscriptions.
     async fn new() -> World {
         World::with(WriteRules { deadline: HOUR, ..WriteRules::default() }).await
     }
@@ -223,7 +223,7 @@ impl World {
         self.registry.create_subscription(&Owner("org".into()), endpoint, new, None, self.now).await.is_ok()
     }
 
-    /// One endpoint is subscribed to all events of the first institution.
+    /// Creates a world with an endpoint subscribed to all events of the first institution.
     async fn listening() -> World {
         let mut world = World::new().await;
         let all: Vec<Event> = ResourceType::ALL.iter().flat_map(|kind| kind.events()).copied().collect();
@@ -639,8 +639,8 @@ async fn patient_created_and_changed_here_sends_its_events() {
     assert_eq!(data["patients"][0]["email"], "fresh@example.com");
 }
 
-/// The commits: booking with the start of the patient's write; its end with the start of the appointment's write; the
-/// end.
+/// The first commit also starts the patient's write. The second one ends it and starts the appointment's write, which
+/// the third one ends.
 #[tokio::test]
 async fn booking_of_a_new_patient_takes_three_commits_until_confirmed() {
     let mut world = World::new().await;

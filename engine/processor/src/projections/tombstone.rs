@@ -11,7 +11,8 @@ use records::{
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
 impl Processor {
-    /// Replaces a record's link by a tombstone: if the record comes back it is a change, and passes do not miss it.
+    /// Replaces a record's link by a tombstone. The record then counts as changed if it returns, and passes do not miss
+    /// it.
     pub fn forget_shown(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (Some(source), Ok(foreign_id)) = (self.source(), self.foreign_id(resource, id)?) else { return Ok(()) };
         if resource == Resource::Appointments && self.is_elsewhere(id, unit)? {
