@@ -1,4 +1,4 @@
-//! Facts about institutions and locations that need no actor: the times of their first and last setup.
+//! Facts about institutions and locations that need no actor: the times of their first setup and its last change.
 
 use location::time::Timestamp;
 use records::document::Kind;

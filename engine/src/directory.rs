@@ -191,7 +191,7 @@ impl Directory {
         self.metrics.recent_errors.note(id, error);
     }
 
-    /// Reads something from the memory of a location.
+    /// Sends a query that a location answers from memory.
     pub(crate) async fn ask<T>(&self, id: LocationId, make: impl Fn(Reply<T>) -> Ask) -> Result<T, EngineError> {
         for _ in 0..OFFERS {
             let (reply, answer) = oneshot::channel();

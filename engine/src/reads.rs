@@ -49,7 +49,7 @@ struct Frame {
     deleted_at: Option<Timestamp>,
 }
 
-/// Maximum working hours read to find the providers of a location.
+/// Maximum rows of lists that are read as a whole, such as the working hours of a location.
 const HOURS_AT_MOST: usize = 10_000;
 
 impl Engine {

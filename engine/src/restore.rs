@@ -18,7 +18,7 @@ use crate::{
 const ROOM_LEFT: u64 = 64 << 20;
 const SAYS: &str = "of a backup: it is not whole. Delete this directory and run `practice-sync restore` again.";
 
-/// Reads and verifies a whole backup that is sealed with the key in a folder.
+/// Reads a whole backup, and verifies it with the key in a folder.
 pub fn check_backup(file: &Path, keys: &Path, mut read: impl FnMut(u64)) -> Result<BackedUp, Incomplete> {
     let key = StoreKeys::load(&DataDir::new(keys).key)?;
     Ok(backup::check(file, &key, &mut read)?)

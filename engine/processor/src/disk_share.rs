@@ -67,7 +67,7 @@ impl Used {
     }
 }
 
-/// Returns the wait before the next page. Fails if it exceeds `patience` or if free disk space is below the floor.
+/// Returns the wait before the next page. Fails above `patience`, or below the floor of free disk space.
 pub fn may_read(
     share: &DiskShare,
     rules: &EngineRules,

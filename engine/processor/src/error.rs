@@ -135,7 +135,7 @@ impl From<LoadError> for EngineError {
     }
 }
 
-/// Errors of new ids.
+/// Errors while ids are reserved.
 impl From<IdError> for EngineError {
     fn from(error: IdError) -> EngineError {
         match error {

@@ -122,7 +122,7 @@ impl IngestPage {
 
 impl Processor {
     /// Turns the links of records deleted by the page into tombstones. A repeated deletion then changes nothing, and a
-    /// record that comes back is a change. For a page that is requested again, only applied deletions count.
+    /// record that comes back counts as a change. For a page that is requested again, only applied deletions count.
     fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], unit: &mut UnitOfWork<'_>) {
         let Some(source) = self.source() else { return };
         let applied = matches!(decision.reply, Reply::PageApplied { .. });
@@ -228,7 +228,7 @@ impl Intake<'_, '_, '_> {
         Ok(())
     }
 
-    /// Registers a deletion in the EHR and returns whether the link becomes a tombstone. An appointment that staff
+    /// Registers a deletion shown by the EHR, and returns whether the link becomes a tombstone. An appointment that staff
     /// moved is deleted at this location only, even if it was deleted at the other one meanwhile.
     fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, Reject> {
         if resource != Resource::Appointments {

@@ -1,5 +1,5 @@
 //! Webhook messages of a turn, added to its commit: changed records, outcomes of writes to the EHR, and the status of
-//! reading and writing. No other module of the engine creates webhook messages.
+//! reading and writing. No other module of this crate creates webhook messages.
 
 pub(crate) mod sync_status;
 
