@@ -18,7 +18,7 @@ use crate::directory::Directory;
 /// Concurrent reports. After a start, all locations are due.
 const AT_ONCE: usize = 32;
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// A damaged location stays so until an operator repairs it.
+/// The cap of the backoff, reached by damaged locations, which an operator must repair.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<Doorbell<LocationId>>) {

@@ -12,7 +12,7 @@ pub fn now() -> Timestamp {
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Shorter steps are adjustments of the clock.
+/// The smallest step that is detected. Shorter ones are adjustments of the clock.
 const NOTICED: Millis = SECOND;
 
 /// Detects that the clock was set back. Waits until a clock time would take that much longer, so their times are moved

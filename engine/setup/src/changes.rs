@@ -40,7 +40,7 @@ pub struct Changes {
     pub adapters: Difference<String>,
     /// Locations that are active, but were not active or did not exist.
     pub opened: Vec<LocationId>,
-    /// Locations that were active and still exist.
+    /// Locations that still exist, but are no longer active.
     pub closed: Vec<LocationId>,
     /// Changed settings of the engine as a whole, by their names in the configuration.
     pub engine: Vec<&'static str>,
