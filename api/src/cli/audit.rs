@@ -1,4 +1,4 @@
-//! `audit verify`, `audit export`: the audit trail of a configuration, also while its server runs.
+//! `audit verify` and `audit export`: the audit trail of a configuration, also while its server runs.
 
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -94,14 +94,14 @@ fn export(asked: Export) -> Result<(), String> {
     let filter = Filter { from, to, actor, record, id, request };
     let mut out = io::BufWriter::new(io::stdout().lock());
     match audit::export(&folder, &key, filter, &mut out) {
-        // A reader that has gone away is not an error.
+        // A closed stdout is not an error.
         Err(AuditError::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         exported => exported.map(|_| ()).map_err(|error| error.to_string()),
     }
 }
 
 impl Trail {
-    /// Its folder and key. Nothing is made here: who looks at a trail that is not there has another configuration in mind.
+    /// Returns the folder and key of the trail. Never creates them: a missing trail indicates the wrong configuration.
     fn place(&self) -> Result<(PathBuf, [u8; 32]), String> {
         let config = Config::load(&self.config).map_err(|error| error.to_string())?;
         let folder = config.audit.folder;

@@ -1,4 +1,5 @@
-//! `backup`, `restore`: the store of a running server into a file, and a data directory made of one.
+//! `backup` and `restore`: copies the store of a running server to a file, and creates a data directory from such a
+//! file.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! `config init`, `config check`, `config print-default`, `config reload`
+//! `config init`, `config check`, `config reference`, `config print-default` and `config reload`.
 
 use std::{
     fmt::Display,
@@ -76,7 +76,7 @@ pub(super) fn run(command: Command) -> ExitCode {
     }
 }
 
-/// Never over an existing file.
+/// Writes the starter configuration. Never overwrites an existing file.
 fn init(file: &Path) -> ExitCode {
     let created = File::create_new(file).and_then(|mut new| new.write_all(config::STARTER.as_bytes()));
     if let Err(error) = created {
@@ -128,7 +128,7 @@ async fn reload(
     Ok(ExitCode::from(2))
 }
 
-/// There is no one left to tell when stderr is gone.
+/// Writes a line to stderr. A closed stderr is ignored.
 fn complain(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
@@ -142,7 +142,7 @@ fn print_default(adapters: &[PathBuf]) -> ExitCode {
             Err(reason) => return fail(format_args!("{}: {}", file.display(), plain(&reason, REASON))),
         }
     }
-    // A reader that has gone away is not an error.
+    // A closed stdout is not an error.
     let _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
@@ -157,7 +157,7 @@ fn settings_of(manifest: &Manifest) -> String {
     )
 }
 
-/// What a server would say of each: its manifest, or why it does not take it.
+/// Loads each component as a server does. Returns its manifest, or the reason for its rejection.
 fn judge<'a>(limits: HostLimits, files: impl Iterator<Item = &'a Path>) -> Vec<Result<Manifest, String>> {
     System::new().block_on(async {
         let mut judged = Vec::new();
@@ -194,14 +194,14 @@ fn check(file: &Path) -> ExitCode {
     }
 }
 
-/// Each problem on a line of its own.
+/// Prints each problem on its own line.
 pub(super) fn wrong(error: &ConfigError) -> ExitCode {
     error.problems.iter().for_each(complain);
     ExitCode::from(2)
 }
 
-/// Adapters that `serve` would not take, each with the reason: judged by what judges there; and those that would not take what is set
-/// for a location of theirs.
+/// Returns the adapters that `serve` would reject, with the reason: components that fail the server's own check, and
+/// invalid settings of a location.
 pub(super) fn refused_adapters(config: &Config) -> Vec<(String, String)> {
     let rules = &config.setup.engine;
     let judged = judge(rules.guests.host.clone(), rules.adapters.values().map(PathBuf::as_path));
@@ -219,7 +219,7 @@ pub(super) fn refused_adapters(config: &Config) -> Vec<(String, String)> {
     refused
 }
 
-/// What is set for the locations of an adapter, and is not what it takes.
+/// Returns the invalid adapter settings of locations that use the adapter.
 fn wrongly_set(setup: &Setup, adapter: &str, manifest: &Manifest) -> Vec<(LocationId, String)> {
     let adapter_of = |location: &LocationSetup| Some(setup.sources.get(&location.source?)?.adapter.as_str());
     let of_adapter = setup.locations.values().filter(|location| adapter_of(location) == Some(adapter));
@@ -230,7 +230,7 @@ fn wrongly_set(setup: &Setup, adapter: &str, manifest: &Manifest) -> Vec<(Locati
     wrong.collect()
 }
 
-/// Bytes of a reason that are shown.
+/// Maximum number of bytes of a reason that are printed.
 const REASON: usize = 1_000;
 
 #[cfg(test)]

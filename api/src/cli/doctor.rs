@@ -1,4 +1,4 @@
-//! `doctor`: what would hold a server up, or bring trouble later, as far as it can be seen from this machine. With an
+//! `doctor`: checks a configuration and this machine for problems that stop a server, or will do so later. With an
 //! operator's token it also asks the running server for red locations, failed writes and failing webhooks.
 
 use std::{
@@ -41,9 +41,9 @@ pub(super) struct Doctor {
 #[serde(rename_all = "snake_case")]
 enum Standing {
     Good,
-    /// It serves; somebody should look.
+    /// The server works, but an operator should look at the finding.
     Warning,
-    /// It does not serve, or loses something.
+    /// The server does not work, or loses data.
     Bad,
 }
 
@@ -63,10 +63,10 @@ impl Findings {
     }
 }
 
-/// Files a process has open besides its connections.
+/// Number of open files of a process in addition to its connections.
 const OTHER_FILES: usize = 500;
 
-/// Exit code 0: nothing to do; 1: warnings; 2: something is wrong.
+/// Runs all checks. The exit code is 0 without findings, 1 with warnings and 2 with errors.
 pub(super) fn run(asked: &Doctor) -> ExitCode {
     let mut findings = Findings::default();
     match Config::load(&asked.config) {
@@ -126,7 +126,7 @@ fn operators(config: &Config, findings: &mut Findings) {
     of_owner_only("keys", &config.keys_file, findings);
 }
 
-/// Whoever reads it could act as the server.
+/// Warns about a file that every user can read. Its secrets give the permissions of the server.
 fn of_owner_only(what: &'static str, path: &Path, findings: &mut Findings) {
     let Ok(meta) = fs::metadata(path) else { return };
     if meta.permissions().mode() & 0o007 != 0 {
@@ -191,7 +191,7 @@ fn backups(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Of this shell, which a service may have more of: a systemd unit sets its own.
+/// Checks the file limit of this shell. A service may have another limit, set by its systemd unit.
 fn files(config: &Config, findings: &mut Findings) {
     let needed = config.http.max_connections + OTHER_FILES;
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
@@ -215,7 +215,7 @@ fn edge(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// How the server does that runs with this configuration, if one does.
+/// Checks the running server of this configuration, if there is one.
 async fn server(config: &Config, findings: &mut Findings) {
     let scheme = if config.http.operators_tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", config.http.operators);
@@ -259,7 +259,7 @@ async fn server(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Whether the server that answers has this configuration's data directory, or its `token_secret`.
+/// Returns whether the responding server has this configuration's data directory, or its `token_secret`.
 fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
     let secret = match &config.secret {
         Some(secret) => Some(secret.clone()),
@@ -268,7 +268,7 @@ fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
     Ok(secret.is_some_and(|secret| Some(secret.instance().as_str()) == instance))
 }
 
-/// Problems of locations, failed writes and failing webhooks, as the running server reports them.
+/// Reports problems of locations, failed writes and failing webhooks of the running server.
 async fn work(session: Result<Session, String>, findings: &mut Findings) -> Result<(), String> {
     let places = Places::at(session?).await?;
     let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);

@@ -1,4 +1,5 @@
-//! What `keys` and `operators` have in common: the file of the keys, found by the configuration. A running server takes changes over by itself.
+//! Common parts of `keys` and `operators`: the key file that the configuration names. A running server reloads it
+//! automatically.
 
 use std::{
     io,
@@ -33,7 +34,7 @@ pub(super) struct Named {
     pub of: Configured,
 }
 
-/// Without an entry, whatever is wrong with the configuration and with other entries.
+/// Removes an entry, even if the configuration or other entries have errors.
 pub(super) fn revoked(Named { name, of }: &Named, list: &str, what: &str) -> Result<String, String> {
     let keys_file = keys_file(&of.config);
     let mut file = open(&keys_file)?;
@@ -43,7 +44,7 @@ pub(super) fn revoked(Named { name, of }: &Named, list: &str, what: &str) -> Res
     save(file, &format!("no longer has `{name}`"))
 }
 
-/// The configuration without what is wrong with its keys.
+/// Returns the configuration. Ignores errors in its key file.
 pub(super) fn valid(path: &Path) -> Result<Config, String> {
     let (config, problems) = Config::without_keys(path);
     told(&problems)?;
@@ -54,7 +55,7 @@ fn keys_file(path: &Path) -> PathBuf {
     Config::without_keys(path).0.map_or_else(|| Config::usual_keys_file(path), |config| config.keys_file)
 }
 
-/// A file that is not there yet has no keys.
+/// Returns the keys and their problems. A missing file has no keys.
 pub(super) fn access(config: &Config) -> Result<(Access, Vec<Problem>), String> {
     match Access::load(&config.keys_file, &config.setup) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Access::default(), Vec::new())),

@@ -1,4 +1,4 @@
-//! `keys`: who may call. A running server takes changes over by itself.
+//! `keys`: the API keys in the key file. A running server reloads the file automatically.
 
 use std::{path::Path, process::ExitCode};
 
@@ -59,7 +59,7 @@ pub(super) enum Command {
     Revoke(Named),
 }
 
-/// The list of the file.
+/// The name of the list in the key file.
 const KEYS: &str = "keys";
 
 pub(super) fn run(command: Command) -> ExitCode {
@@ -86,7 +86,7 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Narrow { name, locations, remove_grants, of } => {
             narrow(&of.config, &name, &locations, &remove_grants).map(say)
         }
-        // Whatever is wrong with the configuration, and with other keys.
+        // Works even if the configuration or other keys have errors.
         Command::Revoke(named) => revoked(&named, KEYS, "key").map(say),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
@@ -99,7 +99,7 @@ fn names(grants: impl IntoIterator<Item = Grant>) -> Vec<&'static str> {
 fn add(path: &Path, name: &str, institutions: &[String], fields: &[(&str, Value)]) -> Result<String, String> {
     let config = valid(path)?;
     let known: Vec<&str> = config.setup.institutions.values().map(|known| known.subdomain.as_str()).collect();
-    // The entry of the key would be refused by its line in a file that may not exist yet.
+    // Checked before the key file exists, because an error in the file would name a line of it.
     if let Some(unknown) = institutions.iter().find(|wanted| !known.contains(&wanted.as_str())) {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(format!("{} has no institution with subdomain `{unknown}`; it has {known}", path.display()));

@@ -1,4 +1,4 @@
-//! The commands of the binary. An error of start is one clear line on stderr and exit code 2.
+//! The commands of the binary. A start error is printed as one line on stderr, with exit code 2.
 
 #[cfg(feature = "demo")]
 mod adapter;

@@ -1,5 +1,5 @@
-//! `locations`, `queue`, `errors`, `sync`, `pause`, `resume`, `accept-deletions`: the state of a running server, and an
-//! operator's actions.
+//! `locations`, `queue`, `errors`, `sync`, `pause`, `resume` and `accept-deletions`: the state of a running server, and
+//! operators' actions.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use crate::{
     values::words::Words,
 };
 
-/// Writes shown of each location.
+/// Maximum number of writes shown per location.
 const SHOWN: u64 = 100;
 
 #[derive(Args)]
@@ -192,16 +192,16 @@ pub(super) fn errors(asked: &Errors) -> ExitCode {
     }))
 }
 
-/// A location that takes calls, as a server shows it.
+/// An active location, as reported by the server.
 pub(super) struct State {
     id: u64,
     name: String,
     subdomain: String,
     read_status: String,
     write_status: String,
-    /// `GET /locations/{id}/sync`.
+    /// The response of `GET /locations/{id}/sync`.
     sync: Value,
-    /// The location of the same data source that has the problem, if this one has none of its own.
+    /// The location of the same data source that reports the problem, if this location reports none.
     see: Option<u64>,
 }
 
@@ -214,7 +214,7 @@ impl State {
         self.sync["problems"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Its first problem in a line, or where to look for it.
+    /// Returns the first problem as one line, or a reference to the location that reports it.
     fn problem(&self) -> String {
         match (self.problems().first(), self.see) {
             (Some(problem), _) => shown(problem),
@@ -223,7 +223,7 @@ impl State {
         }
     }
 
-    /// What needs an operator: its problems and its failed writes, a line each.
+    /// Returns the problems and failed writes that need an operator, one line each.
     pub(super) fn troubles(&self) -> Vec<String> {
         let place = format!("{} {}", self.id, self.name);
         let mut lines: Vec<String> = self.problems().iter().map(|it| format!("{place}: {}", shown(it))).collect();
@@ -235,7 +235,7 @@ impl State {
     }
 }
 
-/// A problem in a line: `not reading patients: the EHR refused the connection (EHR at 127.0.0.1:8090)`.
+/// Formats a problem as one line: `not reading patients: the EHR refused the connection (EHR at 127.0.0.1:8090)`.
 fn shown(problem: &Value) -> String {
     let resource = problem["resource"].as_str().map_or_else(String::new, |resource| format!(" {resource}"));
     let address = problem["address"].as_str().map_or_else(String::new, |address| format!(" (EHR at {address})"));
@@ -259,7 +259,7 @@ impl Places {
         Ok(Places { session, institutions })
     }
 
-    /// The locations that take calls, by data source.
+    /// Returns the active locations, ordered by data source.
     pub(super) async fn states(&self) -> Result<Vec<State>, String> {
         let mut states = Vec::new();
         for institution in &self.institutions {
@@ -286,7 +286,7 @@ impl Places {
         Ok(states)
     }
 
-    /// Webhook endpoints whose last message did not arrive, a line each.
+    /// Returns webhook endpoints whose last message was not delivered, one line each.
     pub(super) async fn failing_webhooks(&self) -> Result<Vec<String>, String> {
         let all = answer(self.session.get("/webhooks")).await?;
         let failing = all.as_array().into_iter().flatten().filter(|it| it["failing_since"].is_string());
@@ -298,7 +298,7 @@ impl Places {
         Ok(failing.map(line).collect())
     }
 
-    /// Each location with the subdomain of its institution.
+    /// Returns each location with the subdomain of its institution.
     fn all(&self) -> impl Iterator<Item = (u64, &Value, &str)> {
         self.institutions.iter().flat_map(|institution| {
             let locations = institution["locations"].as_array().into_iter().flatten();
@@ -338,7 +338,7 @@ async fn show_locations(asked: &Locations) -> Result<(), String> {
             steps.push(format!("{id}: {step} {}{runbook}", places.session.server()));
         }
     }
-    // Nothing is read or written there.
+    // Inactive locations are neither read nor written.
     for (id, location, subdomain) in
         places.all().filter(|(_, location, _)| location["status"] != "active" && !asked.red)
     {
@@ -392,7 +392,7 @@ async fn list(server: &Server, only: Option<u64>, status: Option<Status>, as_jso
     Ok(())
 }
 
-/// Why it stands so, and what an operator has done about it.
+/// Returns the reason for the status, and the operator's action on the write.
 fn reason(write: &Value) -> String {
     let retried = write["retried_as"].as_str().map(|id| format!("retried as {id}"));
     let dropped = (write["dropped"] == true).then(|| "dropped".to_owned());

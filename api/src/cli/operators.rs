@@ -1,4 +1,4 @@
-//! `operators`: who runs the service.
+//! `operators`: the tokens of operators in the key file.
 
 use std::process::ExitCode;
 
@@ -34,7 +34,7 @@ pub(super) enum Command {
     Revoke(Named),
 }
 
-/// The list of the file.
+/// The name of the list in the key file.
 const OPERATORS: &str = "operators";
 
 pub(super) fn run(command: Command) -> ExitCode {

@@ -27,7 +27,7 @@ pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
         |()| 0,
     );
     traces.iter().for_each(Traces::end);
-    // A name look-up that does not end would hold a process in which all else has ended.
+    // A blocked name lookup must not keep the stopped process alive.
     std::process::exit(code)
 }
 

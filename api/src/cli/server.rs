@@ -1,4 +1,5 @@
-//! A server that runs, asked by the command line: at the operators' listener with an operator's token, or where clients call with an API key.
+//! A client for a running server: the operators' listener with an operator's token, or the client listener with an API
+//! key.
 
 use std::{fmt::Display, time::Duration};
 
@@ -6,7 +7,7 @@ use clap::Args;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 
-/// A trial of an adapter reads a page of everything.
+/// Timeout of a request. A trial of an adapter reads one page of every resource, which takes long.
 const ANSWER: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
@@ -19,9 +20,9 @@ pub(super) struct Server {
     token_env: String,
 }
 
-/// Holds an operator's token.
+/// The environment variable with an operator's token.
 const TOKEN: &str = "PRACTICE_SYNC_TOKEN";
-/// Names the server where `--server` does not.
+/// The environment variable with the default of `--server`.
 const SERVER: &str = "PRACTICE_SYNC_SERVER";
 
 fn default_server() -> String {
@@ -29,7 +30,7 @@ fn default_server() -> String {
     named.unwrap_or_else(|| "http://127.0.0.1:8081".to_owned())
 }
 
-/// Signed in at a server.
+/// An authenticated session with a server.
 pub(super) struct Session {
     client: Client,
     server: String,
@@ -44,7 +45,7 @@ impl Session {
         Session::with_token(&at.server, token)
     }
 
-    /// At this server with the token of `PRACTICE_SYNC_TOKEN`; `None` if it is not set.
+    /// Opens a session with the token of `PRACTICE_SYNC_TOKEN`. Returns `None` if the variable is not set.
     pub(super) fn at(server: &str) -> Option<Result<Session, String>> {
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty())?;
         Some(Session::with_token(server, token))
@@ -57,7 +58,7 @@ impl Session {
         Ok(Session { client, server: server.trim_end_matches('/').to_owned(), token })
     }
 
-    /// As a client signs in.
+    /// Signs in with an API key, as a client does.
     pub(super) async fn with_key(server: &str, key: &str) -> Result<Session, String> {
         let mut session = Session::with_token(server, String::new())?;
         let signed_in = session.client.post(format!("{}/authenticates", session.server));
@@ -98,7 +99,7 @@ impl Session {
 
 const VERSION: &str = "v3.0.0";
 
-/// The data of an answer; why there is none, in the server's words.
+/// Returns the `data` of a response, or the server's error messages.
 pub(super) async fn answer(request: RequestBuilder) -> Result<Value, String> {
     let unanswered = |error: &dyn Display| format!("the server does not answer: {error}");
     let response = request.send().await.map_err(|error| unanswered(&error))?;
@@ -116,13 +117,13 @@ pub(super) async fn answer(request: RequestBuilder) -> Result<Value, String> {
     Err(format!("{} {}", status.as_u16(), said.join(" ")))
 }
 
-/// How long a server that is asked how it does may take.
+/// Timeout of a readiness probe.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
-/// Whether a server is ready, and what it says of itself; none where nothing answers.
+/// Returns whether a server is ready, and its status document. Returns `None` if no server responds.
 pub(super) async fn readiness(server: &str) -> Option<(bool, Value)> {
     engine::webhooks::egress::install_crypto();
-    // Its certificate names no address, and nothing is asked but how it does.
+    // The certificate need not contain the address, and no secret is sent.
     let client = Client::builder().no_proxy().timeout(AT_ONCE).danger_accept_invalid_certs(true).build().ok()?;
     let answer = client.get(format!("{server}/readyz")).send().await.ok()?;
     let ready = answer.status().is_success();

@@ -1,4 +1,4 @@
-//! `store salvage`, `store copy`, `store migrate`, `store check`, `store compact`; of the keys: `store_keys`
+//! `store salvage`, `copy`, `migrate`, `check` and `compact`. The commands for keys are in `store_keys`.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ use crate::{
 };
 
 const TICK: Duration = Duration::from_millis(200);
-/// Lost values named one by one in each key space; the rest is counted.
+/// Maximum number of lost values listed per key space; the others are only counted.
 const NAMED: usize = 50;
 
 #[derive(Subcommand)]
@@ -145,7 +145,7 @@ pub(super) fn run(command: Command) -> ExitCode {
     }
 }
 
-/// Drawn on a terminal only.
+/// Returns a progress bar, drawn on a terminal only.
 pub(super) fn bar() -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{msg:9} {wide_bar} {human_pos} of {human_len} values, {eta}") {
@@ -154,7 +154,7 @@ pub(super) fn bar() -> ProgressBar {
     bar
 }
 
-/// Drawn on a terminal only, of work nobody knows the size of: that it goes on, and since when.
+/// Returns an indicator for work of unknown size, drawn on a terminal only.
 pub(super) fn spinner(what: &'static str) -> ProgressBar {
     let spinner = ProgressBar::new_spinner().with_message(what);
     if let Ok(style) = ProgressStyle::with_template("{msg} {spinner} {elapsed}") {
@@ -175,7 +175,7 @@ pub(super) fn show_step(bar: &ProgressBar, step: CopyStep) {
     bar.set_position(done);
 }
 
-/// The data directory itself, or that of a configuration.
+/// Returns the given data directory, or that of the configuration.
 fn data_dir(config: Option<PathBuf>, data: Option<PathBuf>) -> Result<PathBuf, String> {
     match (data, config) {
         (Some(data), _) => Ok(data),
@@ -245,7 +245,7 @@ fn check(config: &Config) -> ExitCode {
     }
 }
 
-/// Of the copy.
+/// The destination of a copy.
 enum EngineChosen {
     Embedded(EngineKind),
     Database,

@@ -1,4 +1,4 @@
-//! `store keys`, `store rotate-key`, `store drop-key`: on a running server, or on a store that nobody uses.
+//! `store keys`, `store rotate-key` and `store drop-key`, for a running server or for a store that is not in use.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -91,7 +91,7 @@ pub(super) fn rotate_at_rest(config: &Config) -> ExitCode {
     }
 }
 
-/// Appends the entry of the audit trail for a change that is done.
+/// Appends an audit entry for a completed change.
 fn noted(config: &Config, action: &str, command: &str) -> ExitCode {
     let entry = of_service(engine::clock::now(), action, "store", "done", command);
     match audit_trail::append(&config.audit, &config.data_dir, &entry) {
@@ -124,7 +124,7 @@ fn ended(ended: Result<(), String>) -> ExitCode {
     ended.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-/// Drawn on a terminal only: how many values are done, of those that were left when they were counted first.
+/// A progress bar, drawn on a terminal only. Its length is the number of remaining values at the first count.
 struct Left {
     bar: ProgressBar,
     all: u64,

@@ -1,8 +1,8 @@
-//! Tables on the terminal.
+//! Tables printed to the terminal.
 
 use crate::terminal::say;
 
-/// Columns as wide as what is in them.
+/// A table. Each column is as wide as its longest cell.
 pub(super) struct Table(Vec<Vec<String>>);
 
 impl Table {
@@ -16,7 +16,7 @@ impl Table {
         self.0.push(cells.iter().map(|cell| (*cell).to_owned()).collect());
     }
 
-    /// Not where lines of JSON were printed instead.
+    /// Prints the table, unless JSON lines were printed instead.
     pub(super) fn show(&self, instead: bool) {
         let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.0[0].len()).map(width).collect();

@@ -1,4 +1,4 @@
-//! `webhooks list`, `deliveries`, `redeliver`: the webhook endpoints of a running server, and what was sent to them.
+//! `webhooks list`, `deliveries`, `redeliver`: the webhook endpoints of a running server and their deliveries.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use crate::{
     values::words::Words,
 };
 
-/// Deliveries shown.
+/// Maximum number of deliveries shown.
 const SHOWN: usize = 100;
 
 #[derive(Subcommand)]

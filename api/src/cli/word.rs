@@ -1,4 +1,4 @@
-//! Words of closed lists, as arguments.
+//! Parsers for arguments that take one of a fixed set of words.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 

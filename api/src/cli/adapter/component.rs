@@ -1,4 +1,4 @@
-//! From what an author names, a component's file or an adapter's folder, to a component.
+//! Resolution of an argument, a component file or an adapter's folder, to a component.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,8 @@ pub(super) fn build(dir: &Path, out: &Path, profile: Profile) -> Result<Built, S
     adapter_kit::build(dir, out, profile, &mut |progress| say(progress)).map_err(|error| error.without_output())
 }
 
-/// The component to try: of a folder one that is built quickly, next to the one of `adapter build`.
+/// Returns the component to test. Builds a folder with the quick profile, separately from the output of
+/// `adapter build`.
 pub(super) fn quick(adapter: &Path) -> Result<PathBuf, String> {
     if !adapter.is_dir() {
         return Ok(adapter.to_path_buf());
@@ -19,7 +20,7 @@ pub(super) fn quick(adapter: &Path) -> Result<PathBuf, String> {
     Ok(build(adapter, &adapter.join("dist/quick"), Profile::Quick)?.component)
 }
 
-/// Where compiled components are kept between two runs.
+/// Returns the cache directory for compiled components.
 pub(super) fn cache() -> PathBuf {
     std::env::temp_dir().join("practice-sync-adapter-run")
 }

@@ -1,4 +1,4 @@
-//! `adapter ehr`: the simulated EHR as a server, for whoever writes an adapter.
+//! `adapter ehr`: serves the simulated EHR for adapter development.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ use sandbox_ehr::{Delivery, SandboxEhr, SandboxRequest};
 
 use crate::terminal::{fail, say};
 
-/// Serves until it is stopped; what was written is gone then.
+/// Serves the EHR until the process stops. Data is kept in memory only.
 pub(super) fn run(port: u16) -> ExitCode {
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     System::new().block_on(serve(at)).map_or_else(|error| fail(format_args!("{at}: {error}")), |()| ExitCode::SUCCESS)
@@ -49,7 +49,7 @@ async fn answer(ehr: Data<Mutex<SandboxEhr>>, request: HttpRequest, body: Bytes)
     let reply = ehr.lock().unwrap_or_else(PoisonError::into_inner).handle(clock::now().0, &asked);
     actix_web::rt::time::sleep(Duration::from_millis(reply.delay_ms)).await;
     if reply.delivery != Delivery::Answered {
-        // As an EHR that was lost on the way: no adapter may take this for its word.
+        // A lost answer. Adapters must not take this status for a response of the EHR.
         return HttpResponse::new(StatusCode::GATEWAY_TIMEOUT);
     }
     let mut response = HttpResponse::build(StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_GATEWAY));

@@ -1,4 +1,4 @@
-//! What went to an EHR and came back, as a line of a file that may be shown to others: without secrets and without patient data.
+//! A request to an EHR and its response as a line of a file, without secrets and with patient data masked.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use super::mask::SHOWN;
 
-/// Headers of answers that an adapter may need; all others, and all of requests, are left out.
+/// Response headers that an adapter may need. All other headers, including those of requests, are omitted.
 const HEADERS: [&str; 6] = ["content-type", "date", "etag", "last-modified", "location", "retry-after"];
 
-/// Fields and parameters of many EHRs that say nothing of a patient, beside those of the contract.
+/// Fields and parameters of common EHRs that contain no patient data, in addition to those of the contract.
 const PLAIN: [&str; 16] = [
     "resourceType",
     "system",
@@ -32,16 +32,16 @@ const PLAIN: [&str; 16] = [
     "error",
 ];
 
-/// What stands in the place of a day.
+/// The replacement for dates.
 const A_DAY: &str = "2000-01-01";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
     pub(super) method: String,
-    /// With its parameters.
+    /// The path with its query parameters.
     pub(super) path: String,
-    /// JSON, or the number of its bytes.
+    /// JSON, or the number of bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
 }
@@ -52,10 +52,10 @@ pub(super) enum Answered {
     With {
         status: u16,
         headers: BTreeMap<String, String>,
-        /// JSON as it was, but for what is masked.
+        /// The JSON body with masked values.
         body: Value,
     },
-    /// Its body was no JSON, in which nothing can be masked reliably: so many bytes.
+    /// A response whose body is not JSON and therefore cannot be masked reliably. Only its size is recorded.
     NoJson {
         status: u16,
         bytes: usize,
@@ -71,10 +71,10 @@ pub(super) struct Exchange {
     pub(super) answered: Answered,
 }
 
-/// Masks what is not known to be no patient's.
+/// Masks all values that may be patient data.
 #[derive(Clone, Default)]
 pub(super) struct Masks {
-    /// Further fields and parameters whose values stay.
+    /// Additional fields and parameters that are not masked.
     pub(super) keep: Vec<String>,
 }
 
@@ -134,8 +134,9 @@ impl Masks {
     }
 }
 
-/// Each letter an x and each digit a 0. Days stay days, so that the adapter can read them; times of the schedule stay, as nobody is
-/// known by them alone, but a time at midnight is a day that somebody is born on.
+/// Replaces each letter with x and each digit with 0. Dates remain valid dates, so that the adapter can parse them.
+/// Times of the schedule stay, because they identify no patient. Times at midnight are masked, because they may be
+/// dates of birth.
 fn text(said: &str) -> String {
     let digits = |text: &str, form: &str| {
         text.len() == form.len()

@@ -1,10 +1,10 @@
-//! Records on an author's terminal: who a patient is stays in the EHR, what shape the values have is seen.
+//! Records printed on an author's terminal, with patient data masked and the format of values kept.
 
 use adapter_conformance::masked;
 use engine::records::ehr::{EhrRecord, Resource};
 use serde_json::{Map, Value};
 
-/// Of the practice, and not of a patient.
+/// Resources that contain data of the practice, not of patients.
 const CATALOGUES: [Resource; 16] = [
     Resource::Providers,
     Resource::Operatories,
@@ -24,7 +24,7 @@ const CATALOGUES: [Resource; 16] = [
     Resource::AdjustmentTypes,
 ];
 
-/// Identifiers, references, words of a closed list, and times of the schedule: an author needs them, and nobody is known by them alone.
+/// Identifiers, references, enumerated values and schedule times, which an author needs and which identify no patient.
 pub(super) const SHOWN: [&str; 30] = [
     "id",
     "patient",
@@ -58,7 +58,7 @@ pub(super) const SHOWN: [&str; 30] = [
     "currency",
 ];
 
-/// The record as JSON. `hide`: in what belongs to a patient each letter is an x and each digit a 0.
+/// Returns the record as JSON. `hide` masks patient data: each letter becomes x and each digit 0.
 pub(super) fn shown(record: &EhrRecord, hide: bool) -> Value {
     let value = serde_json::to_value(record).unwrap_or_default();
     let fields = match value {

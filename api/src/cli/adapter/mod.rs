@@ -1,4 +1,5 @@
-//! `adapter build`, `check`, `ehr`, `inspect`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`, and those for a running server
+//! `adapter build`, `check`, `ehr`, `inspect`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`, and the
+//! commands for a running server.
 
 mod component;
 mod ehr;
@@ -120,7 +121,7 @@ pub(super) fn run(command: Command) -> ExitCode {
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-/// The component for production.
+/// Builds the component for production.
 fn release(dir: &Path, out: &Path) -> Result<PathBuf, String> {
     let built = component::build(dir, out, Profile::Release)?;
     say(format_args!("{}  {} bytes  sha256 {}", built.component.display(), built.bytes, built.sha256));
@@ -137,7 +138,7 @@ fn say_signer(signer: Signer) {
     say(format_args!("signer    {}", adapter_kit::public_key(signer)));
 }
 
-/// What the component is, as far as it can be read, and then whether a server takes it.
+/// Prints a report on the component, then checks whether a server would load it.
 fn check(file: &Path) -> ExitCode {
     match adapter_kit::check(file) {
         Ok(report) => show(&report),
@@ -150,7 +151,7 @@ fn check(file: &Path) -> ExitCode {
     })
 }
 
-/// What a component is, and what its manifest asks for.
+/// Prints a report on the component and the requests of its manifest.
 fn inspect(file: &Path) -> ExitCode {
     let report = match adapter_kit::check(file) {
         Ok(report) => report,
@@ -187,7 +188,7 @@ fn inspect(file: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a component's author wrote never steers the terminal.
+/// Prints a report. Texts of the component's author are escaped for the terminal.
 fn show(report: &Report) {
     let adapter = match &report.manifest {
         Ok(manifest) => format!("{} {}", manifest.id, manifest.version),
@@ -210,10 +211,10 @@ fn show(report: &Report) {
     say(format_args!("size      {} bytes  sha256 {}", report.bytes, report.sha256));
 }
 
-/// Bytes of a line that are shown.
+/// Maximum number of bytes printed per line.
 const SHOWN: usize = 4_000;
 
-/// One line, and the exit code of a component that no server takes.
+/// Prints the reason on one line. Returns the exit code for a component that no server would load.
 fn unfit(reason: impl Display) -> ExitCode {
     fail(plain(&reason.to_string(), SHOWN));
     ExitCode::FAILURE

@@ -1,4 +1,4 @@
-//! `--record` and `--replay`: exchanges with an EHR in a file, one a line, and the EHR that such a file is.
+//! `--record` and `--replay`: a file with one exchange per line, and a transport that answers from such a file.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use engine::adapter_host::{HttpRequest, HttpResponse, Transport, TransportError,
 
 use super::exchange::{Answered, Asked, Exchange, Masks};
 
-/// Hands requests on, and writes down what came of them.
+/// A transport that forwards requests and records the exchanges.
 pub(super) struct Recorder {
     inner: Arc<dyn Transport>,
     masks: Masks,
@@ -22,7 +22,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// In a new file, or in the place of an old one.
+    /// Creates the file, or overwrites an existing one.
     pub(super) fn new(inner: Arc<dyn Transport>, path: &Path, masks: Masks) -> Result<Recorder, String> {
         let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Recorder { inner, masks, path: path.to_path_buf(), file: Mutex::new(file) })
@@ -47,12 +47,13 @@ impl Transport for Recorder {
     }
 }
 
-/// Answers from a file, without a network. The same request again gets the next of its answers, and the last one from then on.
+/// A transport that answers from a file, without a network. Repeated requests get successive answers, then the last
+/// one.
 pub(super) struct Replay {
     path: PathBuf,
     masks: Masks,
     answers: BTreeMap<Asked, Vec<Answered>>,
-    /// How often each was asked, and what was asked in vain.
+    /// The number of requests by content, and the requests without an answer.
     asked: Mutex<(BTreeMap<Asked, usize>, Vec<String>)>,
 }
 
@@ -68,7 +69,7 @@ impl Replay {
         Ok(Replay { path: path.to_path_buf(), masks, answers, asked: Mutex::default() })
     }
 
-    /// What was asked and is not in the file.
+    /// Returns an error if a request had no answer in the file.
     pub(super) fn missing(&self) -> Result<(), String> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         match asked.1.first() {

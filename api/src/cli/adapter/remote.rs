@@ -1,4 +1,4 @@
-//! `adapter upload`, `versions`, `rollout`, `rollback`: versions of adapters of a server that runs.
+//! `adapter upload`, `versions`, `rollout` and `rollback`: adapter versions of a running server.
 
 use std::{fs, path::PathBuf, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! `adapter run`: one call of an adapter against an EHR, by hand.
+//! `adapter run`: a single call of an adapter against an EHR.
 
 use std::{
     fmt::Display,
@@ -27,9 +27,9 @@ use crate::{
     terminal::{fail, say},
 };
 
-/// How long a call may take.
+/// Timeout of a call.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Between two looks whether a source has changed.
+/// Polling interval for source changes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
@@ -49,7 +49,7 @@ pub(in crate::cli) struct Arguments {
     way: Way,
 }
 
-/// What stands between the adapter and the EHR.
+/// The connection to the EHR, with fault injection, recording and replay.
 #[derive(Args)]
 struct Way {
     /// The EHR carries out the N-th request, and its answer gets lost.
@@ -140,7 +140,7 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Until something in the folder, or the file, is newer than now.
+/// Blocks until the modification time of the folder or file changes.
 fn changed(adapter: &Path) -> Result<(), String> {
     let before = newest(adapter).map_err(at(adapter))?;
     while newest(adapter).map_err(at(adapter))? == before {
@@ -157,7 +157,7 @@ fn newest(path: &Path) -> std::io::Result<Option<std::time::SystemTime>> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
-        // What a build makes is no source.
+        // Build output is not a source.
         if name != "target" && name != "dist" && name != "node_modules" && !name.to_string_lossy().starts_with('.') {
             newest = newest.max(self::newest(&entry.path())?);
         }
@@ -178,7 +178,7 @@ async fn once(arguments: &Arguments) -> Result<(), String> {
             pull(&*ehr, &requests, resource, cursor.clone(), (*limit, *pages), !show_patient_data).await
         }
     };
-    // Says more than what the adapter made of it.
+    // A missing answer of the recording explains more than the adapter's error.
     replay.map_or(Ok(()), |replay| replay.missing())?;
     done
 }
@@ -194,7 +194,7 @@ async fn describe(ehr: &dyn Ehr, requests: &Spoiler) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes of a line that are shown.
+/// Maximum number of bytes printed per line.
 const SHOWN_BYTES: usize = 16_000;
 
 async fn pull(
@@ -232,7 +232,7 @@ async fn pull(
     Ok(())
 }
 
-/// `1 request, 4.6 ms`
+/// Formats the cost of a call: `1 request, 4.6 ms`.
 fn cost(requests: usize, since: Instant) -> String {
     let took = since.elapsed().as_secs_f64() * 1_000.0;
     format!("{requests} request{}, {took:.1} ms", if requests == 1 { "" } else { "s" })

@@ -1,4 +1,4 @@
-//! `adapter test`: the conformance suite on an adapter and an EHR, as a subject file describes it.
+//! `adapter test`: runs the conformance suite on an adapter and the EHR of a subject file.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -32,13 +32,13 @@ pub(in crate::cli) struct Arguments {
 
 const FILE: &str = "subject.toml";
 
-/// The exit code is 1 when a case failed.
+/// Runs the command. The exit code is 1 if a case failed.
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if arguments.list {
         NAMES.iter().for_each(say);
         return ExitCode::SUCCESS;
     }
-    // What the adapter logs belongs to single calls, which `adapter run` shows.
+    // The adapter's logs concern single calls, which `adapter run` shows.
     if let Err(problem) = logging::start("error") {
         return fail(problem);
     }

@@ -1,5 +1,5 @@
-//! `check-client`: replays the recorded calls of a client of another system against the demo, and tells per endpoint what is refused or
-//! ignored.
+//! `check-client`: replays recorded calls of another system's client against the demo, and reports refused calls and
+//! ignored parameters per endpoint.
 
 mod recording;
 mod replay;
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// What a client needs to know of a demo.
+/// The parts of a demo's `demo.json` that a client needs.
 #[derive(Deserialize)]
 struct Demo {
     base_url: String,
@@ -55,7 +55,7 @@ struct Demo {
     location_ids: Vec<u32>,
 }
 
-/// The exit code is 1 when something is refused of which it is not recorded that the other system refused it, too.
+/// Runs the command. The exit code is 1 if a call is refused here and was not recorded as refused by the other system.
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     match actix_web::rt::System::new().block_on(check(arguments)) {
         Ok(report) => {

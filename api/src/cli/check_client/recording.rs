@@ -1,9 +1,9 @@
-//! A client's calls as they were recorded: a HAR file, as browsers and proxies write it, or JSON lines.
+//! Recorded client calls, read from a HAR file (the export format of browsers and proxies) or from JSON lines.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A call, without the host it went to.
+/// A call without its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recorded {
     pub method: String,
@@ -11,11 +11,12 @@ pub(super) struct Recorded {
     pub query: Vec<(String, String)>,
     pub headers: Vec<(String, String)>,
     pub body: Option<String>,
-    /// What the other system answered, where the recording says it.
+    /// The recorded status of the other system's response.
     pub status: Option<u16>,
 }
 
-/// One line: `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {"svc-api-version": "v3.0.0"}, "body": {}}`.
+/// A line of the recording: `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {"svc-api-version":
+/// "v3.0.0"}, "body": {}}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -62,7 +63,7 @@ struct HarHeader {
 #[derive(Deserialize)]
 struct PostData {
     text: Option<String>,
-    /// Of a form, instead of the text.
+    /// The fields of a form, recorded instead of the text.
     #[serde(default)]
     params: Vec<Param>,
 }
@@ -90,9 +91,9 @@ struct HarResponse {
     status: u16,
 }
 
-/// `below`: what the other system's paths begin with before those of the API; calls elsewhere are left out.
+/// Reads a recording. `below` is the path prefix of the API on the other system; calls to other paths are skipped.
 pub(super) fn read(text: &str, below: &str) -> Result<Vec<Recorded>, String> {
-    // Some tools begin a file with the mark of its byte order.
+    // Some tools write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let calls = match serde_json::from_str::<Value>(text) {
         Ok(whole) if whole.get("log").is_some() => har(whole)?,
@@ -132,7 +133,7 @@ fn of_entry(Entry { request, response }: Entry, at: usize) -> Result<Recorded, S
         query,
         headers: request.headers.into_iter().map(|header| (header.name.to_ascii_lowercase(), header.value)).collect(),
         body: request.post_data.and_then(PostData::text),
-        // 0: there was no answer.
+        // HAR uses 0 for a missing response.
         status: response.map(|response| response.status).filter(|status| *status > 0),
     })
 }
@@ -158,7 +159,7 @@ fn of_line(line: &str) -> Result<Recorded, String> {
     })
 }
 
-/// Path and query of a URL, or of a path alone.
+/// Splits a URL or a path into path and query.
 fn parts(url: &str) -> Option<(String, Vec<(String, String)>)> {
     let base = reqwest::Url::parse("http://recorded").ok()?;
     let url = base.join(url).ok()?;

@@ -1,4 +1,4 @@
-//! Sends recorded calls to the demo: with its key, its institution and its locations in the place of those that were recorded.
+//! Sends recorded calls to the demo, with the demo's key, institution and locations in place of the recorded ones.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::{
 };
 
 const CALL: Duration = Duration::from_secs(60);
-/// A call that comes too soon is sent so often.
+/// Maximum number of attempts of a rate-limited call.
 const TRIES: usize = 5;
-/// The longest wait before it is sent again.
+/// Maximum wait between two attempts.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// What is sent as it was recorded, beside whatever names a version. Other headers may hold what the other system alone is to see.
+/// Headers sent unchanged, in addition to version headers. Other headers may contain secrets of the other system.
 const SENT: [&str; 6] = ["accept", "content-type", "user-agent", "idempotency-key", "if-none-match", "x-request-id"];
 /// Parameters and fields that name locations.
 const PLACES: [&str; 3] = ["location_id", "location_ids", "lids"];
 
-/// Where calls go.
+/// The destination of calls.
 pub(super) struct Target {
     pub url: String,
     pub key: String,
@@ -30,14 +30,14 @@ pub(super) struct Target {
     pub locations: Vec<u32>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub status: u16,
     pub reason: String,
     pub messages: Vec<String>,
     pub advice: String,
-    /// Parameters and fields that nobody read.
+    /// Parameters and fields that the server ignored.
     pub ignored: Vec<String>,
 }
 
@@ -72,14 +72,14 @@ pub(super) struct Player {
     client: Client,
     target: Target,
     token: String,
-    /// Locations of the recording, in the order in which they came.
+    /// Recorded location ids, in order of first appearance.
     seen: Vec<String>,
-    /// What the client exchanged for a token.
+    /// Credentials that the client exchanged for a token.
     keys: Vec<String>,
 }
 
 impl Player {
-    /// Calls write: never to a practice that is one.
+    /// Signs in. Fails for keys of production, because recorded calls may write.
     pub(super) async fn sign_in(target: Target) -> Result<Player, String> {
         engine::webhooks::egress::install_crypto();
         let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(CALL).build();
@@ -96,8 +96,8 @@ impl Player {
         Ok(Player { client, target, token, seen: Vec::new(), keys: Vec::new() })
     }
 
-    /// Sends a call. One that is refused for its version, agent or authorization is sent again with a correct one, to find its further
-    /// problems: the last answer is the one to the call with all corrections.
+    /// Sends a call. If it is refused for its version, agent or authorization, sends it again with a correct one to
+    /// find further problems. The last answer belongs to the call with all corrections.
     pub(super) async fn send(&mut self, call: &Recorded) -> Result<Vec<Answer>, String> {
         let (mut corrections, mut answers) = (Corrections::default(), Vec::new());
         loop {
@@ -110,7 +110,7 @@ impl Player {
         }
     }
 
-    /// Sends it, again where it came too soon.
+    /// Sends the call, and retries it if it was rate limited.
     async fn send_corrected(&mut self, call: &Recorded, corrections: &Corrections) -> Result<Answer, String> {
         let mut tries = 0;
         loop {
@@ -168,8 +168,8 @@ impl Player {
         Ok((told(status, &headers, &body), wait))
     }
 
-    /// In the form in which the client proves who it is, with the demo's key or token in it. What it exchanged for a token is its key wherever
-    /// it sends it; another bearer value is taken for a token.
+    /// Returns the `Authorization` header in the client's format, with the demo's key or token in it. A value that was
+    /// exchanged for a token is a key; any other bearer value is a token.
     fn authorization(&mut self, call: &Recorded) -> Option<String> {
         let (_, given) = call.headers.iter().find(|(name, _)| name == "authorization")?;
         let (scheme, value) =
@@ -204,7 +204,7 @@ impl Player {
         }
     }
 
-    /// The demo's in the place of a recorded one: the same for the same. What is no id stays what it is.
+    /// Maps a recorded location id to one of the demo, always the same one. Values that are not ids stay unchanged.
     fn location(&mut self, recorded: &str) -> String {
         if recorded.parse::<u64>().is_err() {
             return recorded.to_owned();

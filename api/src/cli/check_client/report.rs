@@ -1,4 +1,4 @@
-//! What became of a client's calls, endpoint by endpoint.
+//! The outcome of a client's calls per endpoint.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::{recording::Recorded, replay::Answer};
 use crate::{routes::table::TABLE, values::reasons::Reason};
 
-/// Messages of one reason that are shown.
+/// Maximum number of messages shown per reason.
 const SHOWN: usize = 3;
-/// Records that are the other system's: the demo has others, and what stands under an id there may be of another sort. A call that names one
-/// says nothing of the client.
+/// Refusals that depend on the other system's records. The demo has other records, so these refusals are not the
+/// client's fault.
 const OF_OTHER_RECORDS: [Reason; 19] = [
     Reason::NotFound,
     Reason::BookingNotFound,
@@ -33,7 +33,7 @@ const OF_OTHER_RECORDS: [Reason; 19] = [
     Reason::BookingNotOpen,
 ];
 
-/// What an operator can accept in the place of a reason (`[compatibility]`).
+/// Settings under `[compatibility]` with which an operator can accept a refused call.
 const ACCEPTABLE: [(Reason, &str); 4] = [
     (Reason::VersionMissing, "`default_version`, or `version_headers` where the version is in another header"),
     (Reason::VersionUnknown, "`version_values`"),
@@ -50,16 +50,16 @@ pub(super) struct Report {
 struct Endpoint {
     calls: usize,
     accepted: usize,
-    /// Calls with one refusal or several.
+    /// Calls with at least one refusal.
     refused: usize,
-    /// Those of them that the other system refused, too.
+    /// Refused calls that the other system refused, too.
     refused_there: usize,
-    /// They rest on records that the demo does not have, or were not answered.
+    /// Calls that depend on records missing from the demo, or that were not answered.
     not_judged: usize,
-    /// Why calls could not be sent, or the server could not answer.
+    /// Number of unsent or unanswered calls by cause.
     unanswered: BTreeMap<String, usize>,
     refusals: Vec<Refusal>,
-    /// How often each was sent in vain.
+    /// Number of calls per ignored parameter or field.
     ignored: BTreeMap<String, usize>,
 }
 
@@ -68,7 +68,7 @@ struct Refusal {
     status: u16,
     reason: String,
     calls: usize,
-    /// So many of them the other system refused, too.
+    /// Number of these calls that the other system refused, too.
     refused_there: usize,
     messages: Vec<String>,
     advice: String,
@@ -77,7 +77,7 @@ struct Refusal {
 }
 
 impl Report {
-    /// Adds a call with its answers: refusals, each of which was corrected, and the last one.
+    /// Adds a call with its answers: the corrected refusals, then the final answer.
     pub(super) fn add(&mut self, call: &Recorded, answers: &[Answer]) {
         let Some((last, corrected)) = answers.split_last() else { return };
         let endpoint = self.endpoints.entry(endpoint_of(&call.method, &call.path)).or_default();
@@ -108,7 +108,7 @@ impl Report {
         endpoint.not_answered(why);
     }
 
-    /// Calls that are refused here, and of which it is not recorded that the other system refused them, too.
+    /// Returns the number of calls refused here and not recorded as refused by the other system.
     pub(super) fn refused(&self) -> usize {
         self.endpoints.values().map(|endpoint| endpoint.refused - endpoint.refused_there).sum()
     }
@@ -208,7 +208,7 @@ fn is_of_other_records(answer: &Answer) -> bool {
         || !answer.messages.is_empty() && answer.messages.iter().all(named)
 }
 
-/// As the documentation names it; a path that is not there with `{id}` for its numbers.
+/// Returns the documented path of the endpoint. In an unknown path `{id}` replaces numbers.
 fn endpoint_of(method: &str, path: &str) -> String {
     let fits = |template: &str| {
         let (mut template, mut path) = (template.split('/'), path.split('/'));
@@ -221,7 +221,7 @@ fn endpoint_of(method: &str, path: &str) -> String {
         }
     };
     let known = TABLE.iter().filter(|route| route.method.as_str() == method);
-    // A word before a placeholder: `/patients/search` is not the patient `search`.
+    // A literal segment takes precedence over a placeholder: `/patients/search` is not the patient `search`.
     let known = known.filter(|route| fits(route.path)).min_by_key(|route| route.path.matches('{').count());
     let plain = || {
         let parts = path.split('/').map(|part| if part.parse::<u64>().is_ok() { "{id}" } else { part });
