@@ -15,9 +15,9 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Read the whole trail: what was changed, removed or cut off is named, and the exit code is 2.
+    /// Verify the whole trail. Reports changed, removed or truncated entries with exit code 2.
     Verify(Trail),
-    /// Print entries as JSON lines; what they stand on is verified.
+    /// Print entries as JSON lines. Verifies the whole trail; discard the output after an error.
     Export(Export),
 }
 
@@ -32,28 +32,28 @@ pub(super) struct Trail {
 pub(super) struct Export {
     #[command(flatten)]
     trail: Trail,
-    /// From this day or time on, in UTC: 2026-12-01, or 2026-12-01T14:30:00Z.
+    /// From this day or time (UTC), inclusive: 2026-12-01 or 2026-12-01T14:30:00Z.
     #[arg(long, value_parser = moment)]
     from: Option<i64>,
-    /// Before this day or time.
+    /// Until this day or time (UTC), exclusive.
     #[arg(long, value_parser = moment)]
     to: Option<i64>,
-    /// Only of the API key with this name.
+    /// Only entries of the API key with this name.
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
-    /// Only of the operator with this name.
+    /// Only entries of the operator with this name.
     #[arg(long, value_name = "NAME", conflicts_with = "key")]
     operator: Option<String>,
-    /// Only of the workstation with this id.
+    /// Only entries of the workstation with this id.
     #[arg(long, value_name = "ID", conflicts_with_all = ["key", "operator"])]
     workstation: Option<String>,
-    /// Only about records of this sort, such as `patient`.
+    /// Only entries about this kind of record, such as `patient`.
     #[arg(long)]
     record: Option<String>,
-    /// Only about the record with this id.
+    /// Only entries about the record with this id.
     #[arg(long)]
     id: Option<u64>,
-    /// Only of the request with this `X-Request-Id`.
+    /// Only entries of the request with this `X-Request-Id`.
     #[arg(long, value_name = "ID")]
     request: Option<String>,
 }

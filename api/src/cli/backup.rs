@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
 pub(super) struct Restore {
-    /// The backup.
+    /// The backup file.
     file: PathBuf,
     /// The folder with `store.key`, and with `token.secret` and `audit.key` if you have kept them.
     #[arg(long, value_name = "DIR")]
@@ -33,7 +33,7 @@ pub(super) struct Restore {
     /// The engine of the new store: "sled" or "fjall".
     #[arg(long, default_value = "sled")]
     engine: EngineKind,
-    /// Only read the backup to its end: whether it is whole and the key is its own.
+    /// Only check that the backup is complete and that the key decrypts it.
     #[arg(long, conflicts_with = "to")]
     check: bool,
 }

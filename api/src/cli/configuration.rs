@@ -26,7 +26,7 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Write a small configuration to begin with, into a new file.
+    /// Write a short starter configuration to a new file.
     Init {
         #[arg(value_name = "FILE", default_value = "practice-sync.toml")]
         file: PathBuf,
@@ -37,25 +37,25 @@ pub(super) enum Command {
         #[arg(value_name = "CONFIG")]
         file: PathBuf,
     },
-    /// Have a running server read its configuration again, and show what changes.
+    /// Reload the configuration of a running server, and show the changes.
     Reload {
-        /// Only show it.
+        /// Only show the changes.
         #[arg(long)]
         dry_run: bool,
-        /// Compare this configuration, a file or folder on the server's machine, with the one in force.
+        /// Compare this configuration, a file or folder on the server's machine, with the active one.
         #[arg(long, value_name = "CONFIG", requires = "dry_run")]
         config: Option<PathBuf>,
-        /// Remove the institutions and locations that the configuration no longer has.
+        /// Confirm the removal of institutions and locations that are missing from the configuration.
         #[arg(long, conflicts_with = "dry_run")]
         allow_removal: bool,
         #[command(flatten)]
         server: Server,
     },
-    /// Print every key with its default, its range and its meaning.
+    /// Print every key with its default, range and description.
     Reference,
-    /// Print a configuration file with every key, its default and its meaning.
+    /// Print a configuration file with every key, its default and its description.
     PrintDefault {
-        /// A component: print what its adapter lets an operator set, too. Can be given several times.
+        /// A component whose adapter settings are printed, too. Can be given several times.
         #[arg(long, value_name = "FILE")]
         adapter: Vec<PathBuf>,
     },

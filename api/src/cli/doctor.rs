@@ -32,7 +32,7 @@ pub(super) struct Doctor {
     /// The configuration: a file, or a folder of files.
     #[arg(long, value_name = "CONFIG")]
     config: PathBuf,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }

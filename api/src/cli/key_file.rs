@@ -20,7 +20,7 @@ pub(super) struct Configured {
 
 #[derive(Args)]
 pub(super) struct Listing {
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

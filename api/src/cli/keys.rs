@@ -26,36 +26,37 @@ pub(super) enum Command {
         name: String,
         #[arg(long, value_parser = word::<Environment>())]
         environment: Environment,
-        /// The subdomain of an institution it may call for. Can be given several times.
+        /// The subdomain of an institution that the key can access. Can be given several times.
         #[arg(long = "institution", value_name = "SUBDOMAIN", required = true)]
         institutions: Vec<String>,
-        /// The id of a location it may call for; without it, all of its institutions. Can be given several times.
+        /// The id of a location that the key can access. Default: all locations of its institutions. Can be given
+        /// several times.
         #[arg(long = "location", value_name = "ID")]
         locations: Vec<u32>,
-        /// Can be given several times.
+        /// A grant of the key. Can be given several times.
         #[arg(long = "grant", value_name = "GRANT", value_parser = word::<Grant>())]
         grants: Vec<Grant>,
-        /// Owner of the webhook endpoints made with the key; without it, the key's name.
+        /// The owner of webhook endpoints created with the key. Default: the name of the key.
         #[arg(long, value_name = "NAME")]
         organisation: Option<String>,
         #[command(flatten)]
         of: Configured,
     },
-    /// Show the API keys and what they may do.
+    /// Show the API keys and their permissions.
     List(Listing),
-    /// Take locations or grants from an API key.
+    /// Remove locations or grants from an API key.
     Narrow {
         name: String,
-        /// The id of a location that it keeps; it loses all others. Can be given several times.
+        /// The id of a location that the key keeps. It loses access to all others. Can be given several times.
         #[arg(long = "location", value_name = "ID", required_unless_present = "remove_grants")]
         locations: Vec<u32>,
-        /// A grant that it loses. Can be given several times.
+        /// A grant to remove. Can be given several times.
         #[arg(long = "remove-grant", value_name = "GRANT", value_parser = word::<Grant>())]
         remove_grants: Vec<Grant>,
         #[command(flatten)]
         of: Configured,
     },
-    /// Delete an API key: it, and the tokens made of it, are refused from then on.
+    /// Delete an API key. A running server reloads the key file and refuses the key and the tokens created with it.
     Revoke(Named),
 }
 

@@ -33,7 +33,7 @@ use crate::{
     values::{audience::Audience, versions::Version},
 };
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, and it found something: warnings, losses, refused calls; 2 not done, and stderr says why.";
+const EXIT_CODES: &str = "Exit codes: 0 success; 1 completed with findings such as warnings, losses or refused calls; 2 failure, with the reason on stderr.";
 
 #[derive(Parser)]
 #[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices", after_help = EXIT_CODES)]
@@ -66,51 +66,52 @@ enum Command {
     #[cfg(feature = "demo")]
     #[command(subcommand, visible_alias = "adapters")]
     Adapter(adapter::Command),
-    /// Repair a damaged store, copy one to another engine, change its key, or prepare the database of one.
+    /// Repair, copy or compact a store, change its key, or prepare its database.
     #[command(subcommand)]
     Store(store::Command),
-    /// Show the locations of a running server, and how reading and writing stand.
+    /// Show the locations of a running server and their read and write status.
     Locations(operate::Locations),
-    /// Show the writes of a running server that wait or have failed, try them again, or give them up.
+    /// Show pending and failed writes of a running server, retry them, or drop them.
     #[command(subcommand)]
     Queue(operate::Queue),
-    /// Read locations of a running server now, and try at once what waits to be written.
+    /// Read locations of a running server now, and attempt pending writes immediately.
     Sync(operate::Sync),
-    /// Pause reading, writing or both at locations of a running server, until `resume`.
+    /// Pause reading, writing or both at locations of a running server until `resume`.
     Pause(operate::Pause),
     /// Resume reading, writing or both at locations of a running server.
     Resume(operate::Pause),
-    /// Accept the deletions that a running server has stopped.
+    /// Accept deletions that a running server has held back for confirmation.
     AcceptDeletions(operate::AcceptDeletions),
-    /// Show what went wrong lately at a location of a running server.
+    /// Show recent errors of a location of a running server.
     Errors(operate::Errors),
-    /// Make a backup of a running server's store, in the folder of its configuration.
+    /// Back up the store of a running server into its configured backup folder.
     Backup(server::Server),
-    /// Make a new data directory of a backup, or check one.
+    /// Create a new data directory from a backup, or check a backup.
     Restore(backup::Restore),
     /// Show, add or remove workstations of a running server.
     #[command(subcommand)]
     Workstations(workstations::Command),
-    /// Show the webhook endpoints of a running server and what was sent to them, or send it again.
+    /// Show the webhook endpoints and deliveries of a running server, or send deliveries again.
     #[command(subcommand)]
     Webhooks(webhooks::Command),
-    /// Look for what would hold a server up, or bring trouble later: exit code 0 nothing, 1 warnings, 2 faults.
+    /// Check this machine and the server for current and upcoming problems. Exit code: 0 no problem, 1 warnings, 2
+    /// errors.
     Doctor(doctor::Doctor),
-    /// Print a script that completes commands in a shell.
+    /// Print a completion script for a shell.
     Completions { shell: Shell },
-    /// Verify the audit trail, or print entries of it.
+    /// Verify the audit trail, or export entries of it.
     #[command(subcommand)]
     Audit(audit::Command),
     /// Print the API's OpenAPI document.
     Openapi {
-        /// One version alone; without it the document describes v3.0.0 and v3.1.0.
+        /// Only this version. Default: a document that describes v3.0.0 and v3.1.0.
         #[arg(long, value_parser = ["v3.0.0", "v3.1.0", "v2.2.2"])]
         version: Option<String>,
-        /// Whom its calls are for: clients, operators or workstations.
+        /// The callers whose API is described: clients, operators or workstations.
         #[arg(long = "for", value_name = "AUDIENCE", default_value = "clients")]
         audience: Audience,
     },
-    /// Replay the recorded calls of a client against the demo, and tell what is refused or ignored.
+    /// Replay the recorded calls of a client against the demo, and report refused calls and ignored parameters.
     CheckClient(check_client::Arguments),
     /// Serve a demo practice and make one booking.
     #[cfg(feature = "demo")]

@@ -23,10 +23,10 @@ const SHOWN: u64 = 100;
 
 #[derive(Args)]
 pub(super) struct Locations {
-    /// Only open ones that do not read or do not write.
+    /// Only active locations with read or write status `red`.
     #[arg(long)]
     red: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -35,31 +35,32 @@ pub(super) struct Locations {
 
 #[derive(Subcommand)]
 pub(super) enum Queue {
-    /// Show writes to health record systems that wait or have failed.
+    /// Show pending and failed writes to health record systems.
     List {
-        /// Only of this location.
+        /// Only writes of this location.
         #[arg(long, value_name = "ID")]
         location: Option<u64>,
-        /// Those that stand so, also those that were retried or dropped; without it all that wait or need somebody.
+        /// Only writes with this status, including retried and dropped ones. Default: pending writes and failures that
+        /// need attention.
         #[arg(long, value_parser = word::<Status>())]
         status: Option<Status>,
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         server: Server,
     },
-    /// Try failed writes again.
+    /// Retry failed writes.
     Retry {
-        /// Ids such as 101-8.
+        /// Ids of writes, such as 101-8.
         #[arg(required = true)]
         ids: Vec<String>,
         #[command(flatten)]
         server: Server,
     },
-    /// Give up writes that wait or have failed, and what rests on them.
+    /// Drop pending or failed writes, and the writes that depend on them.
     Drop {
-        /// Ids such as 101-8.
+        /// Ids of writes, such as 101-8.
         #[arg(required = true)]
         ids: Vec<String>,
         #[command(flatten)]
@@ -69,7 +70,7 @@ pub(super) enum Queue {
 
 #[derive(Args)]
 pub(super) struct Sync {
-    /// Ids of locations: each is read now, and what waits to be written is tried at once.
+    /// Ids of locations. Each is read now, and its pending writes are attempted immediately.
     #[arg(required = true)]
     locations: Vec<u64>,
     #[command(flatten)]
@@ -105,7 +106,7 @@ pub(super) struct AcceptDeletions {
 pub(super) struct Errors {
     /// Id of the location.
     location: u64,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -21,16 +21,18 @@ pub(super) enum Command {
     /// Create an operator's token. It is shown once.
     Add {
         name: String,
-        /// What the token may do: a viewer sees how the service stands, and nothing of a patient; an operator also sees records, and does
-        /// what a day needs; an admin also changes what runs.
+        /// Permissions of the token. A viewer sees the status of the service, but no patient data. An operator also
+        /// sees records, retries and drops writes, and pairs workstations. An admin also manages adapters, backups,
+        /// keys and the configuration.
         #[arg(long, value_parser = word::<Role>())]
         role: Role,
         #[command(flatten)]
         of: Configured,
     },
-    /// Show the operators and their roles. `GET /operators` of a server also tells when their tokens were last used.
+    /// Show the operators and their roles. `GET /operators` of a running server also shows when each token was last
+    /// used.
     List(Listing),
-    /// Delete an operator's token: it is refused from then on.
+    /// Delete an operator's token. A running server reloads the key file and refuses the token.
     Revoke(Named),
 }
 

@@ -12,10 +12,10 @@ const ANSWER: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(super) struct Server {
-    /// The operators' listener of the server; the environment variable PRACTICE_SYNC_SERVER names another default.
+    /// The URL of the server's operators' listener. The environment variable PRACTICE_SYNC_SERVER changes the default.
     #[arg(long, value_name = "URL", default_value_t = default_server())]
     server: String,
-    /// The environment variable that holds an operator's token.
+    /// The environment variable that contains an operator's token.
     #[arg(long, value_name = "NAME", default_value = TOKEN)]
     token_env: String,
 }

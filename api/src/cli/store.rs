@@ -31,7 +31,8 @@ const NAMED: usize = 50;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Copy the intact values of a damaged store into a new data directory, and report what is lost. The server must be stopped.
+    /// Copy the intact values of a damaged store into a new data directory, and report losses. The server must be
+    /// stopped.
     Salvage {
         /// The configuration whose data directory is damaged.
         #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
@@ -43,13 +44,13 @@ pub(super) enum Command {
         #[arg(long, value_name = "NEWDIR")]
         to: PathBuf,
     },
-    /// Copy a data directory, its store to the named engine or into a database. The server must be stopped. Run again, it continues where
-    /// it was interrupted.
+    /// Copy a data directory, with its store converted to the named engine or moved into a database. The server must be
+    /// stopped. An interrupted copy continues when the command is run again.
     Copy {
         /// The data directory to copy. It is not changed.
         #[arg(long, value_name = "DIR", conflicts_with = "from_config", required_unless_present = "from_config")]
         from: Option<PathBuf>,
-        /// Instead of a data directory: a configuration whose store is in a database. It is not changed.
+        /// Instead of a data directory: a configuration whose store is in a database. The database is not changed.
         #[arg(long, value_name = "FILE", conflicts_with = "to_config")]
         from_config: Option<PathBuf>,
         /// The new data directory.
@@ -62,47 +63,47 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "engine"])]
         to_config: Option<PathBuf>,
     },
-    /// Create the tables of the store in the database of a configuration, or update them to this version.
+    /// Create or update the store's tables in the database of a configuration.
     Migrate {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Check the database of a configuration: its version, its settings, and every value.
+    /// Check the database of a configuration: its version, its settings and every value.
     Check {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Show the keys that seal the store of a running server.
+    /// Show the keys that encrypt the store of a running server.
     Keys {
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         server: Server,
     },
-    /// Seal the store with a new key, while the server runs, and wait until all values are sealed with it.
+    /// Encrypt the store of a running server with a new key, and wait until all values are encrypted with it.
     RotateKey {
-        /// Instead of a running server: the configuration whose store is in use by nobody. What was interrupted is finished.
+        /// Instead of a running server: the configuration of a stopped server. An interrupted rotation is completed.
         #[arg(long, value_name = "FILE", conflicts_with = "server")]
         config: Option<PathBuf>,
         #[command(flatten)]
         server: Server,
     },
-    /// Drop an old key that neither a value nor a backup in the folder of the configuration needs.
+    /// Delete an old key that is not needed by any value or by any backup in the configured folder.
     DropKey {
-        /// The id of the key, as `store keys` shows it.
+        /// The id of the key, as shown by `store keys`.
         key: KeyId,
-        /// Instead of a running server: the configuration whose store is in use by nobody.
+        /// Instead of a running server: the configuration of a stopped server.
         #[arg(long, value_name = "FILE", conflicts_with = "server")]
         config: Option<PathBuf>,
         #[command(flatten)]
         server: Server,
     },
-    /// Make the files of a store on sled anew, without the room of what was replaced and deleted. The server must be stopped.
+    /// Rewrite the files of a sled store without the space of replaced and deleted values. The server must be stopped.
     Compact {
-        /// The configuration whose data directory holds the store.
+        /// The configuration whose data directory contains the store.
         #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
         config: Option<PathBuf>,
         /// The data directory itself.

@@ -22,28 +22,28 @@ const SHOWN: usize = 100;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Show the webhook endpoints of all organisations, those in trouble first.
+    /// Show the webhook endpoints of all organisations, failing ones first.
     List {
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         server: Server,
     },
-    /// Show the newest messages that were sent to an endpoint, or wait.
+    /// Show the newest deliveries of an endpoint, including pending ones.
     Deliveries {
         /// Id of the endpoint.
         endpoint: u32,
-        /// Only those that stand so.
+        /// Only deliveries with this status.
         #[arg(long, value_parser = word::<Status>())]
         status: Option<Status>,
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         server: Server,
     },
-    /// Send messages again, with the ids they had.
+    /// Send deliveries again, with their original ids.
     Redeliver {
         /// Id of the endpoint.
         endpoint: u32,

@@ -19,7 +19,7 @@ pub(super) enum Command {
     List {
         /// Id of the location.
         location: u32,
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -29,16 +29,17 @@ pub(super) enum Command {
     Code {
         /// Id of the location.
         location: u32,
-        /// How many workstations it pairs; more than one makes a long code for a roll-out.
+        /// Maximum number of workstations that can pair with the code. More than one creates a long code for a
+        /// roll-out.
         #[arg(long, default_value_t = 1)]
         uses: u32,
-        /// How long the code of a roll-out is valid.
+        /// Validity of a roll-out code, in hours.
         #[arg(long, value_name = "HOURS", requires = "uses")]
         expires_in_hours: Option<u32>,
         #[command(flatten)]
         server: Server,
     },
-    /// Remove workstations: each has to be paired again.
+    /// Remove workstations. They must be paired again before they can connect.
     Revoke {
         /// Id of the location.
         location: u32,

@@ -27,7 +27,8 @@ use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Build the component of an adapter's folder: a crate, whose toolchain is installed if it is missing, or a package of npm.
+    /// Build an adapter's component from its folder: a Rust crate, whose toolchain is installed if missing, or an npm
+    /// package.
     Build {
         #[arg(default_value = ".")]
         dir: PathBuf,
@@ -41,45 +42,48 @@ pub(super) enum Command {
         #[arg(default_value = ".")]
         file: PathBuf,
     },
-    /// Show what a component is, what it asks for and what an operator can set, as a table for its README. It is not run.
+    /// Show a component's identity, requested limits and settings. The settings are a table for its README. The
+    /// component is not run.
     Inspect { file: PathBuf },
-    /// Put a manifest into a component that was built elsewhere, in any language. A signature it had is removed.
+    /// Add a manifest to a component that was built with other tools, in any language. An existing signature is
+    /// removed.
     Pack {
         file: PathBuf,
         #[arg(long, value_name = "FILE")]
         manifest: PathBuf,
-        /// The new file. Default: FILE itself.
+        /// The output file. Default: FILE itself.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Make a private key for signing in a new file, and show its public key for `guests.signers`.
+    /// Write a new private signing key to a new file, and print its public key for `guests.signers`.
     NewKey { file: PathBuf },
-    /// Sign a component: servers with `guests.signers` use only what a key of theirs has signed.
+    /// Sign a component. Servers with `guests.signers` only load components signed with one of these keys.
     Sign {
         file: PathBuf,
-        /// A private key of Ed25519 as PKCS #8 in PEM.
+        /// An Ed25519 private key (PKCS #8, PEM).
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
     },
-    /// Show whose valid signature a component carries. The exit code is 1 if it carries none.
+    /// Show the signer of a component. The exit code is 1 without a valid signature.
     Verify { file: PathBuf },
-    /// Call an adapter once against an EHR and print what it answers, patient data masked.
+    /// Call an adapter once against an EHR and print its answer, with patient data masked.
     Run(run::Arguments),
-    /// Run the conformance suite on an adapter and the EHR that a subject file describes. The exit code is 1 if a case failed.
+    /// Run the conformance suite on an adapter and the EHR of a subject file. The exit code is 1 if a case failed.
     Test(test::Arguments),
-    /// Serve the simulated EHR on loopback, to write an adapter against. What is written to it is gone when it stops.
+    /// Serve the simulated EHR on loopback for adapter development. Written data is lost when the command stops.
     Ehr {
-        /// 0: any that is free.
+        /// The port, or 0 for any free port.
         #[arg(long, default_value_t = 8090)]
         port: u16,
     },
-    /// Create an adapter in an empty or new folder. The folder name becomes the name of the adapter.
+    /// Create an adapter in a new or empty folder. The folder name becomes the adapter's name.
     New {
         dir: PathBuf,
-        /// A crate, or a package of npm.
+        /// The kind of adapter: a Rust crate or an npm package.
         #[arg(long, value_enum, default_value_t = Language::Rust)]
         lang: Language,
-        /// A crate that only builds, loads and answers, instead of one that reads and books in the simulated EHR.
+        /// Create a minimal crate that only builds, loads and answers, instead of one that reads and books in the
+        /// simulated EHR.
         #[arg(long, conflicts_with = "lang")]
         minimal: bool,
     },

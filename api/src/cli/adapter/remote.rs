@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(in crate::cli) enum Command {
-    /// Upload a component as a version of an adapter of a running server. No location runs it before it is rolled out.
+    /// Upload a component as a new adapter version to a running server. No location uses it until it is rolled out.
     Upload {
         /// The name of the adapter in the server's configuration.
         name: String,
@@ -21,29 +21,29 @@ pub(in crate::cli) enum Command {
         #[command(flatten)]
         server: Server,
     },
-    /// Show the adapters of a running server, their versions, and what was rolled out where.
+    /// Show the adapters of a running server, their versions, and the version of each location.
     Versions {
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         server: Server,
     },
-    /// Try an uploaded version at locations of a running server, one after the other, and roll it out where the trial succeeds. Stops at
-    /// the first that fails.
+    /// Test an uploaded version at locations of a running server, one by one, and roll it out at each after a
+    /// successful test. Stops at the first failure.
     Rollout {
         /// SHA-256 of an uploaded version, or `configured` for the version of the configuration.
         version: String,
         /// Ids of locations.
         #[arg(required = true)]
         locations: Vec<u32>,
-        /// Only try.
+        /// Only test the version.
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
         server: Server,
     },
-    /// Return locations of a running server to the version before.
+    /// Roll locations of a running server back to the previous version.
     Rollback {
         /// Ids of locations.
         #[arg(required = true)]

@@ -34,15 +34,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
-    /// A component, or the folder of an adapter, which is built first, quickly rather than for speed.
+    /// A component, or the folder of an adapter, which is built first with the quick profile.
     #[arg(default_value = ".")]
     adapter: PathBuf,
     #[command(subcommand)]
     call: Call,
-    /// Where the EHR is: `base_url`, `location`, `zone`, `[headers]`, `[settings]`. See adapters/README.md.
+    /// The file that describes the EHR: `base_url`, `location`, `zone`, `[headers]`, `[settings]`. See
+    /// adapters/README.md.
     #[arg(long, value_name = "FILE", global = true, default_value = "local.toml")]
     config: PathBuf,
-    /// Again whenever a source changes.
+    /// Repeat the call whenever a source file changes.
     #[arg(long, global = true)]
     watch: bool,
     #[command(flatten)]
@@ -52,22 +53,23 @@ pub(in crate::cli) struct Arguments {
 /// The connection to the EHR, with fault injection, recording and replay.
 #[derive(Args)]
 struct Way {
-    /// The EHR carries out the N-th request, and its answer gets lost.
+    /// Lose the answer to the N-th request, which the EHR still carries out.
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["slow", "throttle"])]
     lose: Option<u32>,
-    /// Each answer comes so many milliseconds later.
+    /// Delay each answer by this number of milliseconds.
     #[arg(long, value_name = "MS", global = true, conflicts_with = "throttle")]
     slow: Option<u64>,
-    /// Each request is answered with 429 and `Retry-After`.
+    /// Answer each request with 429 and `Retry-After`.
     #[arg(long, global = true)]
     throttle: bool,
-    /// Write the exchanges with the EHR into a new file, one a line, without secrets and with patient data masked.
+    /// Write the exchanges with the EHR to a new file, one per line, without secrets and with patient data masked.
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "replay")]
     record: Option<PathBuf>,
-    /// Answer from a file of `--record`, without network.
+    /// Answer from a file written by `--record`, without network.
     #[arg(long, value_name = "FILE", global = true)]
     replay: Option<PathBuf>,
-    /// A field or parameter of the EHR that stays readable in a recording; may be repeated. Name the same ones in `--replay`.
+    /// A field or parameter of the EHR that is not masked in a recording. Can be given several times. `--replay` needs
+    /// the same ones.
     #[arg(long, value_name = "FIELD", global = true)]
     keep: Vec<String>,
 }
@@ -101,21 +103,21 @@ impl Way {
 
 #[derive(Subcommand)]
 enum Call {
-    /// What the adapter says that the EHR can do.
+    /// Print the capabilities of the EHR, as reported by the adapter.
     Describe,
-    /// Pages of a resource, one record on a line.
+    /// Print pages of a resource, one record per line.
     Pull {
-        /// Such as `patients` or `working_hours`.
+        /// The resource, such as `patients` or `working_hours`.
         resource: String,
-        /// Where to begin. Default: a first, whole pass.
+        /// The cursor to start from. Default: a first, full pass.
         #[arg(long)]
         cursor: Option<String>,
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         limit: u32,
-        /// Pages at most.
+        /// Maximum number of pages.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
         pages: u32,
-        /// Do not mask what belongs to patients.
+        /// Do not mask patient data.
         #[arg(long)]
         show_patient_data: bool,
     },

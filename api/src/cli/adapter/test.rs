@@ -13,19 +13,21 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
-    /// A component, or the folder of an adapter, which is built first, quickly rather than for speed.
+    /// A component, or the folder of an adapter, which is built first with the quick profile.
     #[arg(default_value = ".")]
     adapter: PathBuf,
-    /// What the suite needs to know of the EHR. Default: subject.toml in the folder of the adapter, or in the one you are in.
+    /// The subject file, which describes the EHR. Default: subject.toml in the adapter's folder, or in the current
+    /// folder.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The EHR's address, instead of `base_url` in the file. The suite writes there: never name an EHR with real patients.
+    /// The URL of the EHR, instead of `base_url` in the file. The suite writes to it, so never use an EHR with real
+    /// patients.
     #[arg(long, value_name = "URL")]
     against: Option<String>,
-    /// Run this case only; may be repeated.
+    /// Run only this case. Can be given several times.
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
-    /// Show the names of all cases.
+    /// List the names of all cases.
     #[arg(long)]
     list: bool,
 }

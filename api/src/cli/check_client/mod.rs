@@ -19,29 +19,31 @@ use crate::terminal::{fail, say};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// A HAR file, or JSON lines: `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {}, "body": {}}`. Record tests, not
-    /// patients: what is refused is quoted.
+    /// The recording: a HAR file, or JSON lines such as
+    /// `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {}, "body": {}}`. Record tests, not real
+    /// patients, because the report quotes refused values.
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
     /// The data directory of a running demo.
     #[arg(long, value_name = "DIR", default_value = "demo-data")]
     demo: PathBuf,
-    /// A sandbox instead of the demo.
+    /// The URL of a sandbox to use instead of the demo.
     #[arg(long, value_name = "URL", requires_all = ["subdomain", "location"])]
     url: Option<String>,
-    /// The environment variable with an API key of that sandbox: arguments of a command are seen by others.
+    /// The environment variable that contains an API key of the sandbox. Other users of the machine can see command
+    /// arguments.
     #[arg(long, value_name = "NAME", default_value = "PRACTICE_SYNC_KEY")]
     key_env: String,
-    /// The institution in the place of those that were recorded.
+    /// The institution that replaces the recorded ones.
     #[arg(long, requires = "url")]
     subdomain: Option<String>,
-    /// A location in the place of those that were recorded; may be repeated.
+    /// A location that replaces a recorded one. Can be given several times.
     #[arg(long, requires = "url", value_name = "ID")]
     location: Vec<u32>,
-    /// What paths begin with in the recording: `/api/v3`. Calls elsewhere are left out.
+    /// The prefix of API paths in the recording, such as `/api/v3`. Other calls are skipped.
     #[arg(long, value_name = "PATH", default_value = "")]
     below: String,
-    /// Tell as JSON.
+    /// Print the report as JSON.
     #[arg(long)]
     json: bool,
 }
