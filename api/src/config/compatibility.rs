@@ -11,7 +11,7 @@ use crate::{
     values::versions::Version,
 };
 
-/// Headers whose meaning is another one.
+/// Headers with a fixed meaning, which cannot name the version.
 const TAKEN: [HeaderName; 13] = [
     ACCEPT,
     AUTHORIZATION,
@@ -63,7 +63,7 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
         .about("First products of a User-Agent that are refused; by default those of common libraries.")
         .texts("refused_user_agents")
     {
-        // A slash at the end has always marked the end of the name.
+        // A trailing slash has always marked the end of the name.
         let product = |agent: Placed<String>| agent.value.trim_end_matches('/').to_owned();
         rules.refused_user_agents = Some(agents.into_iter().map(product).collect());
     }

@@ -1,4 +1,4 @@
-//! What a configuration file says.
+//! The contents of a configuration.
 
 use std::path::PathBuf;
 
@@ -14,28 +14,28 @@ use crate::{
     values::secret::Secret,
 };
 
-/// What `serve` needs to know.
+/// The settings of `serve`.
 #[derive(Clone)]
 pub struct Config {
     pub setup: Setup,
     pub http: HttpRules,
     pub keys: Vec<ApiKey>,
     pub operators: Vec<OperatorToken>,
-    /// Where keys and operators were read.
+    /// The file of keys and operators.
     pub keys_file: PathBuf,
     pub data_dir: PathBuf,
-    /// A running server takes over changed files by itself.
+    /// `true` if a running server reloads changed files automatically.
     pub watch: bool,
-    /// None: one is made in the data directory at the first start.
+    /// `None` if the secret is created in the data directory at the first start.
     pub secret: Option<Secret>,
     pub log: String,
     pub log_format: LogFormat,
     pub audit: AuditRules,
-    /// None: no traces are made.
+    /// `None` if traces are disabled.
     pub traces: Option<TraceRules>,
-    /// Where other nodes call; none where this process is alone.
+    /// The listener for other nodes; `None` if this process runs alone.
     pub node: Option<NodeListener>,
-    /// What the files say, to compare it with what they say later.
+    /// The values of the files, for comparison with later ones.
     pub values: Values,
 }
 
@@ -43,11 +43,11 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRules {
     pub folder: PathBuf,
-    /// None: for ever.
+    /// Retention in days; `None` keeps all files.
     pub keep_days: Option<u32>,
 }
 
-/// Who may call.
+/// The API keys and operators.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
     pub keys: Vec<ApiKey>,

@@ -53,7 +53,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> Database {
     database
 }
 
-/// A store in a database needs one.
+/// Requires a database address if the store is in a database.
 pub(super) fn check(engine: Option<&Placed<StoreEngine>>, rules: &EngineRules, s: &Section<'_, '_>) {
     if let Some(engine) = engine.filter(|engine| engine.value == StoreEngine::Postgres)
         && rules.database.url.is_none()

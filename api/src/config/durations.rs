@@ -1,10 +1,10 @@
-//! Lengths of time as people write them.
+//! Durations in the notation of the configuration.
 
 use location::time::Millis;
 
 const UNITS: [(&str, Millis); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// `90s`, `1h30m`, `500ms`.
+/// Parses a duration such as `90s`, `1h30m` or `500ms`.
 pub(super) fn parse_duration(text: &str) -> Option<Millis> {
     let (mut rest, mut sum) = (text.trim(), 0_i64);
     while !rest.is_empty() {

@@ -42,7 +42,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> EngineRules {
     );
     for name in s.keys() {
         let Some(file) = s.text(&name.value) else { continue };
-        // Whether it can be used is the matter of its own locations, and told by `config check`.
+        // An unusable component affects only its own locations; `config check` reports it.
         rules.adapters.insert(name.value, s.base().join(&file.value));
     }
     rules.backup = backup(root, rules.store_engine);
@@ -110,7 +110,7 @@ fn engine(s: &Section<'_, '_>, rules: &mut EngineRules) {
         .map(|placed| s.base().join(placed.value));
 }
 
-/// In bytes, of what the file says in MiB.
+/// Reads a size in MiB into a number of bytes.
 fn mib(s: &Section<'_, '_>, key: &str, least: i64, bytes: &mut u64) {
     let mut mib = *bytes >> 20;
     s.knob(key, least..=1 << 20, &mut mib);
@@ -182,7 +182,7 @@ fn backup(root: &Section<'_, '_>, store: StoreEngine) -> Option<BackupRules> {
     Some(BackupRules { folder: s.base().join(folder.value), every, keep })
 }
 
-/// The public half of a key that `adapter new-key` makes.
+/// Parses the public part of a key created by `adapter new-key`.
 fn signer(text: &str) -> Result<[u8; 32], String> {
     let key = BASE64_STANDARD.decode(text).ok().and_then(|key| key.try_into().ok());
     key.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The files of a configuration, all but the keys, and what they become.
+//! The files of a configuration, except the key file, and their interpretation.
 
 use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
@@ -19,18 +19,19 @@ use super::{
 };
 use crate::logging::{self, LogFormat};
 
-/// The texts: a file, and one for each institution where the configuration is a folder.
+/// The main file and, if the configuration is a folder, one file per institution.
 pub(super) struct Files {
     pub main: Document,
     pub institutions: Option<Vec<Document>>,
 }
 
-/// Beside the main file, unless that names another.
+/// The default name of the key file, in the folder of the main file.
 pub(super) const KEYS_FILE: &str = "keys.toml";
 
 const LOG_FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
 
-/// The configuration without keys, and all that is wrong with it; none where the main file is no TOML.
+/// Returns the configuration without keys, and all problems. The configuration is `None` if the main file is not valid
+/// TOML.
 pub(super) fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
     let problems = Problems::of(&files.main);
     let mut found = Vec::new();
@@ -44,7 +45,7 @@ pub(super) fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
     (config, all)
 }
 
-/// None, and the reasons among the problems, where the text is no TOML.
+/// Parses a text. Returns `None` and adds the syntax errors to the problems if the text is not valid TOML.
 pub(super) fn parsed<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTable<'a>> {
     let (table, broken) = DeTable::parse_recoverable(text);
     for error in &broken {
@@ -53,14 +54,14 @@ pub(super) fn parsed<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTab
     broken.is_empty().then(|| table.into_inner())
 }
 
-/// The reference of what is read here.
+/// Collects the reference of the keys in these files.
 pub(super) fn describe(notes: &Notes) {
     let nothing = Document { path: PathBuf::new(), text: String::new() };
     let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default()).described(notes.root());
     whole(&root, None, &Rc::default(), &mut Vec::new());
 }
 
-/// `found` gets what is wrong in the files of institutions.
+/// Reads all tables. Adds problems in the files of institutions to `found`.
 fn whole(
     root: &Section<'_, '_>,
     institutions: Option<&[Document]>,
@@ -148,7 +149,7 @@ fn whole(
     }
 }
 
-/// One file of a folder.
+/// Reads the file of one institution. Returns its problems.
 fn institution(
     document: &Document,
     knobs: Knobs,

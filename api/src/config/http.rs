@@ -1,4 +1,4 @@
-//! The tables `[http]`, `[operators]` and `[rate_limits]`: the edge of the server.
+//! The tables `[http]`, `[operators]`, `[compatibility]` and `[rate_limits]`.
 
 use location::time::{DAY, HOUR, MINUTE, SECOND};
 
@@ -8,7 +8,7 @@ use crate::{
     routes::table,
 };
 
-/// Connections of one address where a tenth of all would be fewer.
+/// Minimum of the default for connections per address, which is a tenth of all connections.
 const LEAST_SHARE: usize = 100;
 
 pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
@@ -69,7 +69,7 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
          tenth, at least 100. Addresses of `trusted_proxies` have no such limit.",
     )
     .knob("max_connections_per_address", 1..=1_000_000, &mut http.max_connections_per_address);
-    // Four of five, unless the file says how many.
+    // Default: four fifths of all connections.
     http.max_workstations = http.max_connections * 4 / 5;
     s.about("Of them, those that workstations may hold open; by default four of five.").at_start().knob(
         "max_workstations",

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::values::{kinds, limits::INT32};
 
-/// Reads an institution into the setup. `lists` has its sources and locations, unless they are in the same table.
+/// Reads an institution into the setup. `lists` contains its sources and locations, unless they are in the same table.
 pub(super) fn read(
     mut s: Section<'_, '_>,
     lists: Option<&Section<'_, '_>>,
@@ -34,7 +34,7 @@ pub(super) fn read(
         .map_or_else(|| "US".to_owned(), |placed| placed.value);
     id.iter().for_each(|id| seen.once(&s.problems, "institution id", id));
     subdomain.iter().for_each(|name| seen.once(&s.problems, "subdomain", name));
-    // Problems of what follows are told even when the institution itself has some.
+    // Problems in the sources and locations are reported even if the institution itself has some.
     let owner = InstitutionId(id.map_or(0, |id| id.value as u32));
     let knobs = knobs.with(&s);
     let real = environment.as_ref().is_some_and(|environment| environment.value == Environment::Production);
@@ -63,7 +63,7 @@ pub(super) fn read(
 
 fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, setup: &mut Setup, seen: &mut Seen) {
     let id = s.identified(Subject::Location);
-    // Records are kept under their institution.
+    // Records are stored under their institution, so a reload cannot change it.
     s.at_start().note("institution", institution);
     let name = s.required("name", s.about("Shown to clients.").text("name"));
     let zone = s.required(

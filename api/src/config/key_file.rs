@@ -1,5 +1,4 @@
-//! Changes of the file of the keys. Each entry is a text of its own, so what else the file holds stays as it was written: comments, order,
-//! and entries that cannot be read.
+//! Edits of the key file. Each entry is edited as a separate text, which preserves comments, order and invalid entries.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -17,22 +16,22 @@ use super::{
     problems::{Document, Problem},
 };
 
-/// Of a new file: nobody but the owner reads it.
+/// Mode of a new file: readable by the owner only.
 const MODE: u32 = 0o600;
-/// And the group of a folder that is closed to others and open to that group.
+/// Mode of a new file in a folder that only its owner and group can open.
 const WITH_GROUP: u32 = 0o640;
 
-/// The file, for one process at a time.
+/// The key file, locked against other processes.
 pub(crate) struct KeyFile {
     document: Document,
-    /// Held until it is dropped. The folder's, as the file is replaced.
+    /// The lock of the folder, because saving replaces the file. Released on drop.
     lock: File,
 }
 
 impl KeyFile {
-    /// A file that is not there yet is empty.
+    /// Opens the file. A missing file is empty.
     pub(crate) fn open(path: &Path) -> io::Result<KeyFile> {
-        // A link stays one.
+        // Keeps a symbolic link intact by editing its target.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let lock = File::open(folder(&path))?;
         lock.lock()?;
@@ -54,7 +53,7 @@ impl KeyFile {
         }
     }
 
-    /// All of this name. Whether there was one.
+    /// Removes all entries with the name. Returns whether there were any.
     pub(crate) fn remove(&mut self, list: &str, name: &str) -> bool {
         let mut found = false;
         while let Some(range) = self.entry(list, name) {
@@ -64,7 +63,7 @@ impl KeyFile {
         found
     }
 
-    /// Sets a key of an entry. Whether there is one of this name.
+    /// Sets a key of an entry. Returns whether there is an entry with the name.
     pub(crate) fn set(&mut self, list: &str, name: &str, key: &str, value: &Value) -> bool {
         let Some(entry) = self.entry(list, name) else { return false };
         let text = &self.document.text[entry.clone()];
@@ -82,7 +81,7 @@ impl KeyFile {
         true
     }
 
-    /// What is wrong with an entry as it is now.
+    /// Returns the problems of an entry in its current state.
     pub(crate) fn problems(&self, list: &str, name: &str, setup: &Setup) -> Vec<Problem> {
         let Some(entry) = self.entry(list, name) else { return Vec::new() };
         let line = |at: usize| 1 + self.document.text[..at].matches('\n').count();
@@ -92,7 +91,8 @@ impl KeyFile {
         problems
     }
 
-    /// The last of this name: one that was added twice is told so.
+    /// Returns the last entry with the name. For a name added twice, this is the entry whose problems mention the
+    /// duplicate.
     fn entry(&self, list: &str, name: &str) -> Option<Range<usize>> {
         let all = keys::entries(&self.document.text);
         let named = |text: &str| read(list, text, |table| table.get("name")?.get_ref().as_str().map(|it| it == name));
@@ -100,13 +100,13 @@ impl KeyFile {
         found.map(|(at, text)| at..at + text.len())
     }
 
-    /// Whole or not at all, and durable.
+    /// Writes the file atomically and durably.
     pub(crate) fn save(self) -> io::Result<PathBuf> {
         let Document { path, text } = self.document;
         let (mode, owner, group) = rights(&path, &self.lock)?;
         let mut partial = path.clone().into_os_string();
         partial.push(".partial");
-        // What an earlier attempt left would keep its own mode.
+        // A file left by an earlier attempt would keep its mode.
         let _ = fs::remove_file(&partial);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&partial)?;
         fchown(&file, owner, group)?;
@@ -119,7 +119,7 @@ impl KeyFile {
     }
 }
 
-/// Mode, owner and group. The server may run as another user than whoever edits its keys.
+/// Returns mode, owner and group. The server may run as another user than the one who edits the keys.
 fn rights(path: &Path, folder: &File) -> io::Result<(u32, Option<u32>, Option<u32>)> {
     if let Ok(before) = fs::metadata(path) {
         return Ok((before.mode() & 0o777, Some(before.uid()), Some(before.gid())));
@@ -135,7 +135,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Of a text that holds one entry.
+/// Applies `read` to the entry of a text that contains exactly one.
 fn read<T>(list: &str, text: &str, read: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
     let table = DeTable::parse(text).ok()?.into_inner();
     let entries = table.get(list).map(Spanned::get_ref)?.as_array()?;

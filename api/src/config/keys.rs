@@ -1,5 +1,5 @@
-//! The file of the keys: who may call, and what for. It is read entry by entry: a fault in one gives that one nothing, and keeps no other
-//! from being revoked.
+//! The key file: API keys and operators. Entries are read separately, so that an error in one entry does not prevent
+//! the revocation of another.
 
 use std::{path::PathBuf, rc::Rc};
 
@@ -26,16 +26,16 @@ use crate::{
     },
 };
 
-/// How the problem of a key begins that names an institution which is not known.
+/// The beginning of the problem text for a key with an unknown institution.
 pub(super) const UNKNOWN_INSTITUTION: &str = "no institution with subdomain";
 
-/// What of the file can be read, and all that is wrong with it. The institutions and locations of keys are those of `setup`.
+/// Returns the valid entries and all problems. Institutions and locations of keys refer to `setup`.
 pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>) {
     let problems = Problems::of(document);
     let mut reading = Reading { setup, seen: Seen::default(), access: Access::default() };
     match parsed(&document.text, &problems) {
         Some(table) => reading.file(&Section::root(&table, problems.clone(), &Rc::default())),
-        // What is wrong is told already; what can be read of it counts.
+        // The syntax error is already reported; entries that parse on their own remain valid.
         None => {
             for (at, text) in entries(&document.text) {
                 let whole = Problems::of(document);
@@ -48,7 +48,7 @@ pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>)
     (reading.access, problems.take())
 }
 
-/// The reference of what is read here.
+/// Collects the reference of the keys in this file.
 pub(super) fn describe(notes: &Notes) {
     let (nothing, setup) = (Document { path: PathBuf::new(), text: String::new() }, Setup::default());
     let mut reading = Reading { setup: &setup, seen: Seen::default(), access: Access::default() };
@@ -56,7 +56,8 @@ pub(super) fn describe(notes: &Notes) {
     reading.file(&root.described(notes.root()));
 }
 
-/// The parts of a text that begin with a line such as `[[keys]]` and the comment right above it, and where.
+/// Splits a text at lines such as `[[keys]]`, together with the comment directly above each. Returns each part with its
+/// offset.
 pub(super) fn entries(text: &str) -> Vec<(usize, &str)> {
     let (mut starts, mut at, mut comment) = (vec![0], 0, None);
     for line in text.split_inclusive('\n') {
@@ -124,7 +125,7 @@ impl Reading<'_> {
         // Specification 5.10.
         grants.financial |= environment == Environment::Sandbox;
         let institutions = self.institutions_of(s, &institutions?, environment);
-        // Without them it would reach all.
+        // Without `locations` the key would reach all locations.
         if locations.is_none() && s.has("locations") {
             return None;
         }

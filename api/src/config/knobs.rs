@@ -1,4 +1,5 @@
-//! The knobs of a location. Read three times over the same values: defaults, then the institution's, then the location's own.
+//! The settings of a location, read at three levels: the defaults, the institution and the location. Each level
+//! overrides the one before.
 
 use engine::setup::WorkstationRules;
 use location::{
@@ -18,7 +19,7 @@ pub(super) struct Knobs {
 }
 
 impl Knobs {
-    /// These knobs with what a section says instead.
+    /// Returns these settings, overridden by those of a section.
     pub(super) fn with(mut self, section: &Section<'_, '_>) -> Knobs {
         booking(
             &section

@@ -1,4 +1,4 @@
-//! From files on the disk to a configuration, or to all that is wrong in them.
+//! Loads a configuration from disk.
 
 use std::{
     fmt, fs, io,
@@ -15,12 +15,12 @@ use super::{
     problems::{Document, Problem},
 };
 
-/// The main file of a configuration that is a folder.
+/// The main file of a configuration folder.
 const MAIN_FILE: &str = "practice-sync.toml";
-/// Its folder with a file for each institution.
+/// The subfolder with one file per institution.
 const INSTITUTIONS: &str = "institutions";
 
-/// All that is wrong with a configuration.
+/// All problems of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     pub problems: Vec<Problem>,
@@ -35,28 +35,28 @@ impl fmt::Display for ConfigError {
 }
 
 impl Config {
-    /// A file, or a folder of files. Relative paths in a file count from its folder.
+    /// Loads a file, or a folder of files. Relative paths in a file refer to its folder.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let (config, mut problems) = Config::without_keys(path);
         let Some(mut config) = config else { return Err(ConfigError { problems }) };
         let default = Config::usual_keys_file(path);
         match Access::load(&config.keys_file, &config.setup) {
             Ok((access, mut found)) => {
-                // An institution whose file cannot be read is not known: its keys are not to blame.
+                // An unreadable file hides its institution, which is not an error of the keys.
                 if problems.iter().any(|problem| problem.file != main_file(path)) {
                     found.retain(|problem| !problem.text.starts_with(keys::UNKNOWN_INSTITUTION));
                 }
                 problems.append(&mut found);
                 (config.keys, config.operators) = (access.keys, access.operators);
             }
-            // Nobody has a key yet.
+            // A missing file at the default path means that there are no keys yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound && config.keys_file == default => {}
             Err(error) => problems.push(unreadable(&config.keys_file, &error)),
         }
         if problems.is_empty() { Ok(config) } else { Err(ConfigError { problems }) }
     }
 
-    /// What can be read of it, and all that is wrong.
+    /// Returns the readable part of the configuration, and all problems.
     pub(crate) fn without_keys(path: &Path) -> (Option<Config>, Vec<Problem>) {
         match files(path) {
             Ok(files) => file::read(&files),
@@ -64,12 +64,12 @@ impl Config {
         }
     }
 
-    /// Where the keys are unless the configuration says so.
+    /// Returns the default path of the key file.
     pub(crate) fn usual_keys_file(path: &Path) -> PathBuf {
         main_file(path).with_file_name(KEYS_FILE)
     }
 
-    /// File and line that name an adapter; only the main file if the line is not found.
+    /// Returns the file and line that name an adapter, or only the main file if the line is not found.
     pub(crate) fn place_of_adapter(path: &Path, name: &str) -> String {
         let file = main_file(path);
         let line = || {
@@ -85,17 +85,17 @@ impl Config {
         }
     }
 
-    /// All files it is read from but the keys.
+    /// Returns all files of the configuration except the key file.
     pub(crate) fn files(path: &Path) -> Vec<PathBuf> {
         let mut files = vec![main_file(path)];
         if path.is_dir() {
-            // A folder that cannot be read is told by `load`.
+            // `load` reports an unreadable folder.
             files.extend(institutions(&path.join(INSTITUTIONS)).unwrap_or_default());
         }
         files
     }
 
-    /// The text of a file in the folder `base`, without keys.
+    /// Parses the text of a file in the folder `base`, without keys.
     pub fn parse(text: &str, base: &Path) -> Result<Config, ConfigError> {
         let main = Document { path: base.join(MAIN_FILE), text: text.to_owned() };
         let (config, problems) = file::read(&Files { main, institutions: None });
@@ -104,7 +104,7 @@ impl Config {
 }
 
 impl Access {
-    /// What can be read of the keys, and all that is wrong with them.
+    /// Returns the valid keys, and all problems.
     pub(crate) fn load(file: &Path, setup: &Setup) -> io::Result<(Access, Vec<Problem>)> {
         let text = fs::read_to_string(file)?;
         Ok(keys::read(&Document { path: file.to_path_buf(), text }, setup))
@@ -147,7 +147,7 @@ fn files(path: &Path) -> Result<Files, ConfigError> {
     }
 }
 
-/// By name; what is hidden or no `*.toml` belongs to somebody else.
+/// Returns the `*.toml` files by name. Hidden and other files are ignored.
 fn institutions(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,14 +1,14 @@
-//! The configuration: TOML in one file or a folder of files, read with line numbers, unknown keys refused, all problems told at once. Knows
-//! the routes only to check the endpoints that have rate limits of their own; starts nothing.
+//! The configuration: TOML in one file or a folder of files. Unknown keys are errors, and all problems are reported
+//! together with their lines. The module starts nothing and uses the routes only to check endpoints with rate limits.
 //!
 //! ```text
-//!  problems, values, durations, spelling ◄── reader  a text, what is wrong in it, what it says; its tables, key by key
-//!  reader ◄── http, engine_rules, node, traces, knobs  tables of the server: `http` with `compatibility` and `tls`, `engine_rules` with `database`
-//!         ◄── sources ◄── institutions               tenants and their EHRs, each name once (`seen`)
-//!         all of these ◄── file, keys ◄── load       the whole, who may call, from the disk
-//!         keys ◄── key_file                          changes of the file of the keys
-//!         file, keys ◄── reference (`describe`)      every key there is, told by what reads it
-//!         contents                                   what it all becomes
+//!  problems, values, durations, spelling ◄── reader   texts and their problems; reads tables key by key
+//!  reader ◄── http (compatibility, tls), engine_rules (database), node, traces, knobs   tables of the server
+//!         ◄── sources ◄── institutions                EHRs and tenants; `seen` checks unique names
+//!         all of these ◄── file, keys ◄── load        whole files, API keys, files on disk
+//!         keys ◄── key_file                           edits of the key file
+//!         file, keys ◄── reference (describe)         the reference of all keys
+//!         contents                                    the resulting types
 //! ```
 
 mod compatibility;

@@ -1,4 +1,4 @@
-//! The table `[node]`: this process among others that serve from the same database.
+//! The table `[node]`: this process as one of several that serve from the same database.
 
 use std::net::SocketAddr;
 
@@ -8,10 +8,10 @@ use location::time::{MINUTE, Millis, SECOND};
 use super::reader::{Placed, Section, from_environment};
 use crate::{nodes::rules::NodeListener, values::secret::Secret};
 
-/// How long a node serves after it began to renew its place, unless the file says otherwise.
+/// Default duration of a node's lease.
 const PERIOD: Millis = 10 * SECOND;
 
-/// The node, and where the others call it.
+/// Returns the node and its internal listener.
 pub(super) fn read(
     root: &Section<'_, '_>,
     rules: &EngineRules,
@@ -69,7 +69,7 @@ pub(super) fn secret(text: &str) -> Result<Secret, String> {
     Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into())
 }
 
-// All nodes may have the same file: what tells them apart may stand in their environment.
+// Nodes may share one file, so their own values can come from environment variables.
 
 fn listen(text: &str) -> Result<SocketAddr, String> {
     from_environment(text)?.parse().map_err(|_| "must be an address such as 10.0.0.5:8081".into())

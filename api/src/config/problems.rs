@@ -1,4 +1,4 @@
-//! The texts that are read, and what is wrong in them.
+//! Configuration texts and the problems found in them.
 
 use std::{
     cell::RefCell,
@@ -15,17 +15,17 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Relative paths in the file count from here.
+    /// Returns the folder that relative paths in the file refer to.
     pub(super) fn base(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
 }
 
-/// One thing wrong in a file.
+/// A problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub file: PathBuf,
-    /// None: the file as a whole.
+    /// `None` for a problem of the whole file.
     pub line: Option<usize>,
     pub text: String,
 }
@@ -45,7 +45,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems of a file, or of the part of it that begins at `from`.
+/// The problems of a file, or of the part of it that begins at `from`.
 #[derive(Clone)]
 pub(super) struct Problems<'a> {
     pub document: &'a Document,
@@ -58,7 +58,7 @@ impl<'a> Problems<'a> {
         Problems { document, from: 0, found: Rc::default() }
     }
 
-    /// For a part of the same file that is read by itself.
+    /// Returns a collector for a part of the same file that is parsed separately.
     pub(super) fn from(&self, from: usize) -> Problems<'a> {
         Problems { from, ..self.clone() }
     }
@@ -74,7 +74,7 @@ impl<'a> Problems<'a> {
         1 + before.iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// In the order of the file.
+    /// Returns the problems in the order of their lines.
     pub(super) fn take(&self) -> Vec<Problem> {
         let mut found = std::mem::take(&mut *self.found.borrow_mut());
         found.sort_by_key(|problem| problem.line);

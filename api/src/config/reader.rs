@@ -1,4 +1,4 @@
-//! Reads a TOML table key by key, remembering the line of each problem. What no one asked for is an unknown key.
+//! Reads a TOML table key by key and records the line of each problem. A key that was not read is reported as unknown.
 
 use std::{
     cell::{Cell, RefCell},
@@ -28,17 +28,17 @@ use crate::values::{limits::INT32, words::Words};
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 
-/// What is read where a file has no such table.
+/// The replacement for a missing table.
 pub(super) static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
-/// A value and where it stands.
+/// A value and its position in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed<T> {
     pub value: T,
     pub at: usize,
 }
 
-/// Keys of earlier releases: the section as messages name it, the key, and what has become of it.
+/// Keys of earlier releases: the name of the section in messages, the key, and the advice.
 const EARLIER: &[(&str, &str, &str)] = &[
     ("the file", "limits", "is now called `rate_limits`"),
     (
@@ -51,23 +51,23 @@ const EARLIER: &[(&str, &str, &str)] = &[
     ("[http]", "refused_user_agents", "is now called `compatibility.refused_user_agents`"),
 ];
 
-/// One table of the file. Dropping it reports the keys no one asked for.
+/// One table of the file. Reports unread keys on drop.
 pub(super) struct Section<'a, 't> {
     table: &'t DeTable<'a>,
-    /// Name to show: `[http]`.
+    /// The name in messages, such as `[http]`.
     name: String,
     pub at: usize,
-    /// What its keys belong to, and what stands before their names: `http.`.
+    /// The owner of the keys, and the prefix of their names, such as `http.`.
     subject: Subject,
     prefix: String,
     asked: RefCell<BTreeSet<String>>,
     pub problems: Problems<'a>,
     values: Rc<RefCell<Values>>,
-    /// Where the reference is written instead of a configuration.
+    /// Collects the reference, if it is generated.
     notes: Option<TableNotes>,
-    /// What the next key or table is for.
+    /// The description of the next key or table.
     about: Cell<Option<&'static str>>,
-    /// Whether only a start reads the next key or table; which keys that was said of, and whether it was said of all of them.
+    /// Startup-only markers: pending for the next key or table, set for single keys, or set for the whole table.
     next_at_start: Cell<bool>,
     keys_at_start: RefCell<BTreeSet<String>>,
     all_at_start: bool,
@@ -90,7 +90,7 @@ impl Drop for Section<'_, '_> {
 }
 
 impl<'a, 't> Section<'a, 't> {
-    /// A whole file. `values` gets what it says.
+    /// Creates the section of a whole file. Its values are added to `values`.
     pub(super) fn root(
         table: &'t DeTable<'a>,
         problems: Problems<'a>,
@@ -113,19 +113,19 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    /// Notes which keys there are, of tables that hold none.
+    /// Collects the keys in `notes`, for tables without contents.
     pub(super) fn described(mut self, notes: TableNotes) -> Section<'a, 't> {
         self.notes = Some(notes);
         self
     }
 
-    /// Says in the reference what the key or the table is for that is read next.
+    /// Sets the description of the next key or table in the reference.
     pub(super) fn about(&self, meaning: &'static str) -> &Section<'a, 't> {
         self.about.set(Some(meaning));
         self
     }
 
-    /// Says of the key or the table that is read next that only a start reads it.
+    /// Marks the next key or table as read only at startup.
     pub(super) fn at_start(&self) -> &Section<'a, 't> {
         self.next_at_start.set(true);
         self
@@ -145,17 +145,17 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    /// A key whose name is the user's own.
+    /// Describes a key with a user-defined name.
     pub(super) fn note_any(&self, key: &str, range: &str, example: &str) {
         self.note_key(key, || Takes::like(example, range));
     }
 
-    /// Relative paths count from here.
+    /// Returns the folder that relative paths refer to.
     pub(super) fn base(&self) -> &'a Path {
         self.problems.document.base()
     }
 
-    /// The `id` by which the table is known: its keys, and those of tables below, belong to that.
+    /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
     pub(super) fn identified(&mut self, subject: fn(i64) -> Subject) -> Option<Placed<i64>> {
         self.about("The number it is known by, in its records, too.")
             .note_key("id", || Takes::like("1", "a number that stays"));
@@ -164,7 +164,7 @@ impl<'a, 't> Section<'a, 't> {
         id
     }
 
-    /// Tells of what is known from where the table stands.
+    /// Records a value that follows from the position of the table.
     pub(super) fn note(&self, key: &str, value: impl Display) {
         self.say(key, Said::Shown(value.to_string()));
     }
@@ -174,7 +174,8 @@ impl<'a, 't> Section<'a, 't> {
         self.values.borrow_mut().set(&self.subject, format!("{}{key}", self.prefix), said, at_start);
     }
 
-    /// The server's own keys have a value in force, whether they are set or not. What is inherited is told where it is set.
+    /// Records the effective value of a server key, whether it is set or not. Inheritable keys are recorded only where
+    /// they are set.
     fn in_force(&self, key: &str, set: bool, value: impl Display) {
         if set || self.subject == Subject::Server {
             self.say(key, Said::Shown(value.to_string()));
@@ -183,7 +184,7 @@ impl<'a, 't> Section<'a, 't> {
 
     fn get(&self, key: &str) -> Option<&'t TomlValue<'a>> {
         self.asked.borrow_mut().insert(key.to_owned());
-        // What was said before it is said of this key, also where the file does not have it.
+        // Consumes the startup-only marker even if the key is missing.
         self.is_at_start(key);
         self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
     }
@@ -193,7 +194,7 @@ impl<'a, 't> Section<'a, 't> {
         self.read_unseen(key, kind)
     }
 
-    /// Says nothing of what it reads.
+    /// Reads a key without recording its value.
     fn read_unseen<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Placed<T>> {
         let value = self.get(key)?;
         match kind(value.get_ref()) {
@@ -209,7 +210,7 @@ impl<'a, 't> Section<'a, 't> {
         self.problems.add(self.at, format!("`{key}` is missing in {}", self.name));
     }
 
-    /// Reports the key as missing unless it is there, right or wrong.
+    /// Reports the key as missing. An invalid value does not count as missing.
     pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Option<T> {
         self.notes.iter().for_each(|notes| notes.required(key));
         if value.is_none() && self.get(key).is_none() {
@@ -222,20 +223,20 @@ impl<'a, 't> Section<'a, 't> {
         self.parsed(key, not_empty)
     }
 
-    /// A string that is read further.
+    /// Reads a string and parses it with `kind`.
     pub(super) fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Placed<T>> {
         self.note_key(key, || Takes::like(TEXT, "text"));
         self.read(key, |value| kind(value.as_str().ok_or("must be a string")?))
     }
 
-    /// A credential: given as it is or, to keep it out of the file, as the name of an environment variable. It is shown to nobody.
+    /// Reads a credential or `env:NAME`, the name of its environment variable. Only a hash of the value is recorded.
     pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Placed<T>> {
         self.note_key(key, || Takes::like("\"env:NAME\"", "a credential, or `env:NAME`"));
         self.say(key, Said::credential(shown(self.get(key)?.get_ref())));
         self.read_unseen(key, |value| kind(from_environment(value.as_str().ok_or("must be a string")?)?))
     }
 
-    /// What a file beside this one holds is compared, too, and shown to nobody.
+    /// Reads a file with a credential. Only a hash of its contents is recorded.
     pub(super) fn credential_file<T>(&self, key: &str, kind: impl Fn(&[u8]) -> Result<T, String>) -> Option<Placed<T>> {
         self.note_key(key, || Takes::like(TEXT, "a file"));
         self.parsed(key, |file| {
@@ -266,7 +267,7 @@ impl<'a, 't> Section<'a, 't> {
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
-    /// Strings that are read further.
+    /// Reads strings and parses each with `kind`.
     pub(super) fn texts_as<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Vec<T>> {
         let read = |text: Placed<String>| {
             kind(&text.value).map_err(|problem| self.problems.add(text.at, format!("`{key}` {problem}"))).ok()
@@ -274,12 +275,12 @@ impl<'a, 't> Section<'a, 't> {
         Some(self.texts(key)?.into_iter().filter_map(read).collect())
     }
 
-    /// Where the value of a key stands, right or wrong.
+    /// Returns the position of a key's value, valid or not.
     pub(super) fn at_of(&self, key: &str) -> Option<usize> {
         self.get(key).map(|value| value.span().start)
     }
 
-    /// Whether it is there, right or wrong.
+    /// Returns whether the key is present, valid or not.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -312,7 +313,7 @@ impl<'a, 't> Section<'a, 't> {
         table.map(|table| self.section(table, key, false, value.span().start))
     }
 
-    /// The same; one that is not there leaves every key at its default.
+    /// Returns the table, or an empty one if it is missing.
     pub(super) fn settings(&self, key: &str) -> Section<'a, 't> {
         self.table(key).unwrap_or_else(|| self.empty(key))
     }
@@ -362,12 +363,12 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    /// Keys of a table whose names are the user's own.
+    /// Returns the keys of a table with user-defined names.
     pub(super) fn keys(&self) -> Vec<Placed<String>> {
         self.table.keys().map(|key| Placed { value: key.get_ref().to_string(), at: key.span().start }).collect()
     }
 
-    // Knobs: keep what is there unless the file says otherwise.
+    // Knobs: keep the current value unless the file sets another.
 
     pub(super) fn knob<T: TryFrom<i64> + Display>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
         self.note_key(key, || Takes::by_default(knob.to_string(), span(&range)));
@@ -377,7 +378,7 @@ impl<'a, 't> Section<'a, 't> {
         self.in_force(key, is_set, knob);
     }
 
-    /// By default as many as the machine has cores.
+    /// Reads a number of threads. The default is the number of cores.
     pub(super) fn cores(&self, key: &str, range: RangeInclusive<i64>, knob: &mut usize) {
         let takes = || Takes { default: Some("number of cores".to_owned()), ..Takes::like("2", span(&range)) };
         self.note_key(key, takes);
@@ -396,12 +397,12 @@ impl<'a, 't> Section<'a, 't> {
         self.parsed(key, |text| chosen(words, text))
     }
 
-    /// A word of a closed list.
+    /// Reads a word of a closed list.
     pub(super) fn word<T: Words>(&self, key: &str) -> Option<Placed<T>> {
         self.one_of(key, &words())
     }
 
-    /// One of some words.
+    /// Reads one of the given words.
     pub(super) fn choice<T: Copy + PartialEq>(
         &self,
         key: &str,
@@ -416,7 +417,7 @@ impl<'a, 't> Section<'a, 't> {
         chosen
     }
 
-    /// A string that is read further, and can be shown again.
+    /// Reads a string that is parsed with `kind` and displayed by the value's `Display`.
     pub(super) fn setting<T: Display>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>, knob: &mut T) {
         self.note_key(key, || Takes::by_default(quoted(&knob), "text"));
         let set = self.parsed(key, kind);
@@ -453,12 +454,12 @@ pub(super) fn not_empty(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
 }
 
-/// Of a closed list, with their values.
+/// Returns the words of a closed list with their values.
 pub(super) fn words<T: Words>() -> Vec<(&'static str, T)> {
     T::ALL.iter().map(|value| (value.word(), *value)).collect()
 }
 
-/// Given as it is or, to keep credentials out of the file, as the name of an environment variable.
+/// Returns the text, or for `env:NAME` the value of the environment variable.
 pub(super) fn from_environment(text: &str) -> Result<String, String> {
     match text.strip_prefix("env:") {
         Some(variable) => {

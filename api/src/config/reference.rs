@@ -1,4 +1,4 @@
-//! Every key there is: as a page, and as a file to begin with.
+//! The reference of all keys, as a page and as a starter file.
 
 use super::{describe::Notes, file, keys};
 
@@ -15,7 +15,7 @@ const FILE: &str = "\
 # `practice-sync config check FILE` reports every problem, with its file and line.
 ";
 
-/// Accepted as it is, and the same as an empty one.
+/// Returns the default file. It is a valid configuration, equivalent to an empty one.
 pub(crate) fn default_file() -> String {
     let whole = Notes::default();
     file::describe(&whole);

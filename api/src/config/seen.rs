@@ -1,10 +1,10 @@
-//! What must be unique over all files.
+//! Names and ids that must be unique across all files.
 
 use std::{collections::HashMap, path::PathBuf};
 
 use super::{problems::Problems, reader::Placed};
 
-/// Every name that was given, and where it was given first.
+/// The position of the first use of every name.
 #[derive(Default)]
 pub(super) struct Seen {
     first: HashMap<(&'static str, String), (PathBuf, usize)>,

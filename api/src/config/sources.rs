@@ -1,4 +1,4 @@
-//! Data sources: the EHRs of an institution, and how they are logged in to.
+//! Data sources: the EHRs of an institution and their logins.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::{
     values::Subject,
 };
 
-/// Reads a source into the setup. `real`: its institution is in production.
+/// Reads a source into the setup. `real` is true for institutions in production.
 pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: bool, setup: &mut Setup, seen: &mut Seen) {
     let id = s.identified(Subject::Source);
-    // Records are kept under their institution.
+    // Records are stored under their institution, so a reload cannot change it.
     s.at_start().note("institution", institution);
     let name = s.required("name", s.about("For operators.").text("name"));
     let adapter = s.required("adapter", s.about("A name of `[adapters]`.").text("adapter"));
@@ -106,7 +106,8 @@ pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
     }
 }
 
-/// Requests that run in the session of a staff member carry its credentials and no others, to an address a browser can reach.
+/// Requires a source behind workstations to have no credentials and an http or https address. Its requests run in the
+/// browser session of a staff member.
 fn only_the_session(s: &Section<'_, '_>, headers: &[(String, String)], oauth: bool, base_url: Option<&Placed<String>>) {
     let Some(base_url) = base_url else { return };
     if oauth || !headers.is_empty() {
@@ -117,7 +118,7 @@ fn only_the_session(s: &Section<'_, '_>, headers: &[(String, String)], oauth: bo
     }
 }
 
-/// Access tokens by client credentials: the client proves itself by a secret or by what it signs with a key.
+/// Reads a client-credentials login, with a client secret or a signing key.
 fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
     let url = s.required(
         "token_url",
@@ -159,7 +160,7 @@ fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
     }
 }
 
-/// Sessions of a Tryton server, such as GNU Health.
+/// Reads a login to a Tryton server, such as GNU Health.
 fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Placed<String>>) -> Option<TrytonSession> {
     let user = s.required("user", s.about("Who logs in.").text("user"));
     let password = s.required("password", s.about("With what.").credential("password", Ok));

@@ -1,4 +1,4 @@
-//! How values are spelled: in a file, in its messages and in the reference.
+//! The notation of values in files, messages and the reference.
 
 use std::{fmt::Display, ops::RangeInclusive};
 
@@ -6,10 +6,10 @@ use toml::de::DeValue;
 
 use crate::values::limits::INT32;
 
-/// Where any text is taken.
+/// The placeholder for an arbitrary text.
 pub(super) const TEXT: &str = "\"...\"";
 
-/// As TOML.
+/// Returns the text as a TOML string.
 pub(super) fn quoted(text: impl Display) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
@@ -18,7 +18,7 @@ pub(super) fn listed<T>(words: &[(&str, T)]) -> String {
     words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The value of a word.
+/// Returns the value of a word.
 pub(super) fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     found.ok_or_else(|| {
@@ -28,7 +28,7 @@ pub(super) fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, Stri
     })
 }
 
-/// As a person would say it, on one line.
+/// Formats a value on one line for messages.
 pub(super) fn shown(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => text.escape_debug().to_string(),
@@ -44,7 +44,7 @@ pub(super) fn shown(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Numbers of many digits are hard to read without commas.
+/// Formats a range, with commas in large numbers.
 pub(super) fn span(range: &RangeInclusive<i64>) -> String {
     if (range.start(), range.end()) == (INT32.start(), INT32.end()) {
         return "an id".to_owned();

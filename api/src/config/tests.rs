@@ -1,4 +1,4 @@
-//! What files become, and what is told of those that are wrong.
+//! Parsed configurations, and the problems reported for invalid ones.
 #![allow(clippy::unwrap_used)]
 mod files;
 mod key_file;
@@ -16,7 +16,7 @@ fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     Config::parse(text, Path::new("/nowhere")).map_err(|error| error.problems)
 }
 
-/// Without the name of their file.
+/// Formats problems without the name of their file.
 fn lines(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(|it| format!("line {}: {}", it.line.unwrap_or(0), it.text)).collect()
 }
@@ -25,7 +25,7 @@ fn problems(text: &str) -> Vec<String> {
     lines(&parse(text).err().unwrap_or_default())
 }
 
-/// What is wrong with a file of keys, for this configuration.
+/// Returns the problems of a key file for this configuration.
 fn problems_of_keys(text: &str, keys: &str) -> Vec<String> {
     let document = Document { path: "/nowhere/keys.toml".into(), text: keys.to_owned() };
     lines(&keys::read(&document, &parse(text).unwrap().setup).1)
@@ -51,7 +51,7 @@ fn the_printed_file_is_accepted_and_holds_the_defaults() {
     assert_eq!(printed.http, HttpRules::default());
     assert_eq!(format!("{:?}", printed.setup.engine), format!("{:?}", EngineRules::default()));
     assert_eq!((&printed.data_dir, &printed.log), (&empty.data_dir, &empty.log));
-    // No key has another value than it has without the file, in whatever table: knobs of locations say theirs only where they are set.
+    // Settings of locations are recorded only where they are set, so they are compared in a location.
     let with_location = parse(&format!("{}{PRACTICE}", default_file())).unwrap();
     let location = &with_location.setup.locations[&LocationId(1)];
     let knobs = Knobs {
@@ -64,7 +64,7 @@ fn the_printed_file_is_accepted_and_holds_the_defaults() {
     assert_eq!(knobs, Knobs::default());
 }
 
-/// What is commented out is what the reader knows, where it knows it: nothing is wrong with it but the values that are the user's own.
+/// Every commented-out key is known at its place: with all of them active, only placeholder values are invalid.
 #[test]
 fn what_the_printed_file_leaves_out_is_known() {
     let is_key = |line: &str| {
@@ -432,11 +432,11 @@ fn limits_are_for_endpoints_there_are() {
     }
 }
 
-/// A configuration with one data source, its lines, and its problems.
+/// Returns a configuration with one data source, or its problems.
 fn with_source(source: &str) -> Result<Config, Vec<String>> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.wasm"), "").unwrap();
-    // Made for tests, and of no use elsewhere.
+    // A key made for tests only.
     let key = include_str!("../../../engine/adapter-host/tests/adapter_host/keys/p384.pem");
     fs::write(dir.path().join("key.pem"), key).unwrap();
     fs::write(dir.path().join("no.pem"), "nothing").unwrap();
@@ -580,7 +580,7 @@ fn keys_of_earlier_releases_name_their_successors() {
     );
 }
 
-/// The page on the disk is what reads the files; `UPDATE_REFERENCE=1` writes it.
+/// The checked-in page equals the generated one. `UPDATE_REFERENCE=1` writes it.
 #[test]
 fn the_reference_tells_every_key_there_is() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operations/configuration.md");
@@ -595,7 +595,7 @@ fn the_reference_tells_every_key_there_is() {
         notes(&all);
         assert_eq!(all.without_meaning(), [] as [&str; 0]);
     }
-    // Every key that can be read stands in it: an unknown one makes the reader list them.
+    // Every readable key is in the page. An unknown key makes the reader list the others.
     let known = problems("[http]\nno_such_key = 1").remove(0);
     for key in known.split("known are: ").nth(1).unwrap().split(", ") {
         assert!(page.contains(&format!("| `{key}` |")), "{key}");

@@ -1,9 +1,9 @@
-//! The certificate of a listener: keys of the tables [http] and [operators].
+//! The certificate of a listener: keys of the tables `[http]` and `[operators]`.
 
 use super::reader::Section;
 use crate::http::rules::TlsFiles;
 
-/// Both or neither. Whether they can be used is seen when they are loaded.
+/// Reads both files or neither. Their contents are checked when they are loaded.
 pub(super) fn read(s: &Section<'_, '_>) -> Option<TlsFiles> {
     let certificate = s
         .about("The listener's certificate and those between it and its authority, PEM: it then speaks TLS.")

@@ -1,9 +1,9 @@
-//! The table `[traces]`: where the spans of requests go.
+//! The table `[traces]`: the export of request spans.
 
 use super::reader::Section;
 use crate::traces::TraceRules;
 
-/// Where an OTLP receiver takes spans.
+/// The path of an OTLP receiver.
 const PATH: &str = "/v1/traces";
 
 pub(super) fn read(root: &Section<'_, '_>, node: Option<String>) -> Option<TraceRules> {

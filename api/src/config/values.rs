@@ -1,4 +1,4 @@
-//! What a configuration says, key by key, so that two of them can be told apart. Credentials are here only to be compared.
+//! The values of a configuration by key, for comparing two configurations. Credentials are stored as hashes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-/// What a key belongs to.
+/// The owner of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     #[default]
@@ -31,7 +31,7 @@ impl fmt::Display for Subject {
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Value {
     said: Said,
-    /// Only a start reads it.
+    /// The value is read only at startup.
     at_start: bool,
 }
 
@@ -47,7 +47,7 @@ impl Said {
     }
 }
 
-/// Nothing of a credential, not even its hash.
+/// Omits credentials, including their hashes.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.said {
@@ -57,18 +57,18 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Every value of a configuration.
+/// All values of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values(BTreeMap<Subject, BTreeMap<String, Value>>);
 
-/// What tells a configuration from the one before.
+/// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// One line each: `~ location 101 write.concurrency 2 -> 4`.
+    /// One line per change: `~ location 101 write.concurrency 2 -> 4`.
     pub lines: Vec<String>,
-    /// Names of the changed keys that only a start reads.
+    /// Names of changed keys that are read only at startup.
     pub at_start: Vec<String>,
-    /// Institutions and locations that are gone: `location 201 (Harbour Pier)`.
+    /// Removed institutions and locations: `location 201 (Harbour Pier)`.
     pub removed: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl Values {
         self.0.entry(subject.clone()).or_default().insert(key, Value { said, at_start });
     }
 
-    /// From these values to those.
+    /// Returns the changes from these values to `to`.
     pub(crate) fn changes(&self, to: &Values) -> Changes {
         let mut changes = Changes::default();
         let subjects: BTreeSet<&Subject> = self.0.keys().chain(to.0.keys()).collect();

@@ -1,4 +1,4 @@
-//! A configuration on the disk: one file, or a folder.
+//! Configurations on disk: one file, or a folder.
 
 use std::{fs, path::Path};
 
@@ -41,7 +41,7 @@ fn a_folder_has_a_file_for_each_institution() {
         ("practice-sync.toml", MAIN),
         ("institutions/b.toml", &second),
         ("institutions/a.toml", &first),
-        // Of somebody else.
+        // Files that are not part of the configuration.
         ("institutions/.c.toml", "no TOML"),
         ("institutions/a.toml~", "no TOML"),
         ("institutions/README", "no TOML"),
@@ -94,10 +94,10 @@ fn keys_have_a_file_of_their_own() {
     assert!(problems(&file)[0].starts_with("keys.toml:3: `sha256`"), "{:?}", problems(&file));
     fs::write(dir.path().join("keys.toml"), &right).unwrap();
     assert_eq!(Config::load(&file).unwrap().keys[0].name, "k");
-    // One that is named must be there.
+    // A key file named explicitly must exist.
     fs::write(&file, format!("keys_file = \"other.toml\"\n{}", super::PRACTICE)).unwrap();
     assert!(problems(&file)[0].starts_with("other.toml: cannot be read"), "{:?}", problems(&file));
-    // Where they were.
+    // Keys in the main file, as in earlier releases.
     fs::write(&file, format!("{}{right}", super::PRACTICE)).unwrap();
     let moved = "one.toml:11: `keys` in the file has a file of its own now: move each [[keys]] to keys.toml";
     assert!(problems(&file)[0].starts_with(moved), "{:?}", problems(&file));
@@ -137,8 +137,7 @@ fn what_differs_is_told_key_by_key() {
     assert_eq!(gone, ["- institution 2 (Practice 2)", "- source 2 (EHR)", "- location 2 (Main)"]);
 }
 
-/// Whether a change needs a start, the reading of the key says: of one key, of one that two tables share, of a whole table, and of where
-/// something belongs.
+/// Keys read only at startup: a single key, a key shared by two tables, a whole table, and the owner of a record.
 #[test]
 fn what_only_a_start_reads_is_named() {
     let values = |text: &str| Config::parse(text, Path::new("/nowhere")).unwrap().values;
@@ -178,7 +177,7 @@ fn a_key_is_not_blamed_for_an_institution_whose_file_is_broken() {
     ]);
     let found = problems(dir.path());
     assert!(found.iter().all(|problem| problem.starts_with("institutions/a.toml:1: ")), "{found:?}");
-    // Where all files can be read, it is the key's fault.
+    // If all files are readable, the problem is in the key.
     fs::write(dir.path().join("institutions/a.toml"), institution(1)).unwrap();
     fs::write(dir.path().join("keys.toml"), key("nobody")).unwrap();
     assert_eq!(problems(dir.path()), ["keys.toml:5: no institution with subdomain `nobody`"]);

@@ -1,4 +1,4 @@
-//! The file of keys is changed entry by entry.
+//! Edits of single entries of the key file.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::super::*;
 
-/// With what people write around keys.
+/// A file with comments around the keys.
 const FILE: &str = "# Who may call.\n\n# The booking page.\n[[keys]]\nname = \"a\" # not the old one\nsha256 = \"11\"\n\n\
                     # Reports.\n# Read only.\n[[keys]]\nname = \"b\"\nlocations = [1, 2] # both\n[[keys]\nname = broken\n";
 
@@ -63,13 +63,13 @@ fn the_first_entry_makes_the_file_and_nobody_else_reads_it() {
     assert_eq!(names, ["a\"b", "c"]);
     assert!(text.contains("\n\n[[keys]]\nname = \"c\"\n"), "{text}");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    // Who could read it can go on.
+    // The mode of an existing file is kept.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let mut keys = KeyFile::open(&path).unwrap();
     assert!(keys.remove("keys", "c"));
     keys.save().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    // A folder for a group says who reads what is in it.
+    // A folder with group access gives a new file group access.
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o750)).unwrap();
     let path = dir.path().join("other.toml");
     KeyFile::open(&path).unwrap().save().unwrap();
