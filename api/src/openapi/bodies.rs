@@ -1,4 +1,4 @@
-//! The body of a request, from the paths its handler reads.
+//! The request body, derived from the field paths that its handler reads.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn capital(word: &str) -> String {
     letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
 }
 
-/// One field and what is in it, in the order of reading.
+/// A field and its nested fields, in reading order.
 #[derive(Default)]
 struct Node {
     about: &'static str,
@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// An object that was not asked for itself is needed as soon as something in it is.
+    /// Returns whether the field is required. An object that is not read itself is required if one of its fields is.
     fn is_required(&self) -> bool {
         let inside = || self.children.iter().any(|(_, child)| child.is_required());
         self.field.as_ref().map_or_else(inside, |field| field.required)
@@ -69,7 +69,8 @@ impl Node {
         if !field.never_null {
             or_null(&mut schema);
         }
-        // In words: generators make a field with the keyword `default` one that has to be sent.
+        // Defaults are part of the description, because client generators treat fields with the keyword `default` as
+        // required.
         let default = field
             .default
             .as_ref()
@@ -106,12 +107,12 @@ impl Node {
     }
 }
 
-/// What may be left out may be null.
+/// Allows null for a field that may be omitted.
 fn or_null(schema: &mut Value) {
     match schema.get_mut("type") {
         Some(Value::String(one)) => schema["type"] = json!([one, "null"]),
         Some(Value::Array(several)) => several.push(json!("null")),
-        // One of several kinds; a type of its own it has none.
+        // A field of several kinds, which has no `type`.
         _ => {
             if let Some(Value::Array(kinds)) = schema.get_mut("oneOf") {
                 kinds.push(json!({"type": "null"}));

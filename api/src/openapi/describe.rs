@@ -1,5 +1,5 @@
-//! What an endpoint expects of its callers, told by the code that reads it: the arguments of its handler are read from a call that holds
-//! nothing, and which notes every name it is asked for. The handler itself is not run.
+//! The expected input of an endpoint. The arguments of its handler are read from an empty call, which records each name
+//! that is read. The handler itself is not run.
 
 use crate::{
     access::call::Call,

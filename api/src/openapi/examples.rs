@@ -1,11 +1,11 @@
-//! Examples for the documents. A field of a request has that of its kind unless its name has a usual one here, fields of answers have these: so
-//! the documents show the same practice throughout.
+//! Examples for the documents. The names listed here have fixed examples, so that all documents show the same practice.
+//! Other request fields use the example of their kind.
 
 use serde_json::{Value, json};
 
 use crate::values::kinds::Shape;
 
-/// The usual text by the name of a parameter or field.
+/// Example texts by name of the parameter or field.
 #[rustfmt::skip]
 const TEXTS: &[(&str, &str)] = &[
     ("subdomain", "acme-dental"), ("start_cursor", "AAAAAAAAAAAAAAAAAAAAAQ"),
@@ -50,7 +50,7 @@ fn usual(name: &str) -> Option<&'static str> {
     TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// For a parameter, or a field of a request.
+/// Returns the example of a parameter or of a request field.
 pub(super) fn example(path: &str, shape: &Shape) -> Value {
     let text = shape.schema["type"] == "string" && shape.schema.get("enum").is_none();
     match usual(path.rsplit('.').next().unwrap_or_default()) {
@@ -59,7 +59,7 @@ pub(super) fn example(path: &str, shape: &Shape) -> Value {
     }
 }
 
-/// What is false of most records: an example shows one of those.
+/// Flags that are false for most records, and in examples.
 #[rustfmt::skip]
 const SELDOM: &[&str] = &[
     "cancelled", "checked_out", "unavailable", "patient_missed", "inactive", "disabled", "non_patient", "replay",
@@ -67,14 +67,14 @@ const SELDOM: &[&str] = &[
     "ehr_unsubscribe_emails",
 ];
 
-/// What most records do not have: null in an example, where the schema admits it.
+/// Fields that most records do not have. They are null in examples if the schema admits null.
 #[rustfmt::skip]
 pub(super) const MOSTLY_NULL: &[&str] = &[
     "cancelled_at", "checked_out_at", "checkin_at", "deleted_at", "failure_reason", "disabled_at", "confirmed_at",
     "patient_confirmed_at", "alternatives", "missing_fields",
 ];
 
-/// For a field of an answer.
+/// Returns the example of a response field.
 pub(super) fn value(name: &str, kind: &str, format: Option<&str>) -> Value {
     match (kind, format) {
         ("boolean", _) => json!(!SELDOM.contains(&name)),

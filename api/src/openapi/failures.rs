@@ -1,4 +1,4 @@
-//! What can go wrong with an endpoint, by status.
+//! The failures of an endpoint, by status.
 
 use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::{
     values::reasons::Reason,
 };
 
-/// Every status of failure, what it means, and a message of it.
+/// Returns every failure status with its meaning and a sample error.
 fn all() -> Vec<(u16, &'static str, ApiError)> {
     let message = |text: &str| text.to_owned();
     vec![
@@ -82,7 +82,7 @@ fn statuses(route: &Route) -> Vec<u16> {
         statuses.push(409);
     }
     match route.access {
-        // Nothing of it is read but the key.
+        // Only the key is read from such a request.
         Access::ApiKey => statuses.retain(|status| *status != 400),
         Access::Code => statuses.retain(|status| *status != 401),
         Access::Token | Access::Anyone => {}
@@ -115,7 +115,7 @@ pub(super) fn of(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
     responses
 }
 
-/// How the booking intent refuses: the most usual reason of each status.
+/// Returns a refusal of the booking intent with the most common reason of the status.
 fn refusal(route: &Route, status: u16) -> Value {
     let of_booking = ["/intent/booking/status", "/intent/booking/cancel"].contains(&route.path);
     let (reason, message) = match status {
@@ -160,7 +160,7 @@ pub(super) fn components() -> Map<String, Value> {
     all().iter().map(|(status, ..)| (name(*status), component(*status))).collect()
 }
 
-/// `TooManyRequests`
+/// Returns the name of a status, such as `TooManyRequests`.
 fn name(status: u16) -> String {
     let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or_default();
     reason.split([' ', '-']).collect()
@@ -189,7 +189,7 @@ fn component(status: u16) -> Value {
     })
 }
 
-/// Of the bucket with the fewest calls left. They are absent where the caller has no limit.
+/// Adds the headers of the bucket with the fewest remaining calls. Callers without a limit do not receive them.
 pub(super) fn rate_headers(headers: &mut Value) {
     for (name, meaning) in [
         ("RateLimit-Limit", "Calls a full bucket holds."),
@@ -203,7 +203,7 @@ pub(super) fn rate_headers(headers: &mut Value) {
 pub(super) const REQUEST_ID: &str = "Id of the request, for support. The value sent by the caller if it has up to 128 letters, digits and `-_.:`; \
 otherwise a new one.";
 
-/// Of every answer, as the next one.
+/// Describes a header of every response.
 pub(super) fn request_id() -> Value {
     json!({"description": REQUEST_ID, "schema": {"type": "string"}})
 }

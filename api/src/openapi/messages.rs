@@ -1,4 +1,4 @@
-//! The `webhooks` of a document: what is posted to endpoints, for every event that can be subscribed to. It uses the views of `views`.
+//! The `webhooks` of a document: the messages posted to endpoints, for every event. Uses the types of `views`.
 
 use engine::{
     records::schema::all_writes,
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// The group of what is posted to endpoints.
+/// The group of webhook messages.
 pub(super) const GROUP: Group =
     Group { name: "Webhook messages", about: "What is posted to an endpoint for each event." };
 
@@ -64,25 +64,25 @@ fn header(name: &str, description: &str) -> Value {
     json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}})
 }
 
-/// `payment_created`: `PaymentCreated`
+/// Converts `payment_created` to `PaymentCreated`.
 fn camel(name: &str) -> String {
     let capital = |part: &str| part.get(..1).unwrap_or_default().to_uppercase() + part.get(1..).unwrap_or_default();
     name.split('_').map(capital).collect()
 }
 
-/// The names under which messages of a subscription are sent.
+/// Returns the names under which messages of a subscription are sent.
 pub(crate) fn names(event: Event) -> Vec<String> {
     let outcomes = [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut];
     let outcomes = outcomes.into_iter().filter(|_| is_written(event)).filter_map(|it| EventName::written(event, it));
     EventName::change(event).into_iter().chain(outcomes).map(|name| name.to_string()).collect()
 }
 
-/// Whether writes of ours to the health record system end in it.
+/// Returns whether the event also reports outcomes of this service's writes.
 fn is_written(event: Event) -> bool {
     let kind = event.resource_type();
     let ends_in_it =
         |((resource, verb), _)| ResourceType::of(resource) == Some(kind) && kind.written(verb) == Some(event);
-    // Appointments have writes of their own for everything that can be changed of them.
+    // Appointments have a separate write for each kind of change.
     kind == ResourceType::Appointment && EventName::written(event, WriteOutcome::Complete).is_some()
         || all_writes().any(ends_in_it)
 }
@@ -177,7 +177,7 @@ fn view_of(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> V
     }
 }
 
-/// By the version of the subscription.
+/// Returns the patient's schema, which depends on the version of the subscription.
 fn patient(versions: &[Version], schemas: &mut Schemas) -> Value {
     let has = |wanted: fn(&Version) -> bool| versions.iter().any(wanted);
     let stable = has(|it| *it != Version::V3_1_0).then(|| schemas.view(|it| it.subschema_for::<PatientDetail>()));

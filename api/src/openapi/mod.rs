@@ -1,11 +1,11 @@
-//! The OpenAPI 3.1 document: the table of routes, and what each handler asks for, written down. v2.2.2 pages and nests its lists in
-//! another way, so it has a document of its own; so have operators, and workstations. Nothing that answers requests knows it: the server hands the text to
-//! `resources::documentation`.
+//! The OpenAPI 3.1 documents, generated from the table of routes and the inputs that each handler reads. v2.2.2 pages
+//! and nests its lists differently, so it has its own document. Operators and workstations have their own documents,
+//! too. No code that serves requests depends on this module: the server passes the text to `resources::documentation`.
 //!
 //! ```text
-//!  describe                     runs each handler as far as it reads its input
+//!  describe                     reads the arguments of each handler from an empty call
 //!  examples ◄── schemas ◄── bodies, failures, messages ◄── this file
-//!  shared                       moves what operations have in common to `components`
+//!  shared                       moves repeated parts of operations to `components`
 //! ```
 
 mod bodies;
@@ -36,9 +36,8 @@ use crate::{
 const V3: &[Version] = &[Version::V3_0_0, Version::V3_1_0];
 const V2: &[Version] = &[Version::V2_2_2];
 
-/// Whom each document is for, which versions it describes, and its file in `api/openapi`. The first of an audience is
-/// what a reader gets who names no version. What v3.0.0 and v3.1.0 have in one document has no file of its own for
-/// each.
+/// The documents with their audience, versions and file in `api/openapi`. The first document of an audience is the
+/// default if a reader names no version. The documents for v3.0.0 or v3.1.0 alone are not checked in.
 pub static DOCUMENTS: [Document; 7] = [
     Document::new(Audience::Clients, V3, "clients.json"),
     Document::new(Audience::Clients, V2, "clients-v2.2.2.json"),
@@ -46,7 +45,7 @@ pub static DOCUMENTS: [Document; 7] = [
     Document::of_one(Audience::Clients, &[Version::V3_1_0], "clients-v3.1.0.json"),
     Document::new(Audience::Operators, V3, "operators.json"),
     Document::new(Audience::Operators, V2, "operators-v2.2.2.json"),
-    // Its calls name no version.
+    // The calls of workstations name no version.
     Document::new(Audience::Workstations, ALL_VERSIONS, "workstations.json"),
 ];
 
@@ -77,7 +76,7 @@ impl Document {
     }
 }
 
-/// The document for an audience; if a version is named, of that version alone where there is such a document.
+/// Returns the document of an audience. If a version is named, prefers the document with the fewest other versions.
 pub fn of(audience: Audience, version: Option<Version>) -> &'static Document {
     let of_audience = DOCUMENTS.iter().filter(|it| it.audience == audience);
     let mut fitting = of_audience.filter(|it| version.is_none_or(|named| it.versions.contains(&named)));
@@ -144,7 +143,7 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
             "title": title,
             "version": env!("CARGO_PKG_VERSION"),
             "description": about,
-            // Whoever runs an installation answers for it.
+            // The operator of an installation is its contact.
             "contact": {"name": "The operator of this installation"},
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
@@ -168,7 +167,7 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
     document
 }
 
-/// Versions: those that have it, and those of the document.
+/// Describes a route as an operation. The versions are those of the route, and all versions of the document.
 fn operation(
     route: &'static Route,
     (versions, all): (&[Version], &[Version]),
@@ -198,7 +197,7 @@ fn operation(
         "parameters": parameters(route, (versions, all), told, schemas),
         "responses": responses,
     });
-    // An extension: the documentation page warns before writes.
+    // An extension used by the documentation page, which warns before writes.
     if route.method.as_str() != "GET" && (route.reads || route.access == Access::ApiKey) {
         operation["x-reads-only"] = json!(true);
     }
@@ -273,7 +272,7 @@ fn parameters(
 fn parameter(expected: &Expected, place: &str) -> Value {
     let mut schema = expected.shape.schema.clone();
     if expected.required {
-        // An empty one is missing.
+        // A required parameter must not be empty.
         kinds::say_filled(&mut schema);
     }
     if let Some(default) = &expected.default {
@@ -293,7 +292,7 @@ fn parameter(expected: &Expected, place: &str) -> Value {
         "name": name, "in": place, "required": expected.required, "description": expected.shape.about,
         "schema": schema,
     });
-    // A cursor has no example: only the server makes them.
+    // A cursor has no example, because only the server issues cursors.
     if expected.example_reads && !expected.shape.apart {
         parameter["example"] = example;
     }
@@ -311,7 +310,7 @@ fn etag() -> Value {
     json!({"description": about, "schema": {"type": "string"}})
 }
 
-/// The client has the answer already.
+/// The response for an answer that the client already has.
 fn not_modified() -> Value {
     let mut headers = json!({"X-Request-Id": failures::request_id(), "ETag": etag()});
     failures::rate_headers(&mut headers);

@@ -1,4 +1,4 @@
-//! The named schemas of a document: views, envelopes around them, bodies; and examples made from them.
+//! The named schemas of a document (views, their envelopes, bodies), and examples generated from them.
 
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ impl Schemas {
         Schemas { views: settings.into_generator(), own: Map::new(), versions: versions.to_vec() }
     }
 
-    /// The schema of a successful answer; None where there is no body.
+    /// Returns the schema of a successful answer, or `None` if the answer has no body.
     pub(crate) fn success(&mut self, success: &Success, nested: Option<&str>, numbered: bool) -> Option<Value> {
         match success {
             Success::Empty | Success::Never => None,
@@ -56,7 +56,7 @@ impl Schemas {
         plain(of(&mut self.views).to_value(), &self.versions)
     }
 
-    /// `wrap` gives `data` and what stands beside it.
+    /// Returns a reference to the envelope of a view. `wrap` returns `data` and the properties next to it.
     fn envelope(&mut self, of: SchemaOf, suffix: &str, wrap: impl FnOnce(Value) -> (Value, Value)) -> Value {
         let view = self.view(of);
         let inside = view["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or("Plain").to_owned();
@@ -76,7 +76,7 @@ impl Schemas {
         self.named(&format!("{inside}{suffix}"), schema)
     }
 
-    /// Keeps a schema under its name, and refers to it.
+    /// Stores a schema under a name and returns a reference to it.
     pub(crate) fn named(&mut self, name: &str, schema: Value) -> Value {
         self.own.insert(name.to_owned(), schema);
         json!({"$ref": format!("{PLACE}{name}")})
@@ -94,10 +94,10 @@ impl Schemas {
             .unwrap_or_default()
     }
 
-    /// A value the schema admits, made of the usual examples.
+    /// Returns a value that the schema admits, built from the usual examples.
     fn example(&self, schema: &Value, name: &str, depth: usize) -> Value {
         if let Some(path) = schema["$ref"].as_str() {
-            // What is always there has no end of its own only by mistake.
+            // Required properties end recursion unless a schema contains itself, which the limit guards against.
             return if depth > 16 { Value::Null } else { self.example(&self.resolved(last(path)), name, depth + 1) };
         }
         for fixed in ["const", "example", "default"] {
@@ -114,7 +114,8 @@ impl Schemas {
         let kind = schema["type"].as_str().or_else(|| schema["type"].get(0)?.as_str()).unwrap_or("null");
         match kind {
             "object" => {
-                // Records that come along may hold such of the first one's kind: further in, only what is always there is shown.
+                // Included records may contain records of the outer kind, so deeper levels show only required
+                // properties.
                 let always =
                     |name: &str| schema["required"].as_array().is_some_and(|it| it.iter().any(|it| it == name));
                 let properties = schema["properties"].as_object().into_iter().flatten();
@@ -136,7 +137,7 @@ impl Schemas {
         let views = views.map(|(name, schema)| (shown(&name), plain(schema, &self.versions)));
         let mut all = Map::new();
         for (name, schema) in views.chain(self.own) {
-            // Two of one name are told apart, and refused by a test.
+            // Gives the second schema of a name a number, which a test rejects.
             let name = if all.contains_key(&name) { format!("{name}2") } else { name };
             all.insert(name, schema);
         }
@@ -144,7 +145,7 @@ impl Schemas {
     }
 }
 
-/// The name for readers: without the `View` of the code.
+/// Returns the public name, without the suffix `View` of the type.
 fn shown(name: &str) -> String {
     name.strip_suffix("View").unwrap_or(name).to_owned()
 }
@@ -167,7 +168,7 @@ fn count() -> Value {
     json!({"type": "integer", "format": "int32", "minimum": 0, "description": "The number of records in the list."})
 }
 
-/// The keyword of a property or a form that only some versions have: their names.
+/// The keyword for properties and variants that only some versions have; its value is their names.
 const VERSIONS: &str = "x-versions";
 
 fn is_in(schema: &Value, versions: &[Version]) -> bool {
@@ -175,8 +176,8 @@ fn is_in(schema: &Value, versions: &[Version]) -> bool {
     only.is_none_or(|only| versions.iter().any(|version| only.iter().any(|name| name == version.name())))
 }
 
-/// Without what the versions of the document do not have, and without what generators of clients stumble over: unsigned
-/// formats, and words next to a reference.
+/// Removes properties of other versions, and constructs that client generators cannot process: unsigned formats and
+/// text next to a reference.
 fn plain(mut schema: Value, versions: &[Version]) -> Value {
     match &mut schema {
         Value::Object(object) => {
@@ -190,7 +191,7 @@ fn plain(mut schema: Value, versions: &[Version]) -> Value {
             if let Some(path) = object.get("$ref").and_then(Value::as_str).map(shown) {
                 return json!({ "$ref": path });
             }
-            // The word, not a property of that name.
+            // Removes the keyword `title`, but not a property of that name.
             if object.get("title").is_some_and(Value::is_string) {
                 object.remove("title");
             }

@@ -1,4 +1,4 @@
-//! What several operations say in the same words stands once, under `components`, and they refer to it: parameters, headers of answers
+//! Moves repeated parts of operations to `components` and replaces them with references: parameters, response headers
 //! and the values of the version header.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,8 @@ use crate::values::{kinds::NAMED, versions::Version};
 
 const METHODS: [&str; 5] = ["get", "post", "patch", "put", "delete"];
 
-/// The schema of the version header: a name of its own where an operation is not in all versions of the document.
+/// Returns the schema of the version header. Operations that are missing in some versions of the document use a
+/// different name.
 pub(super) fn version_schema(known: &[Version], document: &[Version]) -> (&'static str, Value) {
     let names: Vec<&str> = known.iter().map(|version| version.name()).collect();
     let all = known == document;
@@ -21,7 +22,7 @@ pub(super) fn version_schema(known: &[Version], document: &[Version]) -> (&'stat
     (name, json!({"type": "string", "enum": names, "description": description}))
 }
 
-/// Moves what is said twice or more to `components`.
+/// Moves repeated parts to `components`.
 pub(super) fn extract(document: &mut Value) {
     let mut closed = Map::new();
     for place in ["components", "paths", "webhooks"] {
@@ -37,7 +38,7 @@ pub(super) fn extract(document: &mut Value) {
     leave_out_unused_responses(document);
 }
 
-/// Of the failures that there are, a document has those that one of its operations can end with.
+/// Removes the failure responses that no operation refers to.
 fn leave_out_unused_responses(document: &mut Value) {
     let mut used = BTreeSet::new();
     for_each_operation(document, |operation| {
@@ -49,8 +50,7 @@ fn leave_out_unused_responses(document: &mut Value) {
     }
 }
 
-/// Of the schemas that there are, a document has those that something in it refers to: of other versions there may be
-/// more.
+/// Removes the schemas that nothing refers to, such as those of other versions.
 pub(super) fn leave_out_unused_schemas(document: &mut Value) {
     let mut used = BTreeSet::new();
     let mut schemas = document["components"]["schemas"].take();
@@ -66,7 +66,7 @@ pub(super) fn leave_out_unused_schemas(document: &mut Value) {
     document["components"]["schemas"] = schemas;
 }
 
-/// The schemas that a value refers to.
+/// Returns the names of the schemas that a value refers to.
 fn referred(value: &Value) -> Vec<String> {
     match value {
         Value::Object(object) => {
@@ -79,7 +79,7 @@ fn referred(value: &Value) -> Vec<String> {
     }
 }
 
-/// Refers to closed words where they stand.
+/// Replaces enumerations with references to a named schema.
 fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
     match value {
         Value::Object(schema) => {
@@ -92,7 +92,7 @@ fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
                     found.insert(name, words);
                     match nullable {
                         true => drop(schema.insert("anyOf".to_owned(), json!([refers, {"type": "null"}]))),
-                        // Alone it stands for itself: words beside a reference are none.
+                        // A reference must not have other keywords next to it.
                         false if schema.is_empty() => *value = refers,
                         false => drop(schema.insert("allOf".to_owned(), json!([refers]))),
                     }
@@ -107,10 +107,10 @@ fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
 
 type Closed = (String, Value);
 
-/// The schema of a list of words, and its name.
+/// Returns the name and schema of an enumeration.
 fn closed(schema: &mut Map<String, Value>) -> Option<Closed> {
     let list = schema.remove(NAMED)?;
-    // A default stands beside its words.
+    // An enumeration with a default stays inline.
     if schema.contains_key("default") {
         return None;
     }
@@ -138,8 +138,8 @@ fn parameters(document: &mut Value) -> Map<String, Value> {
     names.into_iter().filter_map(|(text, name)| Some((name, several.get(&text)?.clone()))).collect()
 }
 
-/// A name for each that can be guessed from it: its own; where several have that one, with what they differ in. What cannot be told
-/// apart so gets none, and stays where it is: a number would say nothing, and change with its neighbours.
+/// Returns a predictable name for each parameter: its own name, extended by the differences if several parameters share
+/// it. A parameter without a unique name stays inline, because a number would depend on its neighbours.
 fn named(several: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     let mut left: BTreeSet<&String> = several.keys().collect();
@@ -158,7 +158,7 @@ fn named(several: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
     names
 }
 
-/// Where its values have a name, that is its own: `BetaApiVersion`.
+/// Returns the name of the parameter. If its schema is named, returns the name of the schema: `BetaApiVersion`.
 fn plain(parameter: &Value) -> String {
     if let Some(schema) = parameter["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return schema.to_owned();
@@ -166,7 +166,7 @@ fn plain(parameter: &Value) -> String {
     pascal(parameter["name"].as_str().unwrap_or_default())
 }
 
-/// `OptionalSubdomain`, `IdInPath`.
+/// Returns a name such as `OptionalSubdomain` or `IdInPath`.
 fn with_need(parameter: &Value) -> String {
     let need = if parameter["required"] == true { "Required" } else { "Optional" };
     match parameter["in"].as_str() {
@@ -175,7 +175,7 @@ fn with_need(parameter: &Value) -> String {
     }
 }
 
-/// `OptionalPatientIdInt32`, `OptionalActiveDefaultTrue`.
+/// Returns a name such as `OptionalPatientIdInt32` or `OptionalActiveDefaultTrue`.
 fn with_need_and_kind(parameter: &Value) -> String {
     let schema = &parameter["schema"];
     let kind = schema["format"].as_str().or_else(|| schema["type"].as_str()).unwrap_or("several");
@@ -183,20 +183,20 @@ fn with_need_and_kind(parameter: &Value) -> String {
     format!("{}{}{}", with_need(parameter), pascal(kind), default.unwrap_or_default())
 }
 
-/// `location_id`: `LocationId`; `Svc-Api-Version`: `SvcApiVersion`.
+/// Converts `location_id` to `LocationId` and `Svc-Api-Version` to `SvcApiVersion`.
 fn pascal(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect()
 }
 
-/// A header means the same in every answer.
+/// Moves headers to `components`. A header usually has the same meaning in every response.
 fn headers(document: &mut Value) -> Map<String, Value> {
     let mut found = Map::new();
     let mut take = |answer: &mut Value| {
         for (name, header) in answer.get_mut("headers").and_then(Value::as_object_mut).into_iter().flatten() {
             if header.get("$ref").is_none() {
                 let known = found.entry(name.clone()).or_insert_with(|| header.clone());
-                // One that differs is said where it is.
+                // A header with a different meaning stays inline.
                 if known == header {
                     *header = json!({"$ref": format!("#/components/headers/{name}")});
                 }
@@ -210,7 +210,7 @@ fn headers(document: &mut Value) -> Map<String, Value> {
     found
 }
 
-/// Those of the paths, and the messages.
+/// Calls `with` for each operation of the paths and the webhooks.
 fn for_each_operation(document: &mut Value, mut with: impl FnMut(&mut Value)) {
     for place in ["paths", "webhooks"] {
         for (_, path) in document[place].as_object_mut().into_iter().flatten() {

@@ -50,7 +50,7 @@ fn every_audience_has_a_document_for_every_version() {
     }
 }
 
-/// Readers of each find all that is for them, and nothing else.
+/// Readers of each audience find all of its endpoints, and no others.
 #[test]
 fn every_endpoint_is_in_the_document_of_those_it_is_for() {
     let mut documented: Vec<String> =
@@ -109,7 +109,8 @@ fn every_parameter_and_property_has_a_meaning() {
     );
 }
 
-/// What refers to a schema is described there: generators of clients stumble over words beside a reference.
+/// Properties with a reference are described in the referenced schema, because client generators reject text next to a
+/// reference.
 fn without_meaning(schema: &Value, place: &str, missing: &mut Vec<String>) {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let described = property["description"].as_str().is_some_and(|text| !text.is_empty());
@@ -124,7 +125,7 @@ fn without_meaning(schema: &Value, place: &str, missing: &mut Vec<String>) {
     }
 }
 
-/// A validator for a schema of the document, with its formats.
+/// Returns a validator for a schema of the document that also checks formats.
 fn validator(document: &Value, schema: &Value) -> jsonschema::Validator {
     let mut schema = schema.clone();
     schema["components"] = document["components"].clone();
@@ -163,7 +164,7 @@ fn schemas_are_valid_and_examples_pass_them() {
     }
 }
 
-/// Generators make a class of each enum that stands at a parameter, and applications a list of what they send with every call.
+/// Generators create a class for each inline enumeration, and a definition for each parameter that is repeated.
 #[test]
 fn what_every_operation_takes_and_answers_is_said_once() {
     for (file, document) in all() {
@@ -177,7 +178,7 @@ fn what_every_operation_takes_and_answers_is_said_once() {
                 let here = parameter["name"].as_str().unwrap_or_default();
                 let everywhere = ["Svc-Api-Version", "X-Request-Id", "Idempotency-Key"];
                 assert!(!everywhere.contains(&here), "{endpoint} says {here} itself");
-                // Of operators' lists one alone has pages.
+                // Only one of the operators' lists has pages.
                 assert!(
                     here != "end_cursor" || !std::mem::replace(&mut paged, true),
                     "{endpoint} says {here} once more"
@@ -233,7 +234,7 @@ fn every_event_is_described_with_an_example_that_fits() {
     }
 }
 
-/// A generated client of one version has no field or call of another.
+/// A client generated for one version has no field or call of another.
 #[test]
 fn a_document_of_one_version_has_nothing_of_another() {
     for version in ALL_VERSIONS {
@@ -264,7 +265,7 @@ fn a_document_of_one_version_has_nothing_of_another() {
     }
 }
 
-/// A status that cannot happen is not described.
+/// A status that cannot occur is not described.
 #[test]
 fn endpoints_that_always_fail_describe_no_success() {
     for (file, document) in all().filter(|(file, _)| file.starts_with("clients")) {
