@@ -1,5 +1,5 @@
-//! What operators do at the console. Each action is asked about first, on a page of its own that says what will happen; only the form there does
-//! it, with the word of its session.
+//! The actions of operators. Each action has a confirmation page that describes its consequences. Only the form on that
+//! page performs the action, protected by the CSRF token of the session (`form_word`).
 
 use actix_web::{
     HttpResponse,
@@ -39,7 +39,7 @@ struct ActionPage {
     frame: Frame,
     about: String,
     action: &'static Action,
-    /// As they were asked for.
+    /// The parameters of the action, as submitted.
     fields: Vec<(String, String)>,
     back: String,
 }
@@ -49,18 +49,18 @@ struct ActionPage {
 struct OutcomePage {
     frame: Frame,
     about: String,
-    /// To be read out or copied, shown once.
+    /// A code to read out or copy, shown once.
     code: Option<String>,
     lines: Vec<String>,
     back: String,
 }
 
-/// An action as it is offered.
+/// An action of the console.
 struct Action {
     name: &'static str,
     role: Role,
     title: &'static str,
-    /// What follows from it.
+    /// The consequences, shown on the confirmation page.
     consequence: &'static str,
     button: &'static str,
     read: fn(&Fields) -> Result<Deed, ApiError>,
@@ -182,7 +182,7 @@ static ACTIONS: [Action; 13] = [
     },
 ];
 
-/// What is to be done.
+/// A parsed action with its parameters.
 enum Deed {
     Sync(LocationId),
     AcceptDeletions(LocationId, Resource),
@@ -193,16 +193,16 @@ enum Deed {
     Redeliver(EndpointId, Uuid),
     RedeliverFailed(EndpointId),
     TestWebhook(EndpointId),
-    /// None: the version of the configuration.
+    /// `None` for the version of the configuration.
     RollOut(LocationId, Option<String>),
     RollBack(LocationId),
     Pause(LocationId, Directions),
     Resume(LocationId, Directions),
 }
 
-/// What became of it.
+/// The result of an action.
 enum Outcome {
-    /// The page it came from says so.
+    /// A redirect to the previous page, which shows a message for this word.
     Done(&'static str),
     Shown {
         code: Option<String>,
@@ -210,7 +210,7 @@ enum Outcome {
     },
 }
 
-/// How far back failed messages are sent again.
+/// Age up to which failed messages are sent again.
 const REDELIVERED: Millis = 7 * DAY;
 
 /// Names and values of a query or a form.
@@ -285,7 +285,7 @@ impl Deed {
         }
     }
 
-    /// Which one, in a line.
+    /// Describes the target of the action in one line.
     async fn about(&self, visit: &Visit) -> Result<String, Failure> {
         let place = match self.location() {
             Some(id) => {
@@ -326,7 +326,7 @@ impl Deed {
         })
     }
 
-    /// As the operators' endpoint of the same name does it.
+    /// Performs the action like the operators' endpoint of the same name.
     async fn run(&self, visit: &Visit) -> Result<Outcome, Failure> {
         let engine = &visit.api.engine;
         let at = |what, location: LocationId| visit.note(what, "location", location.0.into());
@@ -457,7 +457,7 @@ pub(super) async fn act(
     visit.needs(action.role)?;
     visit.api.may_change()?;
     let about = deed.about(&visit).await?;
-    // It goes on to its end, its entry in the audit trail included, whether or not the browser still waits.
+    // A separate task, so that the action and its audit entry complete even if the browser disconnects.
     let acting = actix_web::rt::spawn(async move {
         let answer = async {
             Ok(match deed.run(&visit).await? {

@@ -1,4 +1,4 @@
-//! The adapters of the configuration, their versions, and which locations run what.
+//! The configured adapters, their versions, and the locations on each version.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{access::api::Api, http::errors::ApiError};
 
-/// Locations that are named one by one.
+/// Maximum number of locations listed per version.
 const NAMED: usize = 20;
 
 #[derive(Template)]
@@ -33,9 +33,9 @@ struct Adapter {
     version: Option<String>,
     sha256: Option<String>,
     reason: Option<String>,
-    /// Of the configuration's file; `None` if it cannot be read.
+    /// Size of the configured component; `None` if the file cannot be read.
     kilobytes: Option<u64>,
-    /// Locations on the configuration's version.
+    /// Number of locations on the version of the configuration.
     configured: usize,
     versions: Vec<Version>,
 }
@@ -46,7 +46,7 @@ struct Version {
     uploaded: When,
     kilobytes: u64,
     locations: Vec<(LocationId, String)>,
-    /// Those that are not named.
+    /// Number of locations that are not listed.
     more: usize,
 }
 
@@ -63,7 +63,7 @@ fn where_what(api: &Api) -> Result<ByAdapter, Failure> {
     Ok(by_name)
 }
 
-/// Changes when a version comes, or is rolled out.
+/// Returns a hash that changes when a version is uploaded or rolled out.
 pub(super) fn version(api: &Api) -> Result<u64, Failure> {
     let mut hasher = DefaultHasher::new();
     for (name, locations) in where_what(api)? {

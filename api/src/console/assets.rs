@@ -10,7 +10,8 @@ use actix_web::{
 use super::location_page::{LANES, STEPS};
 use crate::http::response_body::OfTheProgram;
 
-/// With a class for each place in a day's calendar: the policy of the pages allows no style in their elements.
+/// The stylesheet with a class for each position in a day's calendar. The content security policy forbids inline
+/// styles.
 static STYLE: LazyLock<String> = LazyLock::new(|| {
     let mut style = include_str!("style.css").to_owned();
     for step in 0..STEPS {
@@ -28,7 +29,7 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
 });
 
 fn file(kind: &'static str, text: &'static str) -> HttpResponse {
-    // They change with the program: a page and what belongs to it are of one version.
+    // Not cached, because the pages and their assets must have the same version.
     let mut response =
         HttpResponse::Ok().insert_header((CONTENT_TYPE, kind)).insert_header((CACHE_CONTROL, "no-cache")).body(text);
     response.extensions_mut().insert(OfTheProgram);

@@ -17,9 +17,9 @@ use crate::{
     values::role::Role,
 };
 
-/// Entries of a page.
+/// Entries per page.
 const ENTRIES: usize = 200;
-/// Ids of an entry that are shown.
+/// Maximum number of ids shown per entry.
 const IDS: usize = 8;
 
 #[derive(Template)]
@@ -29,11 +29,11 @@ struct AuditPage {
     kept: bool,
     asked: Asked,
     rows: Vec<Row>,
-    /// Older entries were not looked through.
+    /// Older entries were not searched.
     cut: bool,
 }
 
-/// The filters, as they stand in their form.
+/// The submitted filters.
 struct Asked {
     kinds: [(&'static str, &'static str); 4],
     kind: String,
@@ -44,7 +44,7 @@ struct Asked {
     to: String,
 }
 
-/// An entry as pages show it.
+/// An entry of the audit trail, formatted for pages.
 pub(super) struct Row {
     pub seq: u64,
     pub at: String,
@@ -66,7 +66,7 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
     visit.show("GET /console/audit", &page).await
 }
 
-/// Changes with each entry.
+/// Returns a number that changes with each entry.
 pub(super) fn version(api: &Api) -> u64 {
     api.audit.as_ref().map_or(0, Trail::written)
 }
@@ -154,15 +154,15 @@ impl Row {
             Actor::Workstation(name) => format!("workstation {name}"),
             Actor::Service => "the service".to_owned(),
         };
-        // An entry of a booking names the journal of its location only.
+        // Entries of bookings contain their location only in the journal positions.
         let location = it.location.or(it.decisions.first().map(|(location, _)| *location));
         let more = it.ids.len().saturating_sub(IDS);
         let id = |id: &u64| match (it.record.as_str(), location) {
-            // Locations count their writes from 0, people see another number.
+            // Writes are numbered per location from 0; operators see another number.
             ("write request", Some(location)) => {
                 u32::try_from(location).map(|of| public_id(of, *id)).unwrap_or_default()
             }
-            // It is about no record.
+            // The entry concerns no single record.
             ("webhook message", _) if *id == 0 => String::new(),
             _ => id.to_string(),
         };

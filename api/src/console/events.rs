@@ -1,5 +1,5 @@
-//! Tells a page that it is out of date, by server-sent events. Nothing of what is on the page is sent: it is fetched again, under the rights
-//! there are then.
+//! Server-sent events that report changed pages. Events have no content: the browser fetches the page again, with its
+//! current permissions.
 
 use std::{convert::Infallible, sync::Arc, sync::atomic::Ordering, time::Duration};
 
@@ -21,14 +21,14 @@ use super::{
 };
 use crate::{http::errors::ApiError, values::role::Role};
 
-/// Pages that may listen at one time.
+/// Maximum number of concurrent event streams.
 const STREAMS: usize = 64;
-/// How often a page's data is looked at; what takes longer to look at is looked at less often.
+/// Polling interval for changes of a page's data, in addition to the time that a check takes.
 const EVERY: Duration = Duration::from_secs(2);
-/// The same of the audit trail. To look at it costs nothing, but nearly every look finds another entry, and the page that is fetched then
-/// reads at least one of its files from the beginning.
+/// Polling interval of the audit page. Almost every check finds new entries, and the page then reads at least one file
+/// of the trail from the beginning.
 const AUDIT_EVERY: Duration = Duration::from_secs(5);
-/// A proxy closes what says nothing for a minute.
+/// Number of silent polls before a comment is sent, because proxies close connections that are idle for a minute.
 const SAY_SOMETHING: u32 = 10;
 
 pub(super) struct Streams(Arc<Semaphore>);
@@ -102,7 +102,7 @@ pub(super) async fn stream(visit: Visit, streams: Data<Streams>) -> Result<HttpR
 }
 
 impl Listener {
-    /// None ends it: the server stops, or the session is over.
+    /// Returns the next event, or `None` if the server stops or the session has ended.
     async fn next(&mut self) -> Option<&'static str> {
         loop {
             tokio::time::sleep(if matches!(self.watched, Watched::Audit) { AUDIT_EVERY } else { EVERY }).await;
@@ -111,7 +111,7 @@ impl Listener {
                 return None;
             }
             let watched = self.watched.clone();
-            // A location that moves, or a store that is away, shows when it is there again.
+            // Errors are skipped: a location that moves or a store that is unavailable is checked again later.
             let version = beside(&self.visit, |visit| async move { watched.version(&visit).await }).await;
             self.silent += 1;
             if let Ok(version) = version

@@ -1,4 +1,4 @@
-//! All locations at once: those that need somebody first.
+//! The overview of all locations, with those that need an operator first.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{access::api::Api, resources::problems};
 
-/// Locations of a page.
+/// Locations per page.
 const PAGE: usize = 50;
 
 #[derive(Template)]
@@ -37,36 +37,36 @@ struct FleetPage {
     found: usize,
     first: usize,
     last: usize,
-    /// Queries of the pages before and after this one.
+    /// Queries of the previous and next page.
     before: Option<String>,
     after: Option<String>,
 }
 
 struct Counts {
     locations: usize,
-    /// The writes that have waited longest.
+    /// The oldest pending write.
     oldest: Option<When>,
-    /// The last complete read where that is longest ago.
+    /// The oldest of the locations' last complete reads.
     last_read: Option<When>,
-    /// How many are in each state of `STATES`.
+    /// The number of locations in each state of `STATES`.
     states: Vec<StateCount>,
-    /// Webhook endpoints whose last message did not arrive.
+    /// Webhook endpoints whose last message was not delivered.
     webhooks_failing: usize,
 }
 
 struct StateCount {
     key: &'static str,
     text: &'static str,
-    /// Locations.
+    /// The number of locations in the state.
     count: usize,
-    /// Writes, for a state that is about writes.
+    /// The number of writes, for a state of writes.
     writes: Option<u64>,
-    /// Somebody has to see to it.
+    /// The state needs an operator.
     bad: bool,
     is_always_shown: bool,
 }
 
-/// What is asked for, as it stands in the form.
+/// The submitted search form.
 struct Asked {
     q: String,
     state: String,
@@ -81,7 +81,7 @@ struct Row {
     status: Option<&'static str>,
     reading: Badge,
     writing: Badge,
-    /// Why it is red.
+    /// The reasons for a red status.
     reasons: Vec<Reason>,
     queued: u64,
     failed: u64,
@@ -91,34 +91,34 @@ struct Row {
     node: Option<String>,
 }
 
-/// Why a location is red, and where operators read what to do.
+/// A reason for a red status, and its runbook for operators.
 struct Reason {
     text: String,
     runbook: &'static str,
 }
 
-/// A location as far as it is known without asking it, or bringing it into memory.
+/// The known status of a location, read without loading the location into memory.
 struct Known {
     location: Arc<LocationSetup>,
     institution: Arc<Institution>,
     standing: Option<Standing>,
-    /// Why its adapter cannot be used.
+    /// The reason why the adapter cannot be used.
     refused: Option<String>,
     gate: Option<GateState>,
     node: Option<String>,
-    /// Writes that failed and wait for an operator.
+    /// Failed writes that wait for an operator.
     failed: u64,
-    /// Host and port of its EHR.
+    /// Host and port of the EHR.
     address: Option<String>,
 }
 
-/// What locations are counted and looked for by.
+/// A state by which locations are counted and filtered.
 struct State {
     key: &'static str,
     text: &'static str,
     bad: bool,
     is: fn(&Known) -> bool,
-    /// Its writes, where it is about writes.
+    /// Counts the writes, for a state of writes.
     writes: Option<fn(&Known) -> u64>,
 }
 
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-/// The states that are shown even if no location is in them.
+/// States shown even without a location in them.
 const ALWAYS: [&str; 2] = ["red", "failed-writes"];
 
 const STATES: [State; 9] = [
@@ -190,7 +190,7 @@ impl Known {
         matches!(self.gate, Some(GateState::Closed | GateState::LoggedOut | GateState::Paused))
     }
 
-    /// Why it is red.
+    /// Returns the reasons for a red status.
     fn reasons(&self) -> Vec<Reason> {
         if !self.is_red() {
             return Vec::new();
@@ -227,7 +227,7 @@ impl Known {
     }
 }
 
-/// One pass over what all of them left behind.
+/// Returns the known status of all locations.
 fn all(api: &Api) -> Result<Vec<Known>, Failure> {
     let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
     let (setup, failed) = (engine.setup(), engine.failed_writes()?);
@@ -255,7 +255,7 @@ fn all(api: &Api) -> Result<Vec<Known>, Failure> {
     Ok(all)
 }
 
-/// Changes when one of them does, or an endpoint begins to fail.
+/// Returns a hash that changes with the status of a location and with the number of failing endpoints.
 pub(super) fn version(api: &Api) -> Result<u64, Failure> {
     Ok(version_of(api, &all(api)?))
 }
@@ -301,7 +301,7 @@ impl Asked {
         self.q.is_empty() && self.state.is_empty()
     }
 
-    /// Those that are asked for, in the order that is.
+    /// Filters and sorts the locations as requested.
     fn of_all(&self, all: Vec<Known>) -> Vec<Known> {
         let (q, state) = (self.q.to_lowercase(), STATES.iter().find(|state| state.key == self.state));
         let wanted = |it: &Known| state.is_none_or(|state| (state.is)(it)) && (q.is_empty() || it.is_called(&q));
@@ -371,7 +371,7 @@ fn row(it: Known, now: Timestamp) -> Row {
     }
 }
 
-/// None where there is nothing to say: it is active.
+/// Returns `None` for an active location, which needs no label.
 pub(super) fn status(status: LocationStatus) -> Option<&'static str> {
     match status {
         LocationStatus::Active => None,

@@ -1,15 +1,15 @@
-//! The console of operators: pages of the operators' listener, made by the server. They work without their script, which only brings in
-//! what has changed. Everything that comes from outside is escaped by the templates in `api/templates/console`.
+//! The operators' console: server-rendered pages on the operators' listener. The pages work without JavaScript; the
+//! script only refreshes changed parts. The templates in `api/templates/console` escape all external data.
 //!
 //! ```text
 //!  words ◄── page ◄── visit ◄─┬─ fleet, location_page/, write_page, webhooks, adapters, audit, search, system   pages
-//!                             ├─ actions       what they offer to do, each asked about first
-//!                             ├─ events        tells a page that it is out of date
+//!                             ├─ actions       actions, each with a confirmation page
+//!                             ├─ events        events that report changed pages
 //!                             └─ sign_in, assets
 //! ```
 //!
-//! A page reads the engine as the operators' endpoints do, and shows of patients what the operator's role may see; each time it does so is in
-//! the audit trail.
+//! A page reads the engine like the operators' endpoints, and shows patient data only if the operator's role permits
+//! it. Each such access is recorded in the audit trail.
 
 mod actions;
 mod adapters;
@@ -39,7 +39,7 @@ use actix_web::{
 
 use crate::http::{context::RequestContext, endpoint::method_name};
 
-/// Where each page is; logs and metrics name it so.
+/// The path patterns of the pages, used as labels in logs and metrics.
 const PATHS: [&str; 18] = [
     "/console",
     "/console/sign-in",
@@ -61,7 +61,7 @@ const PATHS: [&str; 18] = [
     "/console/{other:.*}",
 ];
 
-/// For the app of the operators' listener, which has one worker.
+/// Configures the app of the operators' listener, which has one worker.
 pub(crate) fn serve(app: &mut ServiceConfig) {
     app.app_data(Data::new(events::Streams::default()));
     app.service(
@@ -90,7 +90,7 @@ pub(crate) fn serve(app: &mut ServiceConfig) {
     );
 }
 
-/// The log and the metrics are told which page it was, and never what was asked for there.
+/// Reports the path pattern of the page, never its parameters, to logs and metrics.
 async fn named(
     request: ServiceRequest,
     next: Next<impl MessageBody>,

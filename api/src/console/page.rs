@@ -1,4 +1,4 @@
-//! What all pages have around them, and the pages of what went wrong.
+//! The frame of all pages, and the error pages.
 
 use std::fmt;
 
@@ -14,24 +14,24 @@ use engine::EngineError;
 
 use crate::{http::errors::ApiError, values::role::Role};
 
-/// Nothing comes from elsewhere, nothing is written into a page that runs, and no other page has one of these in it.
+/// The content security policy: only resources of this server, no inline scripts, and no embedding in other pages.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
 base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// What stands around the content of a page.
+/// The parts of a page around its content.
 pub(super) struct Frame {
     pub title: String,
-    /// Of the navigation.
+    /// The active entry of the navigation.
     pub section: &'static str,
-    /// Who is signed in, as whom.
+    /// The name of the signed-in operator.
     pub name: String,
     pub role: &'static str,
     pub form_word: String,
-    /// Whether records of patients may be shown.
+    /// Records of patients may be shown.
     pub sees_patients: bool,
-    /// Where the page hears that it is out of date.
+    /// The URL of the events that report changes of the page.
     pub live: Option<String>,
-    /// What was just done.
+    /// A message about the action that led to this page.
     pub done: Option<&'static str>,
 }
 
@@ -58,16 +58,16 @@ pub(super) fn see_other(path: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
 }
 
-/// Why a page is not shown.
+/// The reason why a page is not shown.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Nobody is signed in; afterwards the page is shown.
+    /// No operator is signed in. The page at `to` is shown after signing in.
     SignIn {
         to: String,
     },
-    /// The operator's role is not enough.
+    /// The operator's role is insufficient.
     Role(Role),
-    /// The form is not one of this session's.
+    /// The form does not belong to this session.
     Form,
     Api(ApiError),
 }
@@ -145,14 +145,14 @@ pub(super) async fn nowhere() -> Result<HttpResponse, Failure> {
     Err(ApiError::NotFound("Page".to_owned()).into())
 }
 
-/// As it stands behind `?` in an address.
+/// Encodes a query string, without `?`.
 pub(super) fn query(pairs: &[(&str, &str)]) -> String {
     let coded = |text: &str| askama::filters::urlencode_strict(text).map(|text| text.to_string()).unwrap_or_default();
     let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", coded(value))).collect();
     pairs.join("&")
 }
 
-/// Where a page of this version listens.
+/// Returns the URL at which a page of this version receives change events.
 pub(super) fn live_address(page: &str, version: u64) -> String {
     format!("/console/events?{}", query(&[("page", page), ("seen", &version.to_string())]))
 }

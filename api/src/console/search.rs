@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{http::errors::ApiError, resources::write_requests::parsed, values::times};
 
-/// Appointments of a patient that are shown, the newest.
+/// Maximum number of appointments shown for a patient; the newest are shown.
 const APPOINTMENTS: usize = 20;
 
 #[derive(Template)]
@@ -32,14 +32,14 @@ struct SearchPage {
     frame: Frame,
     q: String,
     booking: Option<Row>,
-    /// Writes of the booking, or of the request.
+    /// Writes of the booking or of the request.
     writes: Vec<Write>,
     /// The search is for a request by its id.
     is_request: bool,
     /// Audit entries of the request.
     rows: Vec<AuditRow>,
     patient: Option<Found>,
-    /// That have a patient of this id, where there are several.
+    /// The institutions with a patient of this id, if there are several.
     institutions: Vec<Arc<Institution>>,
 }
 
@@ -71,12 +71,12 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
     let page = beside(&visit, move |visit| async move { read(&visit, asked).await }).await?;
     match page {
         Some(page) => visit.show("GET /console/search", &page).await,
-        // Everybody may look for a location.
+        // Every role may search for locations.
         None => Ok(see_other(&format!("/console?{}", query(&[("q", &q)])))),
     }
 }
 
-/// `None`: it is no booking, no patient and no request.
+/// Returns `None` if the text is no booking, patient or request.
 async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
     let page = SearchPage {
         frame: visit.frame("", "Search"),
@@ -102,7 +102,7 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
         match &institutions[..] {
             [] => {}
             [institution] => return Ok(Some(SearchPage { patient: patient(visit, institution, id)?, ..page })),
-            // Which of them is meant? The names of the others are nobody's business.
+            // The operator chooses an institution. Names of patients are not shown here.
             _ => return Ok(Some(SearchPage { institutions, ..page })),
         }
     }
@@ -113,7 +113,7 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
     Ok(found.map(|OfRequest { writes, rows }| SearchPage { writes, rows, is_request: true, ..page }))
 }
 
-/// Whether a location or an institution is called so.
+/// Returns whether the text is part of the name of a location or institution, or the id of a location.
 fn is_location(visit: &Visit, q: &str) -> bool {
     let (directory, q) = (visit.api.directory(), q.to_lowercase());
     let named = |name: &str| name.to_lowercase().contains(&q);
@@ -122,7 +122,7 @@ fn is_location(visit: &Visit, q: &str) -> bool {
         || directory.locations().any(|it| it.id.0.to_string() == q || named(&it.name))
 }
 
-/// The institutions that have a patient of this id; only the one that is asked for, where one is.
+/// Returns the institutions with a patient of this id, limited to the chosen institution if there is one.
 fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure> {
     let (engine, directory) = (&visit.api.engine, visit.api.directory());
     let only = visit.asked("institution").and_then(|id| id.parse().ok()).map(InstitutionId);

@@ -1,4 +1,4 @@
-//! Signing in with an operator's token, and out again.
+//! Signing in with an operator's token, and signing out.
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -51,7 +51,7 @@ pub(super) async fn enter(
     api: Data<Api>,
     given: Form<Credentials>,
 ) -> Result<HttpResponse, Failure> {
-    // Another site's form would have somebody work under another name.
+    // A form of another site could sign an operator in under another name.
     let from = request.headers().get("sec-fetch-site").and_then(|from| from.to_str().ok());
     if from.is_some_and(|from| from != "same-origin" && from != "none") {
         return Err(Failure::Form);
@@ -95,7 +95,7 @@ fn has_tls(request: &HttpRequest) -> bool {
     of_listener || request.connection_info().scheme() == "https"
 }
 
-/// For so long: the console alone is sent it, and no script is shown it.
+/// Sets the session cookie for a duration. Only the console receives the cookie, and scripts cannot read it.
 fn with_cookie(
     mut answer: HttpResponse,
     request: &HttpRequest,
@@ -110,7 +110,7 @@ fn with_cookie(
     Ok(answer)
 }
 
-/// Where to go afterwards: to a page of the console, and nowhere else.
+/// Returns the target if it is a page of the console, otherwise the start page.
 fn inside(to: &str) -> String {
     let own = to.strip_prefix("/console").is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
     let plain = to.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');

@@ -1,4 +1,4 @@
-//! The server itself: version, disk, backups, certificates, keys and operators; and the documents for operators.
+//! The server (version, disk, backups, certificates, keys and operators), and the documents for operators.
 
 use actix_web::{HttpRequest, HttpResponse, web::Path};
 use askama::Template;
@@ -33,12 +33,12 @@ struct SystemPage {
     institutions: usize,
     locations: usize,
     keys: Vec<KeyRow>,
-    /// Only for admins.
+    /// `None` unless the operator is an admin.
     operators: Option<Vec<OperatorRow>>,
 }
 
 struct Backup {
-    /// `None`: none was made yet.
+    /// `None` before the first backup.
     newest: Option<When>,
     failed: u64,
 }
@@ -116,7 +116,7 @@ impl OperatorRow {
     }
 }
 
-/// A text for operators. It holds nothing of the service, so it needs no session.
+/// Returns a document for operators. The text contains no data of the service, so no session is needed.
 pub(super) async fn document(request: HttpRequest, name: Path<String>) -> Result<HttpResponse, Failure> {
     Ok(documentation::of_operators(&request, &name)?)
 }

@@ -1,4 +1,4 @@
-//! A signed-in operator's request: who, as whom, and what is asked for.
+//! The request of a signed-in operator: the operator, the session and the query.
 
 use std::{future::Future, net::IpAddr, rc::Rc, sync::Arc};
 
@@ -32,9 +32,9 @@ use crate::{
 };
 
 pub(super) const COOKIE: &str = "practice_sync_console";
-/// Of a value of the query.
+/// Maximum length of a query value in bytes.
 const MAX_VALUE: usize = 300;
-/// When a disk that was full, or failed, may take entries again.
+/// Retry delay in seconds after an audit entry could not be written because the disk is full or failed.
 const RETRY_LATER: u64 = 30;
 
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub(super) struct Visit {
     pub client: Option<IpAddr>,
     request_id: String,
     query: Vec<(String, String)>,
-    /// What of patients the page shows, or the action changes.
+    /// Patient records shown by the page or changed by the action, for the audit trail.
     shown: Shown,
 }
 
@@ -61,7 +61,7 @@ impl FromRequest for Visit {
 impl Visit {
     fn of(request: &HttpRequest) -> Result<Visit, Failure> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-        // What a form would have done is not done afterwards.
+        // A form is not resubmitted after signing in.
         let page = if request.method() == Method::GET { request.uri().to_string() } else { "/console".to_owned() };
         let nobody = || Failure::SignIn { to: page.clone() };
         let now = api.engine.now();
@@ -79,7 +79,7 @@ impl Visit {
         Ok(Visit { client, api, operator, session, request_id, query, shown: Shown::default() })
     }
 
-    /// Whether the session would still be let in.
+    /// Returns whether the operator of the session no longer exists.
     pub(super) fn is_over(&self) -> bool {
         self.api.operators().by_id(&self.session.operator).is_none()
     }
@@ -92,12 +92,12 @@ impl Visit {
         if self.may(role) { Ok(()) } else { Err(Failure::Role(role)) }
     }
 
-    /// Whether records of patients may be shown.
+    /// Returns whether records of patients may be shown.
     pub(super) fn sees_patients(&self) -> bool {
         self.may(Role::Operator)
     }
 
-    /// What the query says of it; none where that is nothing.
+    /// Returns the value of a query parameter, or `None` if it is missing, empty or too long.
     pub(super) fn asked(&self, name: &str) -> Option<&str> {
         let (_, value) = self.query.iter().find(|(known, _)| known == name)?;
         Some(value.trim()).filter(|value| !value.is_empty() && value.len() <= MAX_VALUE)
@@ -120,7 +120,7 @@ impl Visit {
         }
     }
 
-    /// For the audit trail.
+    /// Records an access for the audit trail.
     pub(super) fn note(&self, what: &'static str, record: &'static str, id: u64) {
         self.shown.add(Access { what, record, id: Some(id) });
     }
@@ -130,7 +130,7 @@ impl Visit {
         self.shown.add(Access { what, record: subject, id: None });
     }
 
-    /// Whose records the page is about.
+    /// Sets the location whose records the page shows.
     pub(super) fn about(&self, location: &LocationSetup) {
         self.shown.of(location.institution, Some(location.id));
     }
@@ -139,7 +139,7 @@ impl Visit {
         self.shown.of(institution.id, None);
     }
 
-    /// A location of the configuration, whatever its status.
+    /// Returns a location of the configuration, regardless of its status.
     pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
         let missing = || Failure::from(ApiError::NotFound(format!("Location {id}")));
         let directory = self.api.directory();
@@ -148,7 +148,7 @@ impl Visit {
         Ok((location.clone(), institution.clone()))
     }
 
-    /// The same; it has to be served by this process.
+    /// Returns a location that is served by this process.
     pub(super) fn location_here(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
         let (location, institution) = self.location(id)?;
         match self.api.engine.place(institution.id) {
@@ -161,7 +161,7 @@ impl Visit {
         }
     }
 
-    /// A page, once what it shows of patients is in the audit trail.
+    /// Returns a page after the audit trail contains the patient records that the page shows.
     pub(super) async fn show(&self, route: &str, page: &impl Template) -> Result<HttpResponse, Failure> {
         self.audited(route, html(StatusCode::OK, page)).await
     }
@@ -176,7 +176,7 @@ impl Visit {
         Caller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
     }
 
-    /// Does what changes something, and answers once it is in the audit trail or sure to come there.
+    /// Performs a change and responds once its audit entry is written, or certain to be written.
     pub(super) async fn change<F>(&self, route: &str, acting: F) -> Result<HttpResponse, Failure>
     where
         F: Future<Output = Result<HttpResponse, Failure>>,
@@ -196,7 +196,7 @@ fn cookie(request: &HttpRequest) -> Option<&str> {
     pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
 }
 
-/// Reads on a thread that may wait for the disk: the listener has one worker, which others need.
+/// Runs a read on a blocking thread, because the listener has only one worker.
 pub(super) async fn beside<T, R>(visit: &Visit, read: impl FnOnce(Visit) -> R + Send + 'static) -> Result<T, Failure>
 where
     T: Send + 'static,

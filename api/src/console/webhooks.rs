@@ -1,4 +1,4 @@
-//! Webhook endpoints of all organisations, how they do, and what was sent to one.
+//! The webhook endpoints of all organisations, their status, and the deliveries of one endpoint.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -31,7 +31,7 @@ use crate::{
     values::{role::Role, words::Words},
 };
 
-/// Deliveries of a page, and those that are looked through for one.
+/// Deliveries per page, and maximum number of deliveries scanned for one page.
 const PAGE: usize = 50;
 const LOOKED_AT: usize = 2_000;
 
@@ -51,11 +51,11 @@ pub(super) struct EndpointRow {
 struct WebhooksPage {
     frame: Frame,
     rows: Vec<EndpointRow>,
-    /// Only endpoints that fail are shown.
+    /// Only failing endpoints are shown.
     only_failing: bool,
 }
 
-/// One message to an endpoint.
+/// The page of one message to an endpoint.
 #[derive(Template)]
 #[template(path = "console/delivery.html")]
 struct DeliveryPage {
@@ -63,9 +63,9 @@ struct DeliveryPage {
     endpoint: EndpointId,
     row: DeliveryRow,
     ended: Option<When>,
-    /// The last attempts that failed.
+    /// The last failed attempts.
     failures: Vec<FailedAttempt>,
-    /// `None`: the operator's role may not see it.
+    /// `None` if the operator's role may not see the body.
     body: Option<String>,
     operates: bool,
 }
@@ -92,7 +92,7 @@ struct WebhookPage {
 struct DeliveryRow {
     id: Uuid,
     event: String,
-    /// None: it is about none, or the operator's role may not see which.
+    /// `None` for a message without a record, or if the operator's role may not see the record.
     record: Option<String>,
     institution: Option<InstitutionId>,
     location: Option<u32>,
@@ -116,7 +116,7 @@ impl EndpointRow {
         EndpointRow {
             id: it.id,
             owner: it.owner.0.clone(),
-            // That there is more is no secret.
+            // The removal of secrets is visible.
             target: if shown.len() < it.target_url.len() { format!("{shown}?…") } else { shown.to_owned() },
             badge,
             failing: it.failing_since.map(|at| When::of(at, now)),
@@ -137,19 +137,20 @@ fn hash<'e>(api: &Api, endpoints: impl Iterator<Item = &'e Endpoint>) -> u64 {
     hasher.finish()
 }
 
-/// Number of endpoints whose last message did not arrive, those that were deactivated for it included.
+/// Returns the number of endpoints whose last message was not delivered, including endpoints deactivated for that
+/// reason.
 pub(super) fn failing(api: &Api) -> usize {
     let all = api.engine.webhooks().subscriptions().endpoints();
     all.iter().filter(|it| it.failing_since.is_some()).count()
 }
 
-/// Changes when an endpoint does, or what waits for it.
+/// Returns a hash that changes with the endpoints and their backlogs.
 pub(super) fn version(api: &Api) -> u64 {
     let all = api.engine.webhooks().subscriptions().endpoints();
     hash(api, all.iter().map(|it| &**it))
 }
 
-/// The same of those that hear of an institution.
+/// Returns a hash for the endpoints with subscriptions in an institution.
 pub(super) fn version_of(api: &Api, institution: InstitutionId) -> u64 {
     let known = api.engine.webhooks().subscriptions();
     let all = known.endpoints();
@@ -157,7 +158,7 @@ pub(super) fn version_of(api: &Api, institution: InstitutionId) -> u64 {
     hash(api, all.iter().map(|it| &**it).filter(hears))
 }
 
-/// Changes when the endpoint does, or one of its newest deliveries.
+/// Returns a hash that changes with the endpoint and its newest deliveries.
 pub(super) fn version_of_one(api: &Api, id: EndpointId) -> Result<u64, Failure> {
     let newest = api.engine.webhook_log().page(id, None, Direction::Backward, PAGE).map_err(EngineError::from)?;
     let mut hasher = DefaultHasher::new();
@@ -191,7 +192,7 @@ pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse,
     visit.show("GET /console/webhooks/{id}", &page).await
 }
 
-/// The endpoint, whoever's it is.
+/// Returns the endpoint, regardless of its owner.
 pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, Failure> {
     let found = api.engine.webhooks().subscriptions().endpoint(id);
     Ok(found.ok_or_else(|| ApiError::NotFound(format!("Webhook endpoint with id {id}")))?)
@@ -231,7 +232,7 @@ fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
     })
 }
 
-/// One delivery, with its body for those who may see records of patients.
+/// Shows one delivery, with its body if the role may see records of patients.
 pub(super) async fn delivery(visit: Visit, path: Path<(String, String)>) -> Result<HttpResponse, Failure> {
     let (endpoint, id) = path.into_inner();
     let missing = || ApiError::NotFound(format!("Webhook delivery with id {id}"));

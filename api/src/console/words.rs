@@ -1,4 +1,4 @@
-//! Words and figures as all pages show them.
+//! Formatting of values for all pages.
 
 use chrono_tz::Tz;
 use engine::records::sync_state::{AdapterStatus, GateState};
@@ -6,12 +6,12 @@ use location::time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp};
 
 use crate::values::times;
 
-/// A time as pages show it: how long ago, or until then.
+/// A point in time, shown as its distance from now.
 #[derive(Clone, Debug)]
 pub(super) struct When {
-    /// For browsers.
+    /// ISO 8601, for the `datetime` attribute.
     pub iso: String,
-    /// For people: `2026-12-01 14:30:05 UTC`, as in the log.
+    /// The full time, as in the log: `2026-12-01 14:30:05 UTC`.
     pub full: String,
     pub text: String,
 }
@@ -27,13 +27,13 @@ impl When {
     }
 }
 
-/// `2026-12-01 14:30:05 UTC`
+/// Formats a time as `2026-12-01 14:30:05 UTC`.
 pub(super) fn seconds(at: Timestamp) -> String {
     let utc = times::utc(at);
     format!("{} UTC", utc.get(..19).unwrap_or(&utc).replace('T', " "))
 }
 
-/// The largest unit that says enough: `40 s`, `3 min`, `5 h`, `12 d`.
+/// Formats a duration in a suitable unit: `40 s`, `3 min`, `5 h`, `12 d`.
 pub(super) fn span(length: Millis) -> String {
     match length {
         length if length < 2 * MINUTE => format!("{} s", length / SECOND),
@@ -43,13 +43,13 @@ pub(super) fn span(length: Millis) -> String {
     }
 }
 
-/// `14:30` on the clocks of a location.
+/// Formats a time as `14:30` in the time zone of a location.
 pub(super) fn clock(at: Timestamp, zone: Tz) -> String {
     let (_, minutes) = times::local(at, zone);
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// A state with the color it has; the word says the same as the color.
+/// A status with its color. The text conveys the same information as the color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Badge {
     pub color: &'static str,
@@ -92,12 +92,12 @@ pub(super) fn adapter(status: AdapterStatus) -> Badge {
     }
 }
 
-/// The first digits of a SHA-256.
+/// Returns the first digits of a SHA-256.
 pub(super) fn short(sha256: &str) -> String {
     sha256.chars().take(12).collect()
 }
 
-/// What a page says was done on it, by the word in its address: nobody makes it say something else.
+/// Messages about completed actions, by the word in the URL. The fixed list prevents URLs that inject other messages.
 const DONE: [(&str, &str); 10] = [
     ("sync", "Reading begins, and waiting writes are tried."),
     ("accepted", "The deletions of the next full pass are accepted."),

@@ -1,5 +1,4 @@
-//! One write to the health record system: each attempt with its time and answer, its request and booking, and the
-//! actions of operators.
+//! The page of a write: its attempts with times and answers, its request and booking, and operators' actions.
 
 use actix_web::{HttpResponse, web::Path};
 use askama::Template;
@@ -28,7 +27,7 @@ use crate::{
     values::role::Role,
 };
 
-/// Audit entries of a page, of each kind.
+/// Maximum number of audit entries shown per kind.
 const ENTRIES: usize = 20;
 
 #[derive(Template)]
@@ -51,7 +50,7 @@ struct WritePage {
 struct StepRow {
     at: When,
     badge: Badge,
-    /// The write that a retry leads to or comes from.
+    /// The write that was retried, or its retry.
     other: Option<String>,
     text: String,
     next: Option<When>,
@@ -61,8 +60,8 @@ pub(super) fn not_found(location: LocationId, id: u64) -> ApiError {
     ApiError::NotFound(format!("Write {}", public_id(location.0, id)))
 }
 
-/// The subject and state of a write, in a line: `Write 101-14: create appointments 2169; failed: the operatory is
-/// occupied`.
+/// Formats the operation and state of a write in one line:
+/// `Write 101-14: create appointments 2169; failed: the operatory is occupied`.
 pub(super) fn described(visit: &Visit, it: &WriteRequest) -> String {
     let write = Write::of(it, visit, visit.api.engine.now());
     let record = write.record.map_or_else(String::new, |record| format!(" {record}"));
@@ -99,7 +98,7 @@ async fn read(visit: &Visit, (id, write): (LocationId, u64)) -> Result<WritePage
     })
 }
 
-/// The reference of the booking that a write belongs to, for those who may see records of patients.
+/// Returns the reference of the booking that the write belongs to, if the role may see records of patients.
 fn booking(visit: &Visit, it: &WriteRequest) -> Result<Option<String>, Failure> {
     let (Resource::Appointments, id, _) = subject(it.work) else { return Ok(None) };
     if !visit.sees_patients() {
@@ -110,7 +109,7 @@ fn booking(visit: &Visit, it: &WriteRequest) -> Result<Option<String>, Failure> 
     Ok(found.and_then(|it| it.body.booking).map(|booking| booking.booking_ref))
 }
 
-/// Entries of the audit trail about the write itself, and about its request; the newest first.
+/// Returns audit entries about the write and about its request, newest first.
 fn entries(visit: &Visit, it: &WriteRequest) -> Result<Vec<Recorded>, Failure> {
     let Some(trail) = visit.api.audit.as_ref().filter(|_| visit.may(Role::Operator)) else { return Ok(Vec::new()) };
     let of_write = Filter {
@@ -169,15 +168,15 @@ impl StepRow {
     }
 }
 
-/// Writes that a request caused, the newest first, and its audit entries.
+/// The writes caused by a request, newest first, and its audit entries.
 pub(super) struct OfRequest {
     pub writes: Vec<Write>,
     pub rows: Vec<audit_page::Row>,
 }
 
-/// Ended writes of a location that are looked through for a request.
+/// Maximum number of ended writes searched per location.
 const LOOKED_THROUGH: usize = 1_000;
-/// Writes that are shown of one request.
+/// Maximum number of writes shown for a request.
 const WRITES: usize = 50;
 
 /// Finds a request by its `X-Request-Id`. Returns `None` if no write and no audit entry is found. Waiting writes and
@@ -211,7 +210,7 @@ pub(super) async fn of_request(visit: &Visit, request: &str) -> Result<Option<Of
     Ok(Some(OfRequest { writes, rows }))
 }
 
-/// The writes of a booking, the newest first: those that wait, and the newest ended ones.
+/// Returns the writes of a booking, newest first: the pending ones and the newest ended ones.
 pub(super) async fn of_appointment(visit: &Visit, location: LocationId, id: u64) -> Result<Vec<Write>, Failure> {
     use engine::{lists::Range, store::Direction};
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());

@@ -1,4 +1,4 @@
-//! A day of the operatories. Who may not see records of patients sees which times are taken, and nothing else.
+//! A day's calendar by operatory. Roles without access to patient records see only which times are taken.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ use crate::{
     values::times,
 };
 
-/// A day in quarters of an hour, and appointments that are beside each other in one operatory.
+/// The grid of a day: 96 steps of a quarter of an hour, and lanes for overlapping appointments of an operatory.
 pub(in crate::console) const STEPS: usize = 96;
 pub(in crate::console) const LANES: usize = 4;
 const STEP: i64 = 15;
-/// Appointments and operatories of a day that are shown.
+/// Maximum numbers of appointments and operatories shown.
 const MAX_APPOINTMENTS: usize = 500;
 const MAX_COLUMNS: usize = 24;
-/// Shown although nothing happens then, in steps: eight to six.
+/// The range that is always shown, in steps: 8:00 to 18:00.
 const OPEN: (usize, usize) = (8 * 4, 18 * 4);
 
 pub(super) struct Day {
@@ -51,14 +51,14 @@ pub(super) struct Column {
 }
 
 pub(super) struct Block {
-    /// Where it stands, from the first hour that is shown.
+    /// The first step, counted from the first hour shown.
     pub at: usize,
     pub long: usize,
     pub lane: usize,
     pub from: String,
     pub to: String,
     pub badge: Badge,
-    /// None: the operator's role may not see it.
+    /// `None` if the operator's role may not see it.
     pub who: Option<String>,
     pub kind: Option<String>,
 }
@@ -111,14 +111,14 @@ impl Day {
     }
 }
 
-/// An appointment, in steps of the day.
+/// An appointment with its position in steps of the day.
 struct Placed {
     from: usize,
     to: usize,
     block: Block,
 }
 
-/// Beside each other where they overlap; more than there are lanes lie over each other.
+/// Assigns lanes to overlapping appointments. If there are more than lanes, the remaining ones share the last lane.
 fn column(name: String, mut placed: Vec<Placed>, first: usize) -> Column {
     placed.sort_by_key(|it| (it.from, it.to));
     let mut ends = [0; LANES];
@@ -176,7 +176,7 @@ impl Names<'_> {
     }
 }
 
-/// How an appointment stands.
+/// Returns the status of an appointment.
 pub(in crate::console) fn standing(it: &Record<Appointment>, has_ehr: bool) -> Badge {
     if it.cancelled {
         return Badge::plain("cancelled");

@@ -1,4 +1,4 @@
-//! One location: how it stands, a day of its calendar, its writes, its read cycle, its adapter, its workstations, and who hears of it.
+//! The page of a location: status, calendar, writes, read cycle, adapter, workstations and webhook endpoints.
 
 mod calendar;
 mod queue;
@@ -53,7 +53,7 @@ struct LocationPage {
     problems: Vec<Problem>,
     reading: Light,
     writing: Light,
-    /// By an operator.
+    /// Paused by an operator.
     reading_paused: bool,
     writing_paused: bool,
     last_read: Option<When>,
@@ -66,21 +66,21 @@ struct LocationPage {
     gate: Option<Gate>,
     webhooks: Vec<EndpointRow>,
     errors: Vec<Error>,
-    /// What the operator's role may do.
+    /// Permissions of the operator's role.
     operates: bool,
     administers: bool,
 }
 
-/// What keeps the location from reading or writing.
+/// A problem that prevents the location from reading or writing.
 struct Problem {
     view: ProblemView,
-    /// The next step, part by part; `true` for a command.
+    /// The next step in parts; `true` marks a command.
     step: Vec<(bool, String)>,
     /// The action that accepts stopped deletions, and the name of their resource.
     accepts: Vec<(&'static str, String)>,
 }
 
-/// Whether one direction works, since when, and why not.
+/// The status of reading or writing, and the time of its last change.
 struct Light {
     badge: Badge,
     since: When,
@@ -101,10 +101,10 @@ struct Workstation {
     awaiting: u32,
 }
 
-/// Something that went wrong, once or several times.
+/// A recent error, possibly repeated.
 struct Error {
     at: When,
-    /// Where it went wrong several times.
+    /// The first occurrence of a repeated error.
     since: Option<When>,
     times: u64,
     what: String,
@@ -141,7 +141,7 @@ pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse,
     visit.show("GET /console/locations/{id}", &page).await
 }
 
-/// Changes when what is on the page does.
+/// Returns a hash that changes with the content of the page.
 pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
     let mut hasher = DefaultHasher::new();
     let location = api.directory().location(id).cloned().ok_or_else(|| ApiError::location_not_found(id))?;
@@ -152,7 +152,7 @@ pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
     format!("{:?}", api.engine.unfinished_writes(id).await?).hash(&mut hasher);
     format!("{:?}", api.engine.recent_errors(id)).hash(&mut hasher);
     api.engine.failed_writes_at(id)?.hash(&mut hasher);
-    // Records of its institution, appointments among them.
+    // Covers the records of the institution, including appointments.
     api.engine.stamp(location.institution).hash(&mut hasher);
     format!("{:?}", api.engine.adapter_at(id)).hash(&mut hasher);
     webhooks::version_of(api, location.institution).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The writes of a location: what failed and needs an operator, what waits, and what ended lately.
+//! The writes of a location: failed, pending and recently ended ones.
 
 use engine::{
     lists::Range,
@@ -21,24 +21,24 @@ use crate::{
     values::role::Role,
 };
 
-/// Writes that are shown: of those that wait, the oldest; of those that failed or ended, the newest.
+/// Maximum numbers of writes shown: the oldest pending ones, and the newest failed or ended ones.
 const WAITING: usize = 100;
 const ENDED: usize = 20;
 
 pub(super) struct Queue {
     pub waiting: Vec<Write>,
-    /// Those that wait and are not shown.
+    /// Number of pending writes that are not shown.
     pub more: usize,
-    /// Those that failed and wait for an operator, the newest.
+    /// Failed writes that wait for an operator, newest first.
     pub failed: Vec<Write>,
     pub ended: Vec<Write>,
 }
 
-/// A write as pages show it.
+/// A write, formatted for pages.
 pub(in crate::console) struct Write {
     pub id: String,
     pub what: String,
-    /// None: the operator's role may not see which.
+    /// `None` if the operator's role may not see the record.
     pub record: Option<u64>,
     pub badge: Badge,
     pub attempts: u32,
@@ -88,7 +88,7 @@ impl Write {
     }
 }
 
-/// `create appointments`
+/// Formats the operation, such as `create appointments`.
 fn what(it: &WriteRequest) -> String {
     let (resource, _, operation) = subject(it.work);
     format!("{operation} {}", name(resource).replace('_', " "))

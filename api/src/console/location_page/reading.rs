@@ -1,4 +1,4 @@
-//! The read cycle of a location, the requests it may send, and the adapter it does so with.
+//! The read cycle of a location, its request quota and its adapter.
 
 use std::collections::BTreeSet;
 
@@ -25,20 +25,20 @@ pub(super) struct Cycle {
     pub per_minute: u32,
     pub burst: u32,
     pub left: u32,
-    /// When a resource was last read completely.
+    /// The latest complete read of a resource.
     pub latest: Option<When>,
-    /// Records were left out, or deletions wait for an operator.
+    /// Records were skipped, or deletions wait for an operator.
     pub is_notable: bool,
 }
 
 pub(super) struct ResourceRow {
-    /// As addresses have it.
+    /// The name in URLs.
     pub key: &'static str,
     pub name: String,
     pub running: bool,
     pub whole: bool,
     pub records: u64,
-    /// In all, where the EHR tells while the pass runs.
+    /// The total number of records, if the EHR reports it during the pass.
     pub estimate: Option<u64>,
     pub ended: Option<When>,
     pub skipped: usize,
@@ -96,10 +96,10 @@ pub(super) struct Adapter {
     pub reason: Option<String>,
     pub version: Option<String>,
     pub sha256: Option<String>,
-    /// Whether it runs another version than the configuration's.
+    /// The location uses another version than the configuration.
     pub rolled_out: bool,
     pub can_roll_back: bool,
-    /// Versions that could be rolled out.
+    /// Versions that can be rolled out.
     pub offered: Vec<Offered>,
     pub costs: Vec<Cost>,
 }
@@ -116,7 +116,7 @@ pub(super) struct Cost {
     pub answered: u64,
     pub faults: u64,
     pub lost: u64,
-    /// Of a call, in the mean.
+    /// Average per call.
     pub milliseconds: String,
     pub processor: String,
     pub requests: u64,
