@@ -1,5 +1,5 @@
-//! The demo with a cloud EHR: a web application on a port of its own, which opens only in the browser of whoever reads this, and what they
-//! are asked to do one after the other.
+//! The demo with a cloud EHR: a web application on a separate port that works only in the reader's browser. Guides the
+//! reader through the steps.
 
 use std::{
     io,
@@ -19,14 +19,14 @@ use super::{
 };
 use crate::terminal::say;
 
-/// Its folder in `adapters/`.
+/// The folder of the adapter in `adapters/`.
 pub(super) const ADAPTER: &str = "gated-cloud";
 const USER: &str = "frontdesk";
 const PASSWORD: &str = "maple-street";
 const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
-/// A person does what is asked in their own time.
+/// No timeout, because the reader performs the steps.
 const FOR_EVER: Duration = Duration::MAX;
-/// The books of the first start are made again this long.
+/// Age in seconds up to which a restart regenerates the EHR's data for the time of the first start.
 const BOOKS_LAST: i64 = 5 * 86_400;
 
 pub(super) struct Cloud {
@@ -34,7 +34,7 @@ pub(super) struct Cloud {
     pub facts: CloudFacts,
 }
 
-/// On the port it had, else the one behind the operators', else any.
+/// Starts the EHR on its previous port, or else on the port after the operators' one, or else on any free port.
 pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
@@ -62,7 +62,7 @@ pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Re
 }
 
 impl Cloud {
-    /// The configuration's practice: one location whose EHR is reached through workstations only.
+    /// Returns the practice for the configuration: one location whose EHR is reached only through workstations.
     pub(super) fn practice(&self, adapter: &Path) -> String {
         format!(
             r#"[adapters]
@@ -107,7 +107,7 @@ map_by_operatory = true
         );
     }
 
-    /// Waits for a person at each step, and tells what happened.
+    /// Prints the steps, waits for the reader at each one, and prints the result.
     pub(super) async fn tell(&self, story: &mut Story) -> Result<(), String> {
         let CloudFacts { url, user, password, .. } = &self.facts;
         say("\n1. Build the extension: in adapters/extension, npm ci && npm run build");
@@ -160,7 +160,7 @@ map_by_operatory = true
         Ok(())
     }
 
-    /// The EHR's own view.
+    /// Prints the appointment as stored in the EHR.
     fn show(&self, foreign_id: &str) -> Result<(), String> {
         let practice = self.ehr.practice();
         let held = practice.appointment(foreign_id).ok_or("the cloud EHR does not have it")?;

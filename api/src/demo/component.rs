@@ -1,5 +1,5 @@
-//! The demo's adapter, as a file in the demo's folder. A binary that was built with the feature `bundled` contains
-//! it; another one builds it from the checkout.
+//! The demo's adapter as a file in the demo's folder. A binary with the feature `bundled` contains the adapter; other
+//! binaries build it from the checkout.
 
 use std::{
     fs,
@@ -35,7 +35,7 @@ pub(super) fn install(name: &str, dir: &Path) -> Result<PathBuf, String> {
     Ok(name)
 }
 
-/// A component of the checkout, built if its sources changed.
+/// Returns a component of the checkout, built if its sources changed.
 fn from_checkout(name: &str, checkout: &Path) -> Result<Vec<u8>, String> {
     let sources = checkout.join("adapters").join(name);
     if !sources.is_dir() {
@@ -63,7 +63,7 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let problem = from_checkout("sandbox", elsewhere.path()).unwrap_err();
         assert!(problem.contains(INSTALL) && !problem.contains(env!("CARGO_MANIFEST_DIR")), "{problem}");
-        // As the documents have it.
+        // The documentation contains the same command.
         let install = include_str!("../../docs/operations/install.md");
         assert!(install.contains(INSTALL));
     }

@@ -15,22 +15,22 @@ pub(super) const LOCATIONS: [u32; 2] = [101, 102];
 /// The demo's data source.
 pub(super) const SOURCE: u32 = 11;
 
-/// `DIR/demo.json`: what a client needs, and what the next start goes on with.
+/// `DIR/demo.json`: the facts that a client needs, and the state that a restart resumes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DemoFile {
     pub base_url: String,
     pub api_key: String,
-    /// Where operators call, and with what.
+    /// The URL of the operators' listener, and a token for it.
     pub operators_url: String,
     pub operator_token: String,
     pub subdomain: String,
     pub location_ids: Vec<u32>,
-    /// Where the demo receives its webhook messages, and shows them.
+    /// The URL at which the demo receives and shows its webhook messages.
     pub webhook_dev_sink: String,
     pub webhook_endpoint_id: Option<i64>,
     pub webhook_secret_key: Option<String>,
     pub config: PathBuf,
-    /// With `--cloud`.
+    /// Present with `--cloud`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloud_ehr: Option<CloudFacts>,
 }
@@ -39,18 +39,19 @@ pub(super) fn read(file: &Path) -> Option<DemoFile> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// Whole or not at all, as scripts wait for this file; and for its owner, as it holds a key and a token.
+/// Replaces the file atomically, because scripts wait for it. Only its owner can read it, because it contains a key and
+/// a token.
 pub(super) fn write(file: &Path, facts: &DemoFile) -> io::Result<()> {
     files::replace(file, &serde_json::to_string_pretty(facts).map_err(io::Error::other)?)
 }
 
-/// What a person or a test needs to log in, and what the next start goes on with.
+/// The login and address of the cloud EHR, and the state that a restart resumes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CloudFacts {
     pub url: String,
     pub user: String,
     pub password: String,
     pub port: u16,
-    /// The present its books were made for, in seconds since 1970.
+    /// The time for which the EHR's data was generated, in seconds since 1970.
     pub seeded_at: i64,
 }

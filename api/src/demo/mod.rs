@@ -1,5 +1,5 @@
-//! `demo`: an ordinary configuration with a simulated practice behind it, a booking walked through its own HTTP API, and then it keeps
-//! serving. With `--cloud` the practice's EHR is a web application that the reader's own browser has to open.
+//! `demo`: serves a simulated practice with an ordinary configuration and makes a booking through the HTTP API. With
+//! `--cloud` the EHR is a web application that the reader opens in a browser.
 
 mod cloud;
 mod component;
@@ -70,7 +70,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
             if arguments.cloud { "without" } else { "with" }
         ));
     }
-    // The ports first: nothing should be built for a demo that cannot be reached.
+    // Checks the ports before building, because a demo that cannot listen needs no adapter.
     for address in [arguments.listen, arguments.operators] {
         drop(crate::server::listen(address).map_err(|error| format!("{address}: {error}"))?);
     }
@@ -89,7 +89,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let configured = with_kept_tables(&configuration(&arguments.listen, &arguments.operators, &practice), &file)?;
     fs::write(&file, configured).map_err(at)?;
     let keys = dir.join("keys.toml");
-    // Others may have been added.
+    // Keeps keys that the user added.
     if known.is_none() || !keys.exists() {
         write_keys(&keys, &api_key, &operator_token).map_err(at)?;
     }
@@ -113,7 +113,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
         config: file,
         cloud_ehr: cloud.as_ref().map(|cloud| cloud.facts.clone()),
     };
-    // A sink that moved is a new endpoint to the engine.
+    // A sink with a new URL is a new endpoint for the engine.
     if known.is_none_or(|known| known.webhook_dev_sink != facts.webhook_dev_sink) {
         (facts.webhook_endpoint_id, facts.webhook_secret_key) = (None, None);
     }
@@ -124,7 +124,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     if let Some(cloud) = &cloud {
         cloud.introduce();
     }
-    // A person takes their time: signals end the server meanwhile, as they do after it.
+    // The walkthrough may take long, so signals end the server during and after it.
     let told = async {
         let told = match &cloud {
             _ if arguments.no_walkthrough => Ok(()),
@@ -132,7 +132,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
             None => story.tell().await,
         };
         if let Err(error) = told {
-            // The server is up whatever became of the story.
+            // A failed walkthrough does not stop the server.
             say(format_args!("the walkthrough stopped: {error}"));
         }
         story::print_curl(story.facts());
@@ -150,7 +150,8 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     }
 }
 
-/// The server ends by the same signals; the story must not go on about what it finds then.
+/// Waits for a termination signal. The server stops on the same signals, so the walkthrough must not report the
+/// resulting errors.
 async fn asked_to_end() {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return std::future::pending().await };
     tokio::select! {
@@ -159,7 +160,7 @@ async fn asked_to_end() {
     }
 }
 
-/// The demo's configuration around its practice: data source and locations.
+/// Returns the demo's configuration around its practice (data source and locations).
 fn configuration(listen: &SocketAddr, operators: &SocketAddr, practice: &str) -> String {
     format!(
         r#"data_dir = "."
@@ -184,7 +185,7 @@ const HEAD: &str = "\
 # The demo writes its tables at each start; others, such as [compatibility], are kept.
 ";
 
-/// The configuration with the tables that a user added to an earlier one.
+/// Returns the configuration with the tables that a user added to an earlier one.
 fn with_kept_tables(configuration: &str, file: &Path) -> Result<String, String> {
     let at = |error: &dyn Display| format!("{} cannot be used: {error}", file.display());
     let mut tables = configuration.parse::<Table>().map_err(|error| at(&error))?;
@@ -198,10 +199,10 @@ fn with_kept_tables(configuration: &str, file: &Path) -> Result<String, String> 
     Ok(format!("{HEAD}{}", toml::to_string(&tables).map_err(|error| at(&error))?))
 }
 
-/// Of the key and of the operator.
+/// The name of the key and of the operator.
 const NAME: &str = "demo";
 
-/// The key its story calls with, and the token that opens the operators' listener. What else the file holds stays.
+/// Writes the API key of the walkthrough and the operator's token. Other entries of the file are kept.
 fn write_keys(path: &Path, api_key: &str, operator_token: &str) -> io::Result<PathBuf> {
     let hash = |secret: &str| Value::from(hex::encode(keys::hash(secret)));
     let mut file = KeyFile::open(path)?;
@@ -221,7 +222,7 @@ fn write_keys(path: &Path, api_key: &str, operator_token: &str) -> io::Result<Pa
     file.save()
 }
 
-/// One practice, two locations in two zones, one of which books by operatory.
+/// Returns one practice with two locations in different time zones, one of which books by operatory.
 fn simulated_practice(adapter: &Path) -> String {
     let [main_street, lakeside] = LOCATIONS;
     format!(

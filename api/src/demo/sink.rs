@@ -1,11 +1,11 @@
-//! A webhook receiver on this machine, so that the demo can show the messages it gets.
+//! A local webhook receiver, with which the demo shows the messages it receives.
 
 use std::{io, net::TcpListener};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// A message as it came in.
+/// A received message.
 pub(super) struct Message {
     pub timestamp: String,
     pub signature: String,
@@ -17,7 +17,7 @@ pub(super) struct Sink {
     pub messages: UnboundedReceiver<Message>,
 }
 
-/// On the port it had before, where that is free.
+/// Starts the receiver on its previous port if that is free, or else on any free port.
 pub(super) fn start(port: Option<u16>) -> io::Result<Sink> {
     let before = port.and_then(|port| TcpListener::bind(("127.0.0.1", port)).ok());
     let listener = before.map_or_else(|| TcpListener::bind(("127.0.0.1", 0)), Ok)?;
@@ -37,7 +37,7 @@ async fn receive(
 ) -> HttpResponse {
     let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
     let message = Message { timestamp: header("timestamp"), signature: header("signature"), body: body.to_vec() };
-    // Nobody listens any more once the story is told: the message was received all the same.
+    // After the walkthrough the channel is closed; the message still counts as received.
     let _ = messages.send(message);
     HttpResponse::NoContent().finish()
 }

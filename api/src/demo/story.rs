@@ -1,4 +1,4 @@
-//! One booking, told step by step through the HTTP API, as any client would make it.
+//! A booking, made step by step through the HTTP API as any client would make it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use super::{
 use crate::terminal::say;
 
 const USER_AGENT: &str = "practice-sync-demo/1.0";
-/// How long the first pull, the write-back and the message may take.
+/// Timeout of the first pull, of the write-back and of the message.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
@@ -29,7 +29,8 @@ pub(super) struct Story {
 }
 
 impl Story {
-    /// With a token, and subscribed to the outcome of bookings: the endpoint's secret is shown once and must be kept.
+    /// Authenticates and subscribes to booking outcomes. The secret of the endpoint is shown only once, so it is
+    /// stored.
     pub(super) async fn begin(facts: DemoFile, sink: Sink, ehr: Option<Arc<Hosted>>) -> Result<Story, String> {
         engine::webhooks::egress::install_crypto();
         let mut story = Story { facts, sink, ehr, client: Client::new(), token: String::new() };
@@ -73,7 +74,7 @@ impl Story {
         Ok(())
     }
 
-    /// Books the first free slot for a patient of the demo; the booking's reference.
+    /// Books the first free slot for a patient of the demo. Returns the reference of the booking.
     pub(super) async fn book(&self) -> Result<String, String> {
         let location = LOCATIONS[0];
         let scope = format!("subdomain={SUBDOMAIN}&location_id={location}");
@@ -182,7 +183,7 @@ impl Story {
             let message = next.map_err(|_| "no message came")?.ok_or("the receiver ended")?;
             let verified = sign::verify(&secret, &message.timestamp, &message.body, &message.signature);
             let body: Value = serde_json::from_slice(&message.body).map_err(|error| error.to_string())?;
-            // A message of an earlier story may come first.
+            // A message of an earlier run may arrive first.
             if body["data"]["appointment"]["id"] != appointment {
                 continue;
             }
@@ -192,7 +193,7 @@ impl Story {
         }
     }
 
-    /// As an operator.
+    /// Sends an operator's request.
     pub(super) async fn operate(&self, path: &str, body: &Value) -> Result<Value, String> {
         let request = self.client.post(format!("{}{path}", self.facts.operators_url));
         let request = request.bearer_auth(&self.facts.operator_token).header("Content-Type", "application/json");
@@ -222,7 +223,7 @@ pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Lines that work as printed, one after the other, in one shell.
+/// Prints commands that work in this order in one shell.
 pub(super) fn print_curl(facts: &DemoFile) {
     let DemoFile { base_url, api_key, operators_url, operator_token, .. } = facts;
     let location = LOCATIONS[0];
