@@ -33,18 +33,21 @@ use crate::{
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArguments {
+    /// The address of the client listener.
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Where operators call.
+    /// The address of the operators' listener.
     #[arg(long, default_value = "127.0.0.1:8081")]
     pub operators: SocketAddr,
-    /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
+    /// Use an EHR that is a web application without an API, reached through the browser extension on your own
+    /// workstation.
     #[arg(long)]
     pub cloud: bool,
-    /// The directory of the demo's data. Restarting with the same DIR resumes. Default: `demo-data`, with --cloud `demo-cloud-data`.
+    /// The directory of the demo's data. A restart with the same DIR resumes the demo. Default: `demo-data`, with
+    /// --cloud `demo-cloud-data`.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Serve only, without the walkthrough.
+    /// Serve without the walkthrough.
     #[arg(long)]
     pub no_walkthrough: bool,
 }
