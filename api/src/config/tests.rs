@@ -44,7 +44,7 @@ zone = "America/New_York"
 "#;
 
 #[test]
-fn the_printed_file_is_accepted_and_holds_the_defaults() {
+fn the_default_file_is_valid_and_contains_the_defaults() {
     let printed = parse(&default_file()).unwrap();
     let empty = parse("").unwrap();
     assert_eq!(printed.http, empty.http);
@@ -66,7 +66,7 @@ fn the_printed_file_is_accepted_and_holds_the_defaults() {
 
 /// Every commented-out key is known at its place: with all of them active, only placeholder values are invalid.
 #[test]
-fn what_the_printed_file_leaves_out_is_known() {
+fn commented_out_keys_of_the_default_file_are_known() {
     let is_key = |line: &str| {
         let name = |key: &str| key.starts_with('"') || key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         line.starts_with('[') || line.split_once(" = ").is_some_and(|(key, _)| name(key))
@@ -90,7 +90,7 @@ fn what_the_printed_file_leaves_out_is_known() {
 }
 
 #[test]
-fn operators_have_another_address_than_clients() {
+fn operators_and_clients_need_different_addresses() {
     let at = |text: &str| parse(text).unwrap().http.operators.to_string();
     assert_eq!(at("[operators]\nlisten = \"127.0.0.1:9081\""), "127.0.0.1:9081");
     assert_eq!(at(""), "127.0.0.1:8081");
@@ -104,7 +104,7 @@ fn operators_have_another_address_than_clients() {
 }
 
 #[test]
-fn backups_are_made_where_a_folder_is_named_and_a_database_has_its_own() {
+fn backups_need_a_folder_and_exclude_a_database() {
     let backup = parse("[backup]\nfolder = \"b\"\nevery = \"24h\"").unwrap().setup.engine.backup.unwrap();
     assert_eq!((backup.every, backup.keep), (Some(Duration::from_secs(24 * 3_600)), 7));
     assert_eq!(parse("[backup]\nfolder = \"b\"").unwrap().setup.engine.backup.unwrap().every, None);
@@ -117,7 +117,7 @@ fn backups_are_made_where_a_folder_is_named_and_a_database_has_its_own() {
 }
 
 #[test]
-fn a_node_needs_what_all_nodes_share() {
+fn a_node_needs_a_database_and_a_token_secret() {
     let node = || {
         let secret = "0".repeat(64);
         problems(&format!(
@@ -140,7 +140,7 @@ fn a_node_needs_what_all_nodes_share() {
 }
 
 #[test]
-fn knobs_are_inherited() {
+fn location_settings_are_inherited() {
     let text = r#"
 [defaults.booking]
 hold = "3m"
@@ -187,7 +187,7 @@ zone = "UTC"
 }
 
 #[test]
-fn the_engine_of_the_store_is_a_choice() {
+fn the_store_engine_is_configurable() {
     let chosen = |name: &str| parse(&format!("[engine]\nstore_engine = \"{name}\"\n{PRACTICE}"));
     assert_eq!(parse(PRACTICE).unwrap().setup.engine.store_engine, StoreEngine::Sled);
     assert_eq!(chosen("sled").unwrap().setup.engine.store_engine, StoreEngine::Sled);
@@ -228,7 +228,7 @@ fn a_store_in_a_database_needs_its_address() {
 }
 
 #[test]
-fn whether_files_are_made_anew_is_a_choice() {
+fn the_compaction_ratio_is_configurable() {
     let chosen = |ratio: &str| parse(&format!("[engine]\nstore_compact_ratio = {ratio}\n{PRACTICE}"));
     assert_eq!(parse(PRACTICE).unwrap().setup.engine.store_compact_ratio, 3);
     assert_eq!(chosen("0").unwrap().setup.engine.store_compact_ratio, 0);
@@ -236,7 +236,7 @@ fn whether_files_are_made_anew_is_a_choice() {
 }
 
 #[test]
-fn all_problems_are_told_with_their_lines() {
+fn all_problems_are_reported_with_their_lines() {
     let text = r#"data_dir = 7
 bogus = 1
 [http]
@@ -282,7 +282,7 @@ source = 9
 }
 
 #[test]
-fn what_must_be_unique_is() {
+fn duplicate_names_and_ids_are_reported() {
     let again = |text: &str| problems(&format!("{PRACTICE}{text}")).join("\n");
     let twin = "[[institutions]]\nid = 1\nsubdomain = \"acme\"\nname = \"B\"\nenvironment = \"sandbox\"\n";
     assert!(
@@ -297,7 +297,7 @@ fn what_must_be_unique_is() {
 }
 
 #[test]
-fn sources_and_keys_refer_to_what_is_there() {
+fn sources_and_keys_must_refer_to_existing_entries() {
     let again = |text: &str| problems(&format!("{PRACTICE}{text}")).join("\n");
     let source = "[[institutions.sources]]\nid = 1\nname = \"s\"\nadapter = \"nope\"\nbase_url = \"ftp://x\"\n";
     let found = again(source);
@@ -330,7 +330,7 @@ fn sources_and_keys_refer_to_what_is_there() {
 }
 
 #[test]
-fn broken_toml_is_named_with_its_line() {
+fn invalid_toml_is_reported_with_its_line() {
     for (text, line) in [("a = 1\nb = \n", 2), ("[http\n", 1), ("a = 1\na = 2", 2), ("\n\n[x]\ny = \"", 4)] {
         let found = parse(text).err().unwrap();
         assert!(found.iter().any(|problem| problem.line == Some(line)), "{text:?}: {found:?}");
@@ -338,7 +338,7 @@ fn broken_toml_is_named_with_its_line() {
 }
 
 #[test]
-fn lengths_of_time() {
+fn durations_are_parsed_and_formatted() {
     use super::durations::{parse_duration, show_duration};
     for (text, length) in [
         ("500ms", 500),
@@ -357,7 +357,7 @@ fn lengths_of_time() {
 }
 
 #[test]
-fn known_user_agents_are_not_repeated() {
+fn default_user_agents_are_unique() {
     assert_eq!(DEFAULT_AGENTS.iter().collect::<BTreeSet<_>>().len(), DEFAULT_AGENTS.len());
 }
 
@@ -382,7 +382,7 @@ fn signers_are_public_keys() {
 }
 
 #[test]
-fn agents_are_names_of_products() {
+fn refused_user_agents_are_product_names() {
     let rules = parse("[compatibility]\nrefused_user_agents = [\"curl/\", \"node\"]").unwrap().http.compatibility;
     assert_eq!(rules.refused_user_agents.unwrap(), ["curl", "node"]);
     let off = parse("[compatibility]\nuser_agent_rule = false").unwrap().http.compatibility;
@@ -390,7 +390,7 @@ fn agents_are_names_of_products() {
 }
 
 #[test]
-fn rules_that_moved_say_where_to() {
+fn moved_keys_name_their_new_section() {
     for (key, value) in [("user_agent_rule", "false"), ("refused_user_agents", "[\"curl\"]")] {
         let found = problems(&format!("[http]\n{key} = {value}"));
         assert_eq!(found[0], format!("line 2: `{key}` in [http] is now called `compatibility.{key}`"));
@@ -424,7 +424,7 @@ fn compatibility_is_strict_unless_it_says_otherwise() {
 }
 
 #[test]
-fn limits_are_for_endpoints_there_are() {
+fn rate_limits_of_unknown_endpoints_are_refused() {
     assert!(problems("[rate_limits.endpoints]\n\"GET /appointments\" = 3").iter().all(|it| !it.contains("endpoint")));
     for wrong in ["GET /nothing", "PUT /appointments", "/appointments", "GET /appointments/7"] {
         let found = problems(&format!("[rate_limits.endpoints]\n\"{wrong}\" = 3"));
@@ -479,7 +479,7 @@ fn access_tokens_need_one_proof_and_a_safe_endpoint() {
 }
 
 #[test]
-fn a_session_needs_a_login_and_nothing_beside_it() {
+fn a_tryton_session_needs_a_login_and_excludes_other_logins() {
     let session = |fields: &str| with_source(&format!("tryton_session = {{ {fields} }}\n"));
     let config = session("user = \"practice-sync\", password = \"s\"").unwrap();
     assert!(matches!(config.setup.sources[&1].login, Some(Login::Tryton(_))));
@@ -582,7 +582,7 @@ fn keys_of_earlier_releases_name_their_successors() {
 
 /// The checked-in page equals the generated one. `UPDATE_REFERENCE=1` writes it.
 #[test]
-fn the_reference_tells_every_key_there_is() {
+fn the_reference_contains_every_key() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operations/configuration.md");
     let page = reference::page();
     if std::env::var_os("UPDATE_REFERENCE").is_some() {

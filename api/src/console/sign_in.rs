@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_led_elsewhere() {
+    fn targets_outside_the_console_lead_to_its_start_page() {
         assert_eq!(inside("/console/locations/1?day=2026-12-01"), "/console/locations/1?day=2026-12-01");
         for to in
             ["", "//evil.example", "https://evil.example", "/consoles", "/console\\evil", "/console/a\nb", "/metrics"]

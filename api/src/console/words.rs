@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_in_the_largest_unit_that_says_enough() {
+    fn durations_are_shown_in_a_suitable_unit() {
         let said = |length| span(length);
         assert_eq!([said(0), said(119 * SECOND), said(2 * MINUTE)], ["0 s", "119 s", "2 min"]);
         assert_eq!([said(119 * MINUTE), said(2 * HOUR), said(3 * DAY)], ["119 min", "2 h", "3 d"]);

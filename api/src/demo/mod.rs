@@ -285,7 +285,7 @@ mod tests {
     use crate::config::Access;
 
     #[test]
-    fn its_keys_are_for_their_owner_and_leave_others_alone() {
+    fn demo_keys_are_private_and_other_entries_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("keys.toml");
         write_keys(&path, "key", "token").unwrap();

@@ -20,7 +20,7 @@ mod tests {
     use crate::{http::endpoint::Access, routes::table::TABLE};
 
     #[test]
-    fn every_route_tells_what_it_reads() {
+    fn every_route_describes_its_input() {
         for route in TABLE.iter().filter(|route| route.access != Access::Anyone) {
             for version in route.versions {
                 let told = describe(route, *version);

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_once_stays_and_what_is_said_twice_is_shared_under_a_name_that_tells_it() {
+    fn repeated_parameters_are_shared_under_a_predictable_name() {
         let id = |required: bool| json!({"name": "location_id", "in": "query", "required": required, "schema": {"type": "integer"}});
         let once = json!({"name": "days", "in": "query", "required": true, "schema": {"type": "integer"}});
         let mut document = with(&[id(true), id(false), once.clone(), id(true), id(false)]);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_words_are_said_once() {
+    fn enumerations_become_named_schemas() {
         let list = json!({"name": "Unit", "about": "A unit."});
         let unit = json!({"type": "string", "enum": ["day", "week"], "x-words": list});
         let of_body = json!({"type": ["string", "null"], "enum": ["day", "week", null], "x-words": list, "description": "The unit."});
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_name_tells_apart_is_not_shared() {
+    fn parameters_without_a_unique_name_are_not_shared() {
         let include = |of: &str| json!({"name": "include[]", "in": "query", "required": false, "schema": {"type": "array", "items": {"enum": [of]}}});
         let mut document = with(&[include("a"), include("a"), include("b"), include("b")]);
         let before = document["paths"].clone();

@@ -52,7 +52,7 @@ fn every_audience_has_a_document_for_every_version() {
 
 /// Readers of each audience find all of its endpoints, and no others.
 #[test]
-fn every_endpoint_is_in_the_document_of_those_it_is_for() {
+fn every_endpoint_is_in_the_document_of_its_audience() {
     let mut documented: Vec<String> =
         all().flat_map(|(_, document)| operations(&document)).map(|(endpoint, _)| endpoint).collect();
     let mut there: Vec<String> = TABLE
@@ -72,7 +72,7 @@ fn every_endpoint_is_in_the_document_of_those_it_is_for() {
 }
 
 #[test]
-fn operations_have_names_of_their_own_and_words() {
+fn operations_have_unique_names_and_descriptions() {
     for (_, document) in all() {
         let mut names = HashSet::new();
         for (endpoint, operation) in operations(&document) {
@@ -87,7 +87,7 @@ fn operations_have_names_of_their_own_and_words() {
 }
 
 #[test]
-fn every_parameter_and_property_has_a_meaning() {
+fn every_parameter_and_property_has_a_description() {
     let mut missing = Vec::new();
     for (_, document) in all() {
         for (endpoint, operation) in operations(&document) {
@@ -166,7 +166,7 @@ fn schemas_are_valid_and_examples_pass_them() {
 
 /// Generators create a class for each inline enumeration, and a definition for each parameter that is repeated.
 #[test]
-fn what_every_operation_takes_and_answers_is_said_once() {
+fn common_parameters_and_headers_are_references() {
     for (file, document) in all() {
         let operations = operations(&document);
         if operations.len() == 1 {
@@ -196,7 +196,7 @@ fn what_every_operation_takes_and_answers_is_said_once() {
 }
 
 #[test]
-fn references_lead_somewhere_and_stand_alone() {
+fn references_resolve_and_have_no_other_keywords() {
     for (file, document) in all() {
         assert!(!document.to_string().contains(kinds::NAMED), "{file}: a list of words has no place");
         references(&document, &document);

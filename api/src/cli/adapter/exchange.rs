@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_left_out_and_who_a_patient_is_is_not_to_be_seen() {
+    fn recorded_exchanges_contain_no_secrets_and_no_patient_data() {
         let masks = Masks { keep: vec!["color".into()] };
         let body = json!({"id": "P-1", "last_name": "O'Neill", "born": "1980-02-28", "color": "red",
             "born_at": "1980-02-28T00:00:00", "start": "2026-11-27T09:30:00-05:00", "begin": "09:00", "minutes": 30,

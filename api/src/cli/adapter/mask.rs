@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_a_patient_is_is_not_shown_and_what_an_author_needs_is() {
+    fn patient_data_is_masked_and_identifiers_are_shown() {
         let patient = EhrPatient {
             id: "P-17".into(),
             first_name: "Zoë".into(),

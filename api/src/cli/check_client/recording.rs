@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_har_file_and_lines_say_the_same() {
+    fn a_har_file_and_json_lines_give_the_same_calls() {
         let har = r#"{"log": {"version": "1.2", "entries": [{"request": {"method": "post", "url": "https://api.example/v3/patients?subdomain=acme&x=a%20b",
             "headers": [{"name": "Svc-Api-Version", "value": "v3.0.0"}], "postData": {"mimeType": "application/json", "text": "{\"a\":1}"}},
             "response": {"status": 201}}]}}"#;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_recording_is_told_with_its_place() {
+    fn invalid_recordings_are_reported_with_their_position() {
         let told = |text: &str| read(text, "").unwrap_err();
         assert!(
             told("{\"method\": \"GET\", \"path\": \"/a\"}\n{\"path\": \"/b\"}")

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_by_endpoint_with_what_can_be_done() {
+    fn the_report_lists_refusals_by_endpoint_with_advice() {
         let mut report = Report::default();
         let ok = Answer { status: 200, ignored: vec!["colour".to_owned()], ..Answer::default() };
         report.add(&call("GET", "/patients/7", None), &[ok.clone()]);

@@ -84,7 +84,7 @@ fn problems_of_a_folder_name_file_and_line() {
 }
 
 #[test]
-fn keys_have_a_file_of_their_own() {
+fn api_keys_are_read_from_the_key_file_only() {
     let dir = folder(&[("one.toml", super::PRACTICE)]);
     let file = dir.path().join("one.toml");
     assert_eq!(Config::load(&file).unwrap().keys, []);
@@ -104,7 +104,7 @@ fn keys_have_a_file_of_their_own() {
 }
 
 #[test]
-fn what_differs_is_told_key_by_key() {
+fn changes_are_listed_by_key() {
     let dir = folder(&[("practice-sync.toml", MAIN), ("institutions/a.toml", &institution(1))]);
     let before = Config::load(dir.path()).unwrap().values;
     assert_eq!(before.changes(&before), Changes::default());
@@ -139,7 +139,7 @@ fn what_differs_is_told_key_by_key() {
 
 /// Keys read only at startup: a single key, a key shared by two tables, a whole table, and the owner of a record.
 #[test]
-fn what_only_a_start_reads_is_named() {
+fn changed_keys_read_only_at_startup_are_listed() {
     let values = |text: &str| Config::parse(text, Path::new("/nowhere")).unwrap().values;
     let institutions = |owner: usize| {
         (0..2).map(move |n| {

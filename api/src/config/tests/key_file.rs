@@ -18,7 +18,7 @@ fn file(text: &str) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn an_entry_goes_with_its_comment_and_the_rest_stays() {
+fn a_removed_entry_takes_its_comment_and_the_rest_stays() {
     let (_dir, path) = file(FILE);
     let mut keys = KeyFile::open(&path).unwrap();
     assert!(keys.remove("keys", "b"));
@@ -41,7 +41,7 @@ fn a_key_of_an_entry_is_set_in_its_place() {
 }
 
 #[test]
-fn the_first_entry_makes_the_file_and_nobody_else_reads_it() {
+fn the_first_entry_creates_a_file_readable_by_its_owner_only() {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let path = dir.path().join("keys.toml");

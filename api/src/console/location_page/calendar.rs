@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_stands_beside_each_other() {
+    fn overlapping_appointments_are_in_separate_lanes() {
         let column =
             column("Chair".to_owned(), vec![placed(40, 44), placed(36, 42), placed(44, 46), placed(42, 44)], 32);
         let places: Vec<_> = column.blocks.iter().map(|it| (it.at, it.long, it.lane)).collect();
