@@ -64,7 +64,7 @@ pub(super) fn read(
     Some((rules, NodeListener { listen: listen?.value, secret: secret?.value }))
 }
 
-/// 64 hexadecimal digits.
+/// Parses a secret of 64 hexadecimal digits.
 pub(super) fn secret(text: &str) -> Result<Secret, String> {
     Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into())
 }

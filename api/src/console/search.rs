@@ -1,5 +1,5 @@
-//! The search box: locations by name or id, writes by their id and by that of their request; for roles that see
-//! records, also bookings by their reference and patients by their id.
+//! The search box. Finds locations by name or id, and writes by their id or by the id of their request. Roles that see
+//! records also find bookings by reference and patients by id.
 
 use std::sync::Arc;
 

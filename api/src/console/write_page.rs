@@ -179,8 +179,8 @@ const LOOKED_THROUGH: usize = 1_000;
 /// Maximum number of writes shown for a request.
 const WRITES: usize = 50;
 
-/// Finds a request by its `X-Request-Id`. Returns `None` if no write and no audit entry is found. Waiting writes and
-/// the newest ended ones of each location are searched.
+/// Finds a request by its `X-Request-Id`. Returns `None` if no write and no audit entry is found. Searches
+/// pending writes and the newest ended ones of each location.
 pub(super) async fn of_request(visit: &Visit, request: &str) -> Result<Option<OfRequest>, Failure> {
     use engine::{Place, lists::Range, store::Direction};
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
