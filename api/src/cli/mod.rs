@@ -49,7 +49,7 @@ enum Command {
         /// The configuration: a file, or a folder of files.
         #[arg(long, value_name = "CONFIG")]
         config: PathBuf,
-        /// Start with an empty store if the store of this data directory is missing. Its contents are lost.
+        /// Start with an empty store if the store of this data directory is missing. The earlier contents are lost.
         #[arg(long)]
         accept_empty_store: bool,
     },

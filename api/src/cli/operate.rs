@@ -82,10 +82,10 @@ pub(super) struct Pause {
     /// Ids of locations.
     #[arg(required = true)]
     locations: Vec<u64>,
-    /// Only reading.
+    /// Only pause or resume reading.
     #[arg(long, conflicts_with = "writing")]
     reading: bool,
-    /// Only writing.
+    /// Only pause or resume writing.
     #[arg(long)]
     writing: bool,
     #[command(flatten)]
