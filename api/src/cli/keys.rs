@@ -100,7 +100,7 @@ fn names(grants: impl IntoIterator<Item = Grant>) -> Vec<&'static str> {
 fn add(path: &Path, name: &str, institutions: &[String], fields: &[(&str, Value)]) -> Result<String, String> {
     let config = valid(path)?;
     let known: Vec<&str> = config.setup.institutions.values().map(|known| known.subdomain.as_str()).collect();
-    // Checked before the key file exists, because an error in the file would name a line of it.
+    // Checked here, because the later check would report a line of a key file that may not exist yet.
     if let Some(unknown) = institutions.iter().find(|wanted| !known.contains(&wanted.as_str())) {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(format!("{} has no institution with subdomain `{unknown}`; it has {known}", path.display()));

@@ -417,7 +417,7 @@ impl<'a, 't> Section<'a, 't> {
         chosen
     }
 
-    /// Reads a string that is parsed with `kind` and displayed by the value's `Display`.
+    /// Reads a string with `kind`, and records the parsed value.
     pub(super) fn setting<T: Display>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>, knob: &mut T) {
         self.note_key(key, || Takes::by_default(quoted(&knob), "text"));
         let set = self.parsed(key, kind);

@@ -1,6 +1,6 @@
 "use strict";
 
-// Brings in what has changed since the page was made, and keeps ages true. Without it the page is as it was made.
+// Refreshes the changed parts of the page and updates ages. Without this script the page stays as rendered.
 
 const note = document.getElementById("live");
 
@@ -38,7 +38,7 @@ const source = document.body.dataset.live;
 if (source) {
   const events = new EventSource(source);
   events.addEventListener("open", () => say("Live"));
-  // Each time the page is read, it is written down who was shown what: nobody looks at a hidden one.
+  // The audit trail records each refresh, so a hidden page is not refreshed.
   let stale = false;
   const renew = () => {
     stale = document.hidden;
