@@ -44,7 +44,7 @@ pub(super) fn revoked(Named { name, of }: &Named, list: &str, what: &str) -> Res
     save(file, &format!("no longer has `{name}`"))
 }
 
-/// Returns the configuration. Ignores errors in its key file.
+/// Returns the configuration without reading its key file, or the problems of the configuration.
 pub(super) fn valid(path: &Path) -> Result<Config, String> {
     let (config, problems) = Config::without_keys(path);
     told(&problems)?;

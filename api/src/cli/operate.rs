@@ -260,7 +260,7 @@ impl Places {
         Ok(Places { session, institutions })
     }
 
-    /// Returns the active locations, ordered by data source.
+    /// Returns the active locations, grouped by data source.
     pub(super) async fn states(&self) -> Result<Vec<State>, String> {
         let mut states = Vec::new();
         for institution in &self.institutions {

@@ -15,8 +15,8 @@ pub(super) struct Recorded {
     pub status: Option<u16>,
 }
 
-/// A line of the recording: `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {"svc-api-version":
-/// "v3.0.0"}, "body": {}}`.
+/// A line of the recording:
+/// `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {"svc-api-version": "v3.0.0"}, "body": {}}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
