@@ -29,7 +29,7 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
 });
 
 fn file(kind: &'static str, text: &'static str) -> HttpResponse {
-    // Not cached, because the pages and their assets must have the same version.
+    // Revalidated on each use, because pages and assets must have the same version.
     let mut response =
         HttpResponse::Ok().insert_header((CONTENT_TYPE, kind)).insert_header((CACHE_CONTROL, "no-cache")).body(text);
     response.extensions_mut().insert(OfTheProgram);

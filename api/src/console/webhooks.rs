@@ -116,7 +116,7 @@ impl EndpointRow {
         EndpointRow {
             id: it.id,
             owner: it.owner.0.clone(),
-            // The removal of secrets is visible.
+            // The ellipsis shows that secrets were removed.
             target: if shown.len() < it.target_url.len() { format!("{shown}?…") } else { shown.to_owned() },
             badge,
             failing: it.failing_since.map(|at| When::of(at, now)),
