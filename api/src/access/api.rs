@@ -1,4 +1,4 @@
-//! What every request may use.
+//! Shared state of all requests.
 
 use std::{
     net::IpAddr,
@@ -34,12 +34,12 @@ use crate::{
     values::{cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens},
 };
 
-/// Connections that the operators' listener accepts: for people, their tools and probes.
+/// Connection limit of the operators' listener, for people, tools and probes.
 const OPERATORS_CONNECTIONS: usize = 10_000;
 
 pub struct Api {
     pub engine: Arc<Engine>,
-    /// Simulated EHRs, which operators may make misbehave, by data source.
+    /// Simulated EHRs by data source. Operators can make them fail.
     simulated: RwLock<SimulatedEhrs>,
     pub tokens: Tokens,
     pub(crate) sessions: Sessions,
@@ -53,23 +53,23 @@ pub struct Api {
     /// Open connections of the operators' listener.
     pub operators_connections: Arc<Connections>,
     pub response_bytes: Arc<ResponseBytes>,
-    /// Of those that read for clients, and of those that do for operators.
+    /// Semaphores of blocking reads: for clients, and for operators.
     readers: [Turns; 2],
-    /// One for each workstation that may be connected.
+    /// One permit per connected workstation.
     pub seats: Arc<Semaphore>,
-    /// The server drains before it stops: it serves as before, and is not ready any more.
+    /// The server drains before it stops: it still serves, but reports not ready.
     pub draining: AtomicBool,
-    /// The server is about to stop: answers close their connections.
+    /// The server is about to stop: responses close their connections.
     pub leaving: AtomicBool,
     pub(crate) started: Timestamp,
-    /// Names the data directory of this server, or the secret it shares with its nodes; no secret.
+    /// Public id of the data directory, or of the secret that the nodes share.
     pub(crate) instance: String,
-    /// The other nodes; none where this process is alone.
+    /// Other nodes; `None` for a single process.
     pub(crate) peers: Option<Peers>,
     pub(crate) certificates: Certificates,
-    /// None: nobody asked for one, as in tests.
+    /// `None` without an audit trail, as in tests.
     pub(crate) audit: Option<Trail>,
-    /// Where a reload of the configuration is asked for; none where nothing reads it again.
+    /// Channel for reload requests; unset if no task reloads the configuration.
     pub(crate) reloads: OnceLock<AskToReload>,
     directory: DirectoryNow,
     keys: KeyRing,
@@ -129,12 +129,12 @@ impl Api {
         Api { peers, ..self }
     }
 
-    /// The rules of the edge, for one call.
+    /// Returns the rules of the HTTP edge for one call.
     pub fn edge(&self) -> Arc<Edge> {
         self.edge.edge()
     }
 
-    /// Takes effect on the next call. What only the start of a listener reads stays as it was there.
+    /// Replaces the rules, with effect from the next call. Listener settings change only at a restart.
     pub fn replace_rules(&self, rules: HttpRules) {
         self.page_cache.resize(rules.list_cache_bytes);
         self.edge.replace(rules);
@@ -152,7 +152,7 @@ impl Api {
         self.operators.operators()
     }
 
-    /// Takes effect on the next call.
+    /// Replaces the operators, with effect from the next call.
     pub fn replace_operators(&self, tokens: Vec<OperatorToken>) {
         self.operators.replace(tokens, |token| {
             self.engine.token_last_used(token).unwrap_or_else(|error| {
@@ -162,19 +162,18 @@ impl Api {
         });
     }
 
-    /// Takes effect on the next call, also for tokens already handed out, and on what is sent to webhooks from now on.
+    /// Replaces the keys, with effect from the next call and webhook message, also for tokens already issued.
     pub fn replace_keys(&self, keys: Vec<ApiKey>) {
         self.keys.replace(keys);
-        // What a key may see may have changed.
         self.page_cache.clear();
     }
 
-    /// Institutions and locations, for one call.
+    /// Returns institutions and locations for one call.
     pub fn directory(&self) -> Arc<Directory> {
         self.directory.directory()
     }
 
-    /// Serves another setup from the next call on, or refuses all of it. Calls under way end as they began.
+    /// Applies another setup from the next call on, or rejects all of it. Calls in flight keep their snapshot.
     pub async fn reconfigure(
         &self,
         setup: Setup,
@@ -190,12 +189,13 @@ impl Api {
         Ok(taken)
     }
 
-    /// Operators find out what is wrong where clients' reads stand still.
+    /// Returns a semaphore for blocking reads. Operators have a separate one, so that they can investigate while
+    /// clients' reads are stuck.
     pub(crate) fn readers(&self, for_operators: bool) -> Turns {
         self.readers[usize::from(for_operators)].clone()
     }
 
-    /// How long a new bearer token of a key is valid, in milliseconds.
+    /// Returns the lifetime of a new bearer token in milliseconds.
     pub(crate) fn token_lifetime(&self, environment: Environment) -> Millis {
         let edge = self.edge();
         match environment {
@@ -204,7 +204,8 @@ impl Api {
         }
     }
 
-    /// Whose call it is, behind the proxies that are trusted and the node it came to. None: it came over no network.
+    /// Returns the client address, behind trusted proxies and the receiving node. Returns `None` without a network
+    /// connection.
     pub(crate) fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
         if let Some(handed_on) = from_node(request) {
             return handed_on.client;

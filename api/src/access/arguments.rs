@@ -1,5 +1,5 @@
-//! What a handler names in its signature: whose records it reaches, and what it reads of path, parameters and body. All of it is read before
-//! the handler runs, and the documentation is written by the same readings.
+//! Extractors for handler arguments: scope, path, parameters and body. They run before the handler, and also produce
+//! the documentation.
 //!
 //! ```ignore
 //! pub async fn list(call: Call, AtLocation(location, asked): AtLocation<ListCharges>) -> Answer<Paged<ChargeView<'static>>>
@@ -23,14 +23,14 @@ use crate::{
     },
 };
 
-/// Parameters and fields of an endpoint.
+/// Parameters and body fields of an endpoint.
 pub trait FromInput: Sized {
-    /// Reads each of them. What is missing or wrong is told by its reading, and an example stands in for it, so that nothing is left unread:
-    /// all problems of a request are answered at once, and before anyone sees what was read. What is asked for must not depend on what was
-    /// given, since the documentation is written by this function too, with a call that holds nothing.
+    /// Reads every parameter and field. Problems are recorded and example values substituted, so that one response
+    /// reports all problems. The set of fields must not depend on the input, because the documentation is generated
+    /// with an empty call.
     fn from_input(input: &mut Input) -> Self;
 
-    /// The failure for a record that the body names and that does not exist.
+    /// Returns the error for a nonexistent record that the body references.
     fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
         Unmet::NotFound { resource, id }.into()
     }
@@ -40,7 +40,7 @@ impl FromInput for () {
     fn from_input(_: &mut Input) {}
 }
 
-/// Parameters and fields of an endpoint where each is read for itself: their type, and how they are read.
+/// Declares an input type whose fields are read independently: name, type and reader of each.
 macro_rules! reads {
     ($name:ident |$input:ident| { $($field:ident: $type:ty = $reading:expr,)+ }) => {
         pub(crate) struct $name {
@@ -57,7 +57,7 @@ macro_rules! reads {
 
 pub(crate) use reads;
 
-/// An endpoint that asks for nothing but `include[]`: its type, and what may be named.
+/// Declares an input type that reads only `include[]`, with the accepted values.
 macro_rules! included {
     ($name:ident: $known:expr) => {
         pub(crate) struct $name {
@@ -74,12 +74,12 @@ macro_rules! included {
 
 pub(crate) use included;
 
-/// Parts of the path.
+/// Path parameters of an endpoint.
 pub trait FromPath: Sized {
     fn from_path(call: &Call) -> Result<Self, ApiError>;
 }
 
-/// `{id}`.
+/// The path parameter `{id}`.
 pub struct Id<T>(pub T);
 
 macro_rules! parts {
@@ -117,33 +117,33 @@ impl<A: FromPath, B: FromPath> FromPath for (A, B) {
     }
 }
 
-/// Whose records an endpoint reaches, and what it reads for that.
+/// Scope of an endpoint, with the input that determines it.
 pub trait FromCall: Sized {
     fn from_call(call: &mut Call) -> Result<Self, ApiError>;
 }
 
-/// Of no institution in particular.
+/// Scope without an institution.
 pub struct Anywhere<T>(pub T);
 
-/// A location, named by `subdomain` and `location_id`.
+/// Location named by `subdomain` and `location_id`.
 pub struct AtLocation<T>(pub OpenLocation, pub T);
 
-/// The same; the location may also be named in the body.
+/// Location named by `subdomain` and `location_id`, which the body may contain instead of the query.
 pub struct AtLocationOfBody<T>(pub OpenLocation, pub T);
 
-/// An institution, named by `subdomain`.
+/// Institution named by `subdomain`.
 pub struct InTenant<T>(pub Tenant, pub T);
 
-/// An institution; `location_id` narrows, and a caller who names no institution in the query is refused access (specification 5.7).
+/// Institution with an optional `location_id`. A call without `subdomain` in the query is refused (specification 5.7).
 pub struct InLocationsOfQuery<T>(pub Tenant, pub Option<OpenLocation>, pub T);
 
-/// An institution; `location_id` narrows.
+/// Institution with an optional `location_id`.
 pub struct InLocations<T>(pub Tenant, pub Option<OpenLocation>, pub T);
 
-/// `subdomain` narrows: one institution, or all of the key.
+/// Institution named by `subdomain`, or all institutions of the key.
 pub struct InTenants<T>(pub Vec<Tenant>, pub T);
 
-/// The location that is the `{id}` of the path; `subdomain` narrows.
+/// Location with the `{id}` of the path; `subdomain` is optional.
 pub struct OfLocation<T>(pub OpenLocation, pub T);
 
 impl<T: FromInput> FromCall for OfLocation<T> {

@@ -1,6 +1,7 @@
-//! Who was shown or changed which records. What a call says of it (`Call::audit`) becomes entries of the audit trail. What was read leaves
-//! once its entries are durable. What was changed is durable with its caller already (`engine::untold`): its entries follow, however often
-//! the disk of the trail fails meanwhile, and those that a process did not bring to an end are written by the next one.
+//! Audit trail entries of calls: the records that a caller read or changed (`Call::audit`).
+//! A response with records is sent only once its entries are durable. A change is stored durably together with its
+//! caller (`engine::untold`), and its entries follow without delaying the response. Entries are retried while the
+//! trail's disk fails; after a crash the next process appends the missing ones.
 
 use std::{
     collections::BTreeSet,
@@ -42,23 +43,24 @@ use crate::{
     values::reasons::Reason,
 };
 
-/// Ids in an entry: a page of a list. An entry may have 64 KiB, and a page with all that belongs to its patients is many thousand records.
+/// Maximum number of record ids per entry, one page of a list. An entry may have 64 KiB, and a page with included
+/// records can name thousands.
 const IDS: usize = 1_000;
-/// When a disk that was full, or failed, may take entries again.
+/// `Retry-After` in seconds while the trail's disk is full or failing.
 const RETRY_LATER: u64 = 30;
-/// The trail looks as often whether its disk takes entries again.
+/// Interval between checks of whether the trail accepts entries again.
 const RETRY: Duration = Duration::from_secs(1);
-/// An entry is as old as the answer, which comes after the change: unless the clock was set back a little.
+/// Tolerance for a clock that was set back between a change and its entry. An entry carries the time of the response.
 const BEFORE: Millis = 10 * MINUTE;
-/// Entries of the trail that are looked through for those of changes whose process has ended: minutes of the fastest traffic. What is older is
-/// told again.
+/// Newest entries that are searched for changes of an ended process; minutes of peak traffic. Changes with older
+/// entries are recorded twice.
 const LOOKED_THROUGH: usize = 100_000;
-/// What operators sign in to.
+/// Record name in the entries of console sessions.
 const CONSOLE: &str = "console";
-/// The status of a change whose answer nobody knows any more.
+/// Status of a change whose response is unknown.
 const COMMITTED: &str = "committed";
 
-/// Whose call it is, for the entries of what it is shown.
+/// Caller identity for audit entries, with the records that the call accessed.
 pub(crate) struct Caller {
     actor: Actor,
     client: Option<IpAddr>,
@@ -71,7 +73,7 @@ impl Caller {
     pub(crate) fn of(call: &Call, context: Option<&RequestContext>) -> Caller {
         let name = call.key.name.clone();
         let actor = match call.endpoint.access {
-            // Who has a pairing code is nobody yet.
+            // A request with a pairing code belongs to a workstation without an identity.
             Allowed::Code => Actor::Workstation("not paired yet".to_owned()),
             _ if call.key.role.is_some() => Actor::Operator(name),
             _ => Actor::Key(name),
@@ -97,7 +99,7 @@ impl Caller {
         Caller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
     }
 
-    /// An operator comes to the console, or leaves it.
+    /// Creates the caller for an entry about a console session, such as a sign-in.
     pub(crate) fn of_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> Caller {
         let context = request.extensions().get::<Rc<RequestContext>>().cloned();
         let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
@@ -107,7 +109,8 @@ impl Caller {
         Caller::at_console(name, client, id, route, shown)
     }
 
-    /// Nobody is kept out for want of an entry: who looks after a full disk has to come in.
+    /// Appends the entry of a console session. The session continues if the trail refuses the entry, so that an
+    /// operator can free a full disk.
     pub(crate) async fn noted(&self, api: &Api) {
         let entries = self.entries(api.engine.now(), "done", &[]);
         if let Err(error) = api.keep(&entries).await {
@@ -115,7 +118,7 @@ impl Caller {
         }
     }
 
-    /// One whose process has ended, or that ended without a word.
+    /// Restores the caller of a change whose handler did not write entries, because it failed or its process ended.
     fn of_untold(untold: &Untold, institution: Option<InstitutionId>) -> Caller {
         let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
         let (location, _) = untold.decision;
@@ -140,7 +143,8 @@ impl Caller {
         }
     }
 
-    /// As it stands with what the call changes. None: what it changes is no location's.
+    /// Returns the change context that locations store with their commits. Returns `None` for workstations and the
+    /// service.
     fn changing(&self) -> Option<Arc<Change>> {
         let (name, operator) = match &self.actor {
             Actor::Key(name) => (name, false),
@@ -181,7 +185,7 @@ impl Caller {
     }
 }
 
-/// The answer where the audit trail takes no entry.
+/// Returns the error response for an unavailable audit trail.
 fn without_trail() -> ApiError {
     let why = "The server's audit trail cannot be written. Please try again later.";
     ApiError::Closed { why, retry_after: RETRY_LATER }.because(Reason::AuditUnavailable)
@@ -192,14 +196,14 @@ fn is_change(what: &str) -> bool {
 }
 
 impl Api {
-    /// Whether the trail takes what a change would leave: nothing is changed that could not be told of.
+    /// Returns an error if the trail does not accept entries, so that no change is made without its entry.
     pub(crate) fn may_change(&self) -> Result<(), ApiError> {
         let Some(error) = self.audit.as_ref().and_then(|trail| trail.takes_entries().err()) else { return Ok(()) };
         tracing::error!(%error, "a change is refused, since the audit trail takes no entry");
         Err(without_trail())
     }
 
-    /// The answer, once its entries are durable. Where they cannot be written nothing is shown.
+    /// Returns the response once its entries are durable. Fails if they cannot be written.
     pub(crate) async fn audited(
         &self,
         caller: &Caller,
@@ -216,7 +220,7 @@ impl Api {
         match self.keep(entries).await {
             Ok(()) => answer,
             Err(error) => {
-                // What was changed stays so: somebody has to know.
+                // The change remains committed; the log is its only record.
                 for entry in entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()) {
                     tracing::error!(%error, entry, "not answered, since the audit trail takes no entry");
                 }
@@ -239,7 +243,7 @@ impl Api {
         self.audit.iter().for_each(|trail| append(trail, entry.clone()));
     }
 
-    /// What no answer waits for.
+    /// Appends an entry that no response waits for, with low priority.
     async fn keep_soon(&self, entry: &Entry) -> Result<(), AuditError> {
         match &self.audit {
             Some(trail) => trail.append_soon(entry)?.await,
@@ -255,7 +259,8 @@ fn status(answer: &Result<HttpResponse, Error>) -> StatusCode {
     }
 }
 
-/// The answer to a call that may have changed something. What locations have committed with its caller is not waited for.
+/// Returns the response to a call that may have changed records. Entries of committed changes are appended in the
+/// background.
 pub(crate) async fn changed(
     api: &Data<Api>,
     caller: &Caller,
@@ -269,7 +274,7 @@ pub(crate) async fn changed(
     let entries = caller.entries(api.engine.now(), status(&answer).as_str(), &decisions);
     let (changes, reads): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| is_change(&entry.action));
     if changes.is_empty() {
-        // The handler names no record, or it failed afterwards: what its decisions touched is told.
+        // Without named records (or after a failed handler), the stored decisions provide the entries.
         for untold in api.engine.untold().of(&decisions) {
             tell_decision(api, &untold, api.engine.now(), status(&answer).as_str());
         }
@@ -279,7 +284,8 @@ pub(crate) async fn changed(
     api.kept(&reads, answer).await
 }
 
-/// Goes on until they are in the trail, one after the other: where the last one is, all are. So it alone names the decisions.
+/// Appends the entries in order, with retries. Only the last entry carries the decision ids, since it implies the
+/// earlier ones.
 fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
     if api.audit.is_none() {
         return api.engine.untold().told(&decisions);
@@ -288,14 +294,14 @@ fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
         earlier.iter_mut().for_each(|entry| entry.decisions.clear());
     }
     let api = api.clone();
-    // A worker may end before its tasks do.
+    // On the arbiter, because a worker may end before its tasks do.
     System::current().arbiter().spawn(async move {
         for entry in entries {
             while let Err(error) = api.keep_soon(&entry).await {
                 match error {
-                    // What is left by the last entry is read again by the next start.
+                    // The next start finds the decisions without a last entry and appends the entries.
                     AuditError::Closed => return,
-                    // One for each decision is smaller.
+                    // Retries with smaller entries, one per decision.
                     AuditError::TooLarge { .. } if decisions.len() > 1 => return api.engine.untold().leave(&decisions),
                     AuditError::TooLarge { .. } | AuditError::Time { .. } => {
                         tracing::error!(%error, request = entry.request_id, "a change has no entry in the audit trail");
@@ -304,7 +310,7 @@ fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
                     _ => {}
                 }
                 tracing::error!(%error, request = entry.request_id, "a change waits for the audit trail to take its entry");
-                // The trail counts what it refuses, and tells of it as of what is lost.
+                // The trail counts refused entries and records them as lost.
                 loop {
                     rt::time::sleep(RETRY).await;
                     let takes = api.audit.as_ref().map_or(Ok(()), Trail::takes_entries);
@@ -318,14 +324,14 @@ fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
     });
 }
 
-/// By what is known of it without its handler.
+/// Appends the entry of one decision from its stored change, without its handler.
 fn tell_decision(api: &Data<Api>, untold: &Untold, at: Timestamp, status: &str) {
     let institution = api.engine.setup().locations.get(&untold.decision.0).map(|location| location.institution);
     let decisions = vec![untold.decision];
     tell(api, Caller::of_untold(untold, institution).entries(at, status, &decisions), decisions);
 }
 
-/// Held while a call is handled: what it has committed is told by others, should it not come to say so itself.
+/// Drop guard of a call: if the handler ends early, its commits are audited by the background task.
 pub(crate) struct Handling {
     engine: Arc<Engine>,
     change: Option<Arc<Change>>,
@@ -336,7 +342,7 @@ impl Handling {
         Handling { engine: api.engine.clone(), change: api.audit.as_ref().and_then(|_| caller.changing()) }
     }
 
-    /// As what is done for the call.
+    /// Adds the change context of the call to the origin of its work.
     pub(crate) fn within(&self, origin: Origin) -> Origin {
         self.change.iter().cloned().fold(origin, Origin::changing)
     }
@@ -352,7 +358,7 @@ impl Drop for Handling {
     }
 }
 
-/// Tells what nobody else does. Runs until the service ends.
+/// Appends the entries of committed changes that no handler recorded. Runs until the service ends.
 pub async fn tell_what_is_left(engine: Arc<Engine>, api: Weak<Api>) {
     loop {
         let left = engine.untold().left().await;
@@ -375,7 +381,7 @@ pub async fn tell_what_is_left(engine: Arc<Engine>, api: Weak<Api>) {
     }
 }
 
-/// Tells what workstations do. They wait for no answer: an entry that is not taken is in the log.
+/// Appends the entries of workstation actions. Refused entries are logged.
 pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Api>) {
     while let Some(act) = acts.recv().await {
         let Some(api) = api.upgrade() else { return };
@@ -399,7 +405,7 @@ pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Ap
     }
 }
 
-/// Appends entries of backups that have ended, scheduled ones too.
+/// Appends the entries of finished backups, including scheduled ones.
 pub async fn tell_of_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<Api>) {
     while let Some(BackupEnded { at, made }) = ended.recv().await {
         let Some(api) = api.upgrade() else { return };
@@ -407,7 +413,7 @@ pub async fn tell_of_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Wea
     }
 }
 
-/// An entry of what the service did without a call, or a command without the service.
+/// Creates the entry of an action by the service itself or by a command without the service.
 pub(crate) fn of_service(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> Entry {
     Entry {
         at: at.0,
@@ -425,7 +431,7 @@ pub(crate) fn of_service(at: Timestamp, action: &str, record: &str, status: &str
     }
 }
 
-/// No caller waits for the entry: one that the trail does not take is in the log.
+/// Appends an entry in the background. Refused entries are logged.
 fn append(trail: &Trail, entry: Entry) {
     let written = trail.append(&entry);
     rt::spawn(async move {
@@ -441,7 +447,8 @@ fn append(trail: &Trail, entry: Entry) {
 
 type Known = BTreeSet<(String, (u64, u64))>;
 
-/// Which changes have their entries. None where the trail cannot be read: told twice is better than not at all.
+/// Returns the changes that have entries. Returns none if the trail cannot be read: a duplicate entry is better than a
+/// missing one.
 async fn known_since(api: &Data<Api>, from: Timestamp) -> Known {
     let reading = api.clone();
     let read = web::block(move || {

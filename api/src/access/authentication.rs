@@ -1,4 +1,4 @@
-//! Whose call it is, by its Authorization header, and what its key must be granted.
+//! Authentication by the Authorization header, and checks of grants and roles.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// The key of calls without one: it reaches nothing.
+/// Returns the key of unauthenticated calls, which grants no access.
 pub(crate) fn nobody() -> ApiKey {
     ApiKey {
         name: String::new(),
@@ -38,7 +38,7 @@ pub(crate) fn nobody() -> ApiKey {
     }
 }
 
-/// The raw text of the Authorization header.
+/// Returns the value of a single Authorization header.
 fn authorization(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(AUTHORIZATION);
     let one = all.next()?.to_str().ok()?;
@@ -50,13 +50,13 @@ pub(crate) fn api_key(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, Api
     api.keys().presented(key).cloned().ok_or(ApiError::Credentials)
 }
 
-/// The scheme is written in any case (RFC 9110, 11.1).
+/// Returns the bearer token. The scheme is case-insensitive (RFC 9110, 11.1).
 fn bearer_of(text: &str) -> Option<&str> {
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then_some(token)
 }
 
-/// At the operators' listener: a token of theirs, and nothing else.
+/// Authenticates a call at the operators' listener, which accepts operator tokens only.
 pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     let no = |reason| ApiError::Token.because(reason);
     let given = authorization(headers).map(str::trim).ok_or(no(Reason::OperatorTokenMissing))?;
@@ -67,13 +67,13 @@ pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, Ap
     Ok(Arc::new(operator.as_caller()))
 }
 
-/// The prefix tells tokens of operators apart.
+/// Returns `true` for an operator token, recognized by its prefix.
 pub(crate) fn is_of_operator(headers: &HeaderMap) -> bool {
     let token = authorization(headers).and_then(bearer_of);
     token.is_some_and(|token| token.trim().starts_with(PREFIX))
 }
 
-/// Whether operators call here: at a listener of their own, and from there through another node.
+/// Returns `true` for calls of operators, received at their listener or forwarded by another node.
 pub(crate) fn for_operators(request: &HttpRequest) -> bool {
     match request.app_data::<InternalListener>() {
         Some(_) => is_of_operator(request.headers()),
@@ -98,16 +98,16 @@ pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiE
     api.keys().by_id(&claims.sub).cloned().ok_or(no(Reason::KeyRevoked))
 }
 
-/// An API key in the place of a token, with `Bearer` or without: only where the configuration lets it in.
+/// Accepts an API key in place of a token, with or without `Bearer`, for deployments that enable `raw_keys`.
 fn raw_key(api: &Api, given: &str) -> Option<Arc<ApiKey>> {
     let bare = bearer_of(given).unwrap_or(given).trim();
     (!looks_like_a_token(bare)).then(|| api.keys().presented(bare).cloned()).flatten()
 }
 
-/// Judged by its form alone: whether it is a key of ours is not told here.
+/// Returns the reason by the form of the credential alone, without revealing whether the key exists.
 fn not_a_token(given: &str) -> Reason {
     let bare = bearer_of(given).unwrap_or(given).trim();
-    // HTTP trims the blank after the scheme.
+    // HTTP libraries trim the space after the scheme.
     if bare.is_empty() || bare.eq_ignore_ascii_case("Bearer") {
         return Reason::TokenMissing;
     }
@@ -115,14 +115,14 @@ fn not_a_token(given: &str) -> Reason {
     if one_word && !looks_like_a_token(bare) { Reason::ApiKeyInsteadOfToken } else { Reason::TokenMalformed }
 }
 
-/// What a call would need and its key lacks: a grant, or an operator's role.
+/// Checks the grant and the operator role that the endpoint needs.
 pub(crate) fn may(endpoint: &Endpoint, version: Version, key: &ApiKey) -> Result<(), ApiError> {
     let Grants { financial, beta } = key.grants;
     let needed = [("beta", version == Version::V3_1_0 && !beta), ("financial", endpoint.financial && !financial)];
     if let Some((grant, _)) = needed.into_iter().find(|(_, lacks)| *lacks) {
         return Err(ApiError::grant_missing(grant));
     }
-    // Of what operators and clients both have: what changes something, or names records, is not for viewers.
+    // On endpoints shared with clients, viewers may not make changes or read write requests.
     let shared = key.role.is_some() && (!endpoint.reads || endpoint.path.starts_with("/write_requests"));
     let needed = endpoint.role.or(shared.then_some(Role::Operator));
     needed.map_or(Ok(()), |role| has_role(key, role))

@@ -1,4 +1,4 @@
-//! A call that the page cache can answer.
+//! Responses from the page cache.
 
 use actix_web::{
     HttpResponse,
@@ -12,16 +12,16 @@ use super::{
 };
 use crate::http::notices::IGNORED;
 
-/// What is known of a call's answer before its handler runs.
+/// Cache state of a call before its handler runs.
 pub enum Lookup {
     Hit(HttpResponse),
     Miss(Vacancy),
-    /// Answers of this endpoint are not cached.
+    /// The endpoint or call is not cacheable.
     Uncached,
 }
 
 impl Call {
-    /// A cached page leaves the same entries in the audit trail each time it is given out.
+    /// Looks up the page. A hit leaves the same audit trail entries as the original response.
     pub fn cached_page(&self, path: &str, query: &str) -> Lookup {
         if !self.endpoint.is_cached() {
             return Lookup::Uncached;
@@ -49,7 +49,7 @@ impl Call {
         }
     }
 
-    /// The institution the query names, where the caller may reach it.
+    /// Returns the institution that the query names, if the caller may reach it.
     fn institution(&self) -> Option<InstitutionId> {
         let named = self.query_text("subdomain")?;
         let institution = self.directory.institution_named(named)?;

@@ -1,5 +1,5 @@
-//! A request on its way to a handler: key, grants, limits, body and query are checked here and nowhere else. Whose records it may reach is
-//! told by `tenancy`.
+//! Authenticated requests. Key, grants, limits, body and query are checked here; `tenancy` checks the institution and
+//! location.
 
 use std::{net::IpAddr, ops::Deref, rc::Rc, sync::Arc};
 
@@ -43,38 +43,38 @@ use crate::{
     },
 };
 
-/// An authenticated request.
+/// Authenticated request.
 pub struct Call {
     pub api: ApiRef,
     pub key: Arc<ApiKey>,
     pub version: Version,
     pub endpoint: &'static Endpoint,
     pub(super) input: Input,
-    /// What came instead of JSON, where the endpoint takes a component of an adapter.
+    /// Raw body for endpoints that take an adapter component instead of JSON.
     pub component: Bytes,
-    /// Names and values of the path.
+    /// Names and values of the path parameters.
     path: Vec<(String, String)>,
     idempotency_key: Option<IdempotencyKey>,
-    /// As they were when the call came.
+    /// Snapshot from the arrival of the call.
     pub directory: Arc<Directory>,
-    /// Whose call it is, behind the proxies that are trusted.
+    /// Client address, behind the trusted proxies.
     pub client: Option<IpAddr>,
-    /// It is part of a call to another node.
+    /// `true` for part of a call to another node, which has already counted against the rate limits.
     pub counted: bool,
-    /// As it was presented, for the parts of the call that other nodes answer.
+    /// Authorization header as sent, for the parts of the call that other nodes answer.
     pub authorization: Option<HeaderValue>,
-    /// Of the rights it was received under, see `PageCache`.
+    /// Generation of the permissions the call was received under, see `PageCache`.
     pub generation: u64,
-    /// What it was shown.
+    /// Accessed records, for the audit trail.
     pub shown: Shown,
     warning: Option<String>,
-    /// For whoever answers, also where the handler fails.
+    /// Notices for the response, also if the handler fails.
     pub notices: Notices,
-    /// Instead of all the rest, when the call only describes its route.
+    /// Collected documentation if the call only describes its route.
     pub(super) notes: Option<Notes>,
 }
 
-/// What every request may use. A describing call has none of it: only what handlers read is read of it.
+/// Shared state of all requests. It is absent in a describing call, where only the arguments are read.
 pub struct ApiRef(Option<Data<Api>>);
 
 impl Deref for ApiRef {
@@ -88,7 +88,7 @@ impl Deref for ApiRef {
 }
 
 impl Call {
-    /// Whoever calls, whatever for: the checks all routes have in common.
+    /// Authenticates a request and runs the checks that all routes share.
     pub async fn receive(
         endpoint: &'static Endpoint,
         version: Version,
@@ -108,7 +108,7 @@ impl Call {
             Access::Code => Ok(Arc::new(nobody())),
         };
         let key = key.map_err(|(what, why)| edge.rejected_callers.refused(client, what, why))?;
-        // A second look, for a key whose rights have changed meanwhile, has the same name.
+        // A retry after a permission change has the same key name, so a failed `set` is harmless.
         if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
             let _ = context.key.set(key.name.clone());
         }
@@ -116,7 +116,7 @@ impl Call {
             may(endpoint, version, &key)?;
         }
         let counted = from_node(request).is_some_and(|call| call.counted);
-        // Codes that are guessed have a limit of their own.
+        // Guessed pairing codes have a separate limit.
         if endpoint.access != Access::Code && !counted {
             let checked = edge.rate_limits.admit(&key.hash, &endpoint.method_and_path()).await;
             if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
@@ -167,7 +167,7 @@ impl Call {
         })
     }
 
-    /// For `describe`.
+    /// Creates a call without a request, for `describe`.
     pub(crate) fn describing(endpoint: &'static Endpoint, version: Version, notes: Notes) -> Call {
         let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(endpoint.path, Vec::new());
         let (query, body) = (Params::describing(), Fields::describing());
@@ -176,7 +176,7 @@ impl Call {
             key: Arc::new(nobody()),
             version,
             endpoint,
-            // Late enough for every example.
+            // A time after every example.
             input: Input {
                 query,
                 body,
@@ -202,14 +202,14 @@ impl Call {
         }
     }
 
-    /// For endpoints without institution: reads parameters and fields, and answers all problems at once.
+    /// For endpoints without an institution: reads parameters and fields, and reports all problems at once.
     pub(super) fn anywhere<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<T, ApiError> {
         let value = read(&mut self.input);
         self.finish()?;
         Ok(value)
     }
 
-    /// A part of the path: `{id}`, `{alert_id}`.
+    /// Returns a path parameter, such as `{id}` or `{alert_id}`.
     pub fn path<T: 'static>(&self, name: &str, kind: Kind<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
             notes.add(|notes| notes.path.push(Expected::of(name, &kind).required()));
@@ -219,17 +219,18 @@ impl Call {
         kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
     }
 
-    /// A parameter of the query, before anyone reads it.
+    /// Returns a query parameter without marking it as read.
     pub(crate) fn query_text(&self, name: &str) -> Option<&str> {
         self.input.query.text(name)
     }
 
-    /// What makes this call one that may be sent again; None without Idempotency-Key.
+    /// Returns the parsed Idempotency-Key header, if any.
     pub fn idempotency_key(&self) -> Option<IdempotencyKey> {
         self.idempotency_key
     }
 
-    /// A describing call has told everything here.
+    /// Ends the reading of arguments. Reports all problems; for a describing call, stores the collected parameters and
+    /// fields.
     pub(super) fn finish(&mut self) -> Result<(), ApiError> {
         if let Some(notes) = &self.notes {
             let Input { query, body, .. } = &mut self.input;
@@ -252,7 +253,7 @@ impl Call {
         if problems.is_empty() { Ok(()) } else { Err(ApiError::BadRequest(problems)) }
     }
 
-    /// The warning of a successful answer.
+    /// Warning of a successful response.
     pub(crate) fn description(&self) -> Option<&str> {
         self.warning.as_deref()
     }

@@ -1,7 +1,7 @@
-//! Answers that a client has already: `ETag` on what a GET answers, 304 without a body where `If-None-Match` names it.
+//! Conditional requests: `ETag` on responses to GET, 304 without a body if `If-None-Match` contains the tag.
 //!
-//! A tag is strong: it is made of every byte of the answer, after every check, with every right as it is now. So a client that lost a
-//! right is refused as before, and one that is shown less is shown another tag. Limits and audit count the call as any other.
+//! Tags are strong: they cover every byte of the response, after all permission checks. A client that lost a permission
+//! is refused, or gets a different tag. Rate limits and audit treat the call like any other.
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -18,13 +18,13 @@ use crate::values::{
     versions::Version,
 };
 
-/// Bytes of a tag: enough that no two answers share one by chance.
+/// Bytes of a tag, enough to avoid collisions.
 const LENGTH: usize = 16;
 
-/// Makes tags. They are keyed: who reads one in a log learns nothing about the records behind it.
+/// Entity tag generator. Tags are keyed hashes, so that a tag in a log reveals nothing about the records.
 pub struct Tags(Key);
 
-/// Whose answers are tagged.
+/// Tag generator for one caller and version.
 pub struct Tagging {
     key: Key,
     caller: [u8; 32],
@@ -42,7 +42,7 @@ impl Tags {
 }
 
 impl Tagging {
-    /// A success with its tag; anything else as it is.
+    /// Adds a tag to a successful response; returns any other unchanged.
     pub fn tag(&self, answer: HttpResponse) -> HttpResponse {
         if answer.status() != StatusCode::OK {
             return answer;
@@ -64,13 +64,13 @@ impl Tagging {
     }
 }
 
-/// The answer, or that the client has it (RFC 9110, 13.1.2).
+/// Returns the response, or 304 if the client already has it (RFC 9110, 13.1.2).
 pub fn unless_known(request: &HttpRequest, answer: HttpResponse) -> HttpResponse {
     if !request.headers().contains_key(IF_NONE_MATCH) {
         return answer;
     }
     let tag = answer.headers().get(ETAG).and_then(|tag| tag.to_str().ok()?.parse::<EntityTag>().ok());
-    // What cannot be read names nothing.
+    // An unreadable header matches no tag.
     let (Some(tag), Ok(known)) = (tag, IfNoneMatch::parse(request)) else { return answer };
     let is_known = match known {
         IfNoneMatch::Any => true,

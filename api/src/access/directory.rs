@@ -1,4 +1,4 @@
-//! Finds institutions and locations by what callers name them, without walking the whole setup.
+//! Index of institutions and locations by the names that callers use.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,12 +8,12 @@ use std::{
 use engine::setup::{Institution, LocationSetup, Setup};
 use location::ids::{InstitutionId, LocationId};
 
-/// As it is for one call, from its beginning to its end.
+/// Snapshot of the setup for the duration of one call.
 #[derive(Default)]
 pub struct Directory {
     institutions: BTreeMap<InstitutionId, Arc<Institution>>,
     by_subdomain: HashMap<String, Arc<Institution>>,
-    /// The adapter of each data source.
+    /// Adapter name by data source.
     adapters: HashMap<u32, String>,
     locations: HashMap<LocationId, Arc<LocationSetup>>,
     by_institution: HashMap<InstitutionId, Vec<Arc<LocationSetup>>>,
@@ -55,7 +55,7 @@ impl Directory {
         self.locations.get(&id)
     }
 
-    /// In no order.
+    /// In no particular order.
     pub(crate) fn locations(&self) -> impl Iterator<Item = &Arc<LocationSetup>> {
         self.locations.values()
     }
@@ -65,7 +65,7 @@ impl Directory {
         self.by_institution.get(&institution).map_or(&[], Vec::as_slice)
     }
 
-    /// The system a location's records come from, as `foreign_id_type` names it.
+    /// Returns the source system of a location's records, as in `foreign_id_type`.
     pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<&str> {
         self.adapter_of_source(location.source)
     }
@@ -75,7 +75,7 @@ impl Directory {
     }
 }
 
-/// As it is now.
+/// Current directory.
 pub(crate) struct DirectoryNow(RwLock<Arc<Directory>>);
 
 impl DirectoryNow {

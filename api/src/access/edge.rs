@@ -1,10 +1,10 @@
-//! The rules of the HTTP edge as they are now, and what counts by them.
+//! Current rules of the HTTP edge, with the counters that apply them.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::http::{rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules};
 
-/// The same for as long as one call takes.
+/// Snapshot for the duration of one call.
 pub struct Edge {
     pub rules: HttpRules,
     pub(crate) rate_limits: Arc<RateLimits>,
@@ -20,7 +20,7 @@ impl Edge {
         }
     }
 
-    /// Limits that stay as they are go on counting.
+    /// Replaces the rules. Counters whose limits did not change are kept.
     fn with(&self, rules: HttpRules) -> Edge {
         let mut edge = Edge::new(rules);
         if edge.rules.rate_limits == self.rules.rate_limits {

@@ -1,4 +1,5 @@
-//! The Idempotency-Key of a request that creates something: the same key with the same request gives the first answer again.
+//! The Idempotency-Key header of requests that create records. Repeating key and request returns the first response
+//! again.
 
 use actix_web::{
     HttpRequest,
@@ -17,7 +18,7 @@ use crate::{
 
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// What the engine needs to know of it; the key itself stays here.
+/// Reads the header. Returns only hashes; the key itself is not passed to the engine.
 pub(crate) fn read(
     key: &ApiKey,
     request: &HttpRequest,
@@ -34,15 +35,15 @@ pub(crate) fn read(
     Ok(Some(IdempotencyKey { key: key_digest, fingerprint: digest(texts.iter().map(String::as_bytes)) }))
 }
 
-/// A record the client has a number for: at a location there is one record of each number. `said` is what must be equal for two
-/// requests to mean the same record.
+/// Returns the key of a record that the client numbers, where each number is unique per location. `said` contains the
+/// data that must match for two requests to mean the same record.
 pub(crate) fn numbered(location: LocationId, record: &str, number: &str, said: &Value) -> IdempotencyKey {
     let at = location.0.to_be_bytes();
     let key = digest([&at[..], record.as_bytes(), number.as_bytes()]);
     IdempotencyKey { key, fingerprint: digest([canonical(said).as_bytes()]) }
 }
 
-/// The key of one of several things a request saves.
+/// Derives the key of one of several records that a request creates.
 pub(crate) fn nth(once: IdempotencyKey, n: usize) -> IdempotencyKey {
     let mut key = Sha256::new();
     key.update(once.key);
@@ -60,7 +61,7 @@ fn given(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     text.map(|text| Some(text.to_owned())).ok_or_else(wrong)
 }
 
-/// Framed, so that no two lists of parts run together into the same bytes.
+/// Hashes the parts with length prefixes, so that different lists never yield the same bytes.
 fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
     let mut sha = Sha256::new();
     for part in parts {
@@ -70,7 +71,7 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
     sha.finalize().into()
 }
 
-/// The same text for the same JSON, however it was written. The depth is limited where bodies are read.
+/// Returns the same text for equal JSON, regardless of its formatting. Body parsing has limited the depth.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Array(elements) => format!("[{}]", elements.iter().map(canonical).collect::<Vec<_>>().join(",")),

@@ -1,4 +1,4 @@
-//! What a client sent with a call.
+//! Input of a call: query parameters and body fields.
 
 use chrono_tz::Tz;
 use location::{time::Timestamp, zone::Date};
@@ -13,30 +13,30 @@ use crate::{
     },
 };
 
-/// Amounts of records that `include[]` adds, by its value.
+/// Amount fields that each value of `include[]` adds to the response.
 const INCLUDED_AMOUNTS: [(&str, &str); 2] =
     [("insurance_coverages", "insurance_coverages.plan.annual_max_individual"), ("procedures", "procedures.fee")];
 
-/// Where the date changes first.
+/// The time zone where each date begins first.
 pub(crate) const EARLIEST: Tz = Tz::Pacific__Kiritimati;
 
-/// What the client sent, to be read by name.
+/// Query parameters and body fields, read by name.
 pub struct Input {
     pub query: Params,
     pub body: Fields,
     pub now: Timestamp,
-    /// Of the location that is named. Where none is, the latest date there is anywhere.
+    /// Date at the named location; without one, the latest date in any time zone.
     pub today: Date,
-    /// Of the location that is named; where none is, of all locations of the institution, if theirs are alike.
+    /// Time zone of the named location; without one, that of the institution's locations if they share one.
     pub clock: Clock,
-    /// Of the calling key: parameters that need one it lacks are withheld.
+    /// Grants of the calling key. Parameters that need a missing grant are withheld.
     pub grants: Grants,
     pub version: Version,
     pub(super) cursors: QueryCursors,
 }
 
 impl Input {
-    /// The values of `include[]`; the amounts that come with them and that the key may not see are named.
+    /// Returns the values of `include[]`, and reports the included amounts that the key may not see.
     pub(crate) fn includes(&mut self, known: &'static [&'static str]) -> Vec<&'static str> {
         let asked = self.query.list("include", includes(known));
         let amounts = INCLUDED_AMOUNTS.iter().filter(|(name, _)| asked.contains(name));
@@ -44,7 +44,7 @@ impl Input {
         asked
     }
 
-    /// Names an amount that the key may not see.
+    /// Reports an amount that the key may not see.
     pub(crate) fn withhold_amount(&mut self, field: &str) {
         if !self.grants.financial {
             self.query.withheld(field, "financial");

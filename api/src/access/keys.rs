@@ -1,4 +1,4 @@
-//! API keys: who may call, and what for. Only the hash of a key is known here.
+//! API keys and their permissions. Only the hash of a key is kept.
 
 use std::{
     collections::HashMap,
@@ -19,20 +19,20 @@ pub struct ApiKey {
     pub hash: KeyHash,
     pub environment: Environment,
     pub institutions: Vec<InstitutionId>,
-    /// None: every location of the institutions.
+    /// `None` for all locations of the institutions.
     pub locations: Option<Vec<LocationId>>,
     pub grants: Grants,
-    /// Who owns the webhook endpoints made with this key.
+    /// Owner of the webhook endpoints that are created with this key.
     pub organisation: String,
-    /// It stands for an operator, who reaches every institution; None: it is an API key.
+    /// Role of an operator, who reaches every institution; `None` for an API key.
     pub role: Option<Role>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// Charges, claims, payments, fee schedules and insurance plans (specification 5.10).
+    /// Access to charges, claims, payments, fee schedules and insurance plans (specification 5.10).
     pub financial: bool,
-    /// Version v3.1.0.
+    /// Access to version v3.1.0.
     pub beta: bool,
 }
 
@@ -57,12 +57,12 @@ impl Grants {
 }
 
 impl ApiKey {
-    /// Names the key in tokens. A key that was replaced under the same name has another one.
+    /// Returns the key's id in tokens. A replaced key of the same name has another id.
     pub fn id(&self) -> String {
         hex::encode(&self.hash[..8])
     }
 
-    /// Names the key inside, where a number will do.
+    /// Returns a numeric id for internal use.
     pub(crate) fn short(&self) -> u64 {
         self.hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
@@ -95,22 +95,22 @@ impl Keys {
         all
     }
 
-    /// The key itself, as a client sends it to POST /authenticates.
+    /// Finds the key as a client sends it to POST /authenticates.
     pub fn presented(&self, key: &str) -> Option<&Arc<ApiKey>> {
         self.by_hash.get(&hash(key))
     }
 
-    /// In no order.
+    /// Returns all keys, in no particular order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ApiKey>> {
         self.by_id.values()
     }
 
-    /// The key a token was made for.
+    /// Finds the key that a token was issued for.
     pub(crate) fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
         self.by_id.get(id)
     }
 
-    /// Those of an organisation that reach an institution.
+    /// Returns the keys of an organisation that reach an institution.
     pub(crate) fn of_institution(
         &self,
         organisation: &str,
@@ -121,7 +121,7 @@ impl Keys {
     }
 }
 
-/// The keys as they are now. Who holds it sees them change.
+/// Shared handle to the current keys.
 #[derive(Clone)]
 pub struct KeyRing(Arc<RwLock<Arc<Keys>>>);
 
@@ -145,7 +145,7 @@ pub fn hash(key: &str) -> KeyHash {
     Sha256::digest(key.as_bytes()).into()
 }
 
-/// A new key; nothing but its hash should be kept.
+/// Creates a key. Only its hash may be stored.
 pub(crate) fn new_key() -> String {
     format!("psk_{}", hex::encode(random::<32>()))
 }

@@ -1,16 +1,17 @@
-//! Who calls, what the key may reach, and what of it is recorded. From here on a request is a `Call`, and what a handler reads of it and answers
-//! is named in its signature (`arguments`, `respond`). Knows no resource and no view.
+//! Authentication, permissions and audit of calls. A request becomes a `Call`, and the signature of a handler names its
+//! arguments and its response (`arguments`, `respond`). Independent of resources and views.
 //!
 //! ```text
-//!  shown ◄── page_cache ◄─────────┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
+//!  shown ◄── page_cache ◄─────────┐                                   ┌── tenancy ◄── arguments   scope and input
 //!  keys ◄── operators ◄───────────┤
 //!  keys, directory, conditional ◄─┤
-//!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
-//!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   the envelope of success
-//!                                                                     └── audited   who was shown or changed what, in the audit trail
+//!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         ├── cached    responses from the page cache
+//!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   successful responses
+//!                                                                     └── audited   audit trail entries
 //! ```
 //!
-//! The page cache is here and not in `http`: a cached page belongs to the rights of one key, and leaves that key's audit trail.
+//! The page cache is not in `http` because a cached page depends on the permissions of one key and causes audit
+//! entries for it.
 
 pub mod api;
 pub mod arguments;

@@ -1,5 +1,5 @@
-//! Operators: who runs the service. They have tokens of their own, which open the operators' listener and nothing else; API keys open nothing
-//! there. Only the hash of a token is known here.
+//! Operators of the service. Their tokens are valid at the operators' listener only, where API keys are not accepted.
+//! Only the hash of a token is kept.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use location::time::Timestamp;
 use super::keys::{ApiKey, Grants, KeyHash, hash};
 use crate::values::{role::Role, secret::random};
 
-/// As the configuration has it.
+/// Operator token of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorToken {
     pub name: String,
@@ -23,20 +23,20 @@ pub struct OperatorToken {
     pub role: Role,
 }
 
-/// Whose token it is.
+/// Operator that a token identifies.
 #[derive(Debug)]
 pub struct Operator {
     pub name: String,
     pub hash: KeyHash,
     pub role: Role,
-    /// When it was last presented; 0: never.
+    /// Milliseconds of the last use; 0 if never used.
     last_used: AtomicI64,
-    /// What of that is in the store.
+    /// Last use that is stored.
     noted: AtomicI64,
 }
 
 impl Operator {
-    /// Names the token; no secret. A token that is replaced under the same name has another id.
+    /// Returns the public id of the token. A replaced token of the same name has another id.
     pub fn id(&self) -> String {
         hex::encode(&self.hash[..8])
     }
@@ -45,7 +45,7 @@ impl Operator {
         Some(Timestamp(self.last_used.load(Ordering::Relaxed))).filter(|used| used.0 > 0)
     }
 
-    /// What the store does not know yet.
+    /// Returns the last use if it is not stored yet.
     pub(crate) fn unnoted(&self) -> Option<Timestamp> {
         self.last_used().filter(|used| used.0 > self.noted.load(Ordering::Relaxed))
     }
@@ -58,7 +58,8 @@ impl Operator {
         self.last_used.fetch_max(now.0, Ordering::Relaxed);
     }
 
-    /// As calls know who calls: somebody who reaches everything, as far as the role goes.
+    /// Returns the API key that represents the operator in calls. It reaches every institution, within the limits of
+    /// the role.
     pub(crate) fn as_caller(&self) -> ApiKey {
         ApiKey {
             name: self.name.clone(),
@@ -73,14 +74,14 @@ impl Operator {
     }
 }
 
-/// Those there are now.
+/// Current operators, by the hash of their tokens.
 #[derive(Default)]
 pub struct Operators {
     by_hash: HashMap<KeyHash, Arc<Operator>>,
 }
 
 impl Operators {
-    /// The token itself, as an operator sends it.
+    /// Finds the operator by the token as sent.
     pub fn presented(&self, token: &str) -> Option<&Arc<Operator>> {
         self.by_hash.get(&hash(token))
     }
@@ -102,9 +103,10 @@ impl OperatorRing {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A token that stays keeps when it was last used; `noted` says it of one that comes.
+    /// Replaces the operators. An unchanged token keeps its last use; `noted` returns the stored last use of a new
+    /// token.
     pub(crate) fn replace(&self, tokens: Vec<OperatorToken>, noted: impl Fn(&KeyHash) -> Option<Timestamp>) {
-        // The store is asked before the lock is held, for every call of an operator waits for that.
+        // Reads the store before taking the lock that every operator call needs.
         let before = self.operators();
         let new = tokens.iter().map(|token| token.hash).filter(|hash| !before.by_hash.contains_key(hash));
         let noted: HashMap<KeyHash, i64> = new.filter_map(|hash| Some((hash, noted(&hash)?.0))).collect();
@@ -124,10 +126,10 @@ impl OperatorRing {
     }
 }
 
-/// What tells a token of operators from other credentials.
+/// Prefix that distinguishes operator tokens from other credentials.
 pub(crate) const PREFIX: &str = "pso_";
 
-/// A new token; nothing but its hash should be kept.
+/// Creates a token. Only its hash may be stored.
 pub(crate) fn new_token() -> String {
     format!("{PREFIX}{}", hex::encode(random::<32>()))
 }

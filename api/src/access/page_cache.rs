@@ -1,5 +1,5 @@
-//! Pages of lists, cached as they were answered while nothing of the institution has changed: clients that poll cost no reading. A
-//! cached page is the caller's own, so it shows nothing the caller could not read.
+//! Cache of list pages, so that polling clients cause no reads while their institution does not change. The API key is
+//! part of the cache key, so a page is never shown to another caller.
 
 use std::sync::{
     Arc,
@@ -18,14 +18,14 @@ use quick_cache::{Weighter, sync::Cache};
 use super::shown::{Access, Shown, Whose};
 use crate::{http::notices::IGNORED, values::versions::Version};
 
-/// What a page says of the time it was asked at is never older than this.
+/// Maximum age of a page, because its content may depend on the current time.
 const MAX_AGE: Millis = 5 * SECOND;
-/// What one page takes besides its bytes.
+/// Estimated memory per page in addition to its bytes.
 const OVERHEAD: u64 = 256;
-/// Pages there is room for, if they are as large as an ordinary one.
+/// Estimated page size, for the initial number of cache entries.
 const ORDINARY: u64 = 16 * 1024;
 
-/// What one caller asks for.
+/// Cached request of one API key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CacheKey {
     pub generation: u64,
@@ -42,15 +42,15 @@ pub(crate) struct CachedPage {
     pub ignored: Option<HeaderValue>,
     pub tag: Option<HeaderValue>,
     pub body: Bytes,
-    /// The records it shows, for the audit trail.
+    /// Accessed records, for the audit trail.
     pub shown: Arc<[Access]>,
     pub whose: Whose,
 }
 
-/// A page that is not cached, or not any more, and may be.
+/// Cacheable request without a valid page in the cache.
 pub struct Vacancy {
     pub key: CacheKey,
-    /// Of the institution, from before the page is read.
+    /// Version stamp of the institution from before the read.
     pub stamp: u64,
     pub at: Timestamp,
     pub shown: Shown,
@@ -68,13 +68,13 @@ impl Weighter<CacheKey, CachedPage> for Weight {
 
 pub struct PageCache {
     pages: Cache<CacheKey, CachedPage, Weight>,
-    /// Rises whenever the rights of keys or the locations that are open change. Part of each cache key: what was read under earlier
-    /// rights answers nothing that is asked later.
+    /// Incremented when permissions or open locations change. As part of each cache key, it separates pages that were
+    /// read under earlier permissions.
     generation: AtomicU64,
 }
 
 impl PageCache {
-    /// Room in bytes; 0 keeps nothing.
+    /// Creates a cache with a capacity in bytes; 0 disables it.
     pub(crate) fn new(bytes: u64) -> PageCache {
         let pages = Cache::with_weighter((bytes / ORDINARY) as usize, bytes, Weight);
         PageCache { pages, generation: AtomicU64::new(0) }
@@ -84,18 +84,18 @@ impl PageCache {
         self.pages.set_capacity(bytes);
     }
 
-    /// Read it before the rights of the caller are.
+    /// Returns the current generation. Must be read before the permissions of the caller.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }
 
-    /// Rights have changed already.
+    /// Discards all pages. Must be called after the permissions have changed.
     pub(crate) fn clear(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         self.pages.clear();
     }
 
-    /// The page as it is cached, while nothing of the institution has changed since.
+    /// Returns the cached page if nothing in the institution has changed since.
     pub(crate) fn get(&self, key: &CacheKey, stamp: u64, now: Timestamp) -> Option<CachedPage> {
         self.pages.get(key).filter(|page| page.stamp == stamp && now.since(page.at) < MAX_AGE)
     }

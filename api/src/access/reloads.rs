@@ -1,33 +1,33 @@
-//! How a call asks for the configuration to be read again; what does it is behind this channel.
+//! Channel between calls and the task that reloads the configuration.
 
 use std::path::PathBuf;
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Somebody waits for the outcome.
+/// Reload request with a reply channel.
 pub(crate) struct AskedToReload {
-    /// Only tell what would change.
+    /// Reports the changes without applying them.
     pub dry_run: bool,
-    /// Institutions and locations may be removed.
+    /// Allows the removal of institutions and locations.
     pub allow_removal: bool,
-    /// With `dry_run`: the configuration to compare with the one in force, instead of the server's own.
+    /// With `dry_run`: path of the configuration to compare with the active one, instead of the server's own.
     pub config: Option<PathBuf>,
     pub answer: oneshot::Sender<Reloaded>,
 }
 
 pub(crate) type AskToReload = mpsc::Sender<AskedToReload>;
 
-/// What became of it.
+/// Outcome of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// The configuration that was read is in force.
+    /// `true` if the new configuration is active.
     pub applied: bool,
-    /// What tells it from the one before, a line each.
+    /// Differences from the previous configuration, one line each.
     pub changes: Vec<String>,
-    /// Keys whose change takes a restart: with any of them nothing is applied.
+    /// Keys whose change needs a restart. Nothing is applied if there are any.
     pub needs_restart: Vec<String>,
-    /// Institutions and locations whose removal was not allowed: with any of them nothing is applied.
+    /// Institutions and locations whose removal was not allowed. Nothing is applied if there are any.
     pub removals: Vec<String>,
-    /// What is wrong with it.
+    /// Errors in the configuration.
     pub problems: Vec<String>,
 }

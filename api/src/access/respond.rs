@@ -1,4 +1,4 @@
-//! The answers of a call that succeeded: their types say how they look and which status they have, so that a handler's signature does.
+//! Successful responses. Their types define status and schema, so that the signature of a handler states both.
 
 use std::{collections::BTreeMap, marker::PhantomData};
 
@@ -20,10 +20,10 @@ use crate::http::{
     paging::{ListInfo, Page},
 };
 
-/// What a handler answers.
+/// Result of a handler.
 pub type Answer<A> = Result<A, ApiError>;
 
-/// An answer of success whose type says what it looks like; the documentation and the table of routes have it from there.
+/// Response type of a handler, from which the documentation and the table of routes derive status and schema.
 pub trait Answers {
     const STATUS: u16;
     fn success() -> Success;
@@ -33,7 +33,7 @@ pub trait Answers {
 macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident: $success:ident;)*) => {$(
         $(#[$doc])*
-        // Views borrow from what the handler has read: contravariant, so that its type need not tell how long.
+        // `fn(V)` is contravariant, so that `V` may name any lifetime although views borrow from the handler's data.
         pub struct $name<V, const STATUS: u16 = 200>(HttpResponse, PhantomData<fn(V)>);
 
         impl<V: JsonSchema, const STATUS: u16> Answers for $name<V, STATUS> {
@@ -69,12 +69,12 @@ answers! {
     Plain: Plain;
 }
 
-/// 201, with the new record.
+/// Status 201 with the new record.
 pub type Created<V> = One<V, 201>;
-/// 202, with the record as it is until the health record system has it.
+/// Status 202 with the record until the health record system has confirmed it.
 pub type Accepted<V> = One<V, 202>;
 
-/// 204, without a body.
+/// Status 204 without a body.
 pub struct Empty(HttpResponse);
 
 impl Answers for Empty {
@@ -89,7 +89,7 @@ impl Answers for Empty {
     }
 }
 
-/// The answer of an endpoint that always fails.
+/// Response of an endpoint that always fails.
 pub enum Never {}
 
 impl Answers for Never {
@@ -108,7 +108,7 @@ pub(crate) fn schema_of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema 
     schemas.subschema_for::<T>()
 }
 
-/// An answer that shows views of this type.
+/// Response that contains views of type `V`.
 pub trait Wraps<V>: Sized {
     const STATUS: u16;
     fn wrap(answer: HttpResponse) -> Self;
@@ -125,34 +125,34 @@ impl Wraps<()> for Empty {
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 impl Call {
-    /// One record.
+    /// Responds with one record.
     pub fn show<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
         self.show_as(A::STATUS, data)
     }
 
-    /// With another status of success.
+    /// Responds with one record and another success status.
     pub(crate) fn show_as<V: Serialize, A: Wraps<V>>(&self, status: u16, data: V) -> A {
         A::wrap(self.build(status).json(Envelope::success(self.description(), data)))
     }
 
-    /// What the first request with this Idempotency-Key made, shown again.
+    /// Responds with the record that the first request with this Idempotency-Key created.
     pub fn replayed<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
         let answer = self.build(A::STATUS).json(Envelope::success(self.description(), data));
         A::wrap(mark_replayed(answer))
     }
 
-    /// What was made, or what an earlier request made that was the same.
+    /// Responds with the created record, or with that of an identical earlier request.
     pub(crate) fn made<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
         if replay { self.replayed(data) } else { self.show(data) }
     }
 
-    /// The same of several records.
+    /// Like `made`, for several records.
     pub(crate) fn made_all<V: Serialize, A: Wraps<V>>(&self, replay: bool, rows: &[V]) -> A {
         let answer = self.rows(A::STATUS, rows);
         A::wrap(if replay { mark_replayed(answer) } else { answer })
     }
 
-    /// A list that is not paginated.
+    /// Responds with a list that is not paginated.
     pub(crate) fn list<V: Serialize, A: Wraps<V>>(&self, rows: &[V]) -> A {
         A::wrap(self.rows(A::STATUS, rows))
     }
@@ -162,7 +162,7 @@ impl Call {
         self.build(status).json(Envelope { count: Some(rows.len()), ..envelope })
     }
 
-    /// A page of a list: with cursors, or in v2.2.2 with the number of its records.
+    /// Responds with a page of a list: with cursors, or in v2.2.2 with the total number of records.
     pub(crate) fn page<V: Serialize, A: Wraps<V>>(&self, page: &Page<V>) -> A {
         let mut answer = self.build(A::STATUS);
         A::wrap(match &page.info {
@@ -183,7 +183,7 @@ impl Call {
         })
     }
 
-    /// A page of records, each as `view` shows it.
+    /// Responds with a page of records, each converted by `view`.
     pub(crate) fn page_of<'a, R, V: Serialize, A: Wraps<V>>(
         &self,
         page: &'a Page<R>,
@@ -192,12 +192,12 @@ impl Call {
         self.page(&Page { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
     }
 
-    /// A body without envelope.
+    /// Responds with a body without envelope.
     pub(crate) fn plain<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
         A::wrap(self.build(A::STATUS).json(data))
     }
 
-    /// Success without a body.
+    /// Responds with success and no body.
     pub fn empty<A: Wraps<()>>(&self) -> A {
         A::wrap(self.build(A::STATUS).finish())
     }

@@ -1,10 +1,10 @@
-//! What one call was shown or changed, for the audit trail (`audited`).
+//! Records that one call read or changed, for the audit trail (`audited`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use location::ids::{InstitutionId, LocationId};
 
-/// What was done to one record, and nothing of what is in it.
+/// Action on one record, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub what: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Access {
     pub id: Option<u64>,
 }
 
-/// What one call was shown, so that a cached answer leaves the same entries each time it is given.
+/// Accesses of one call. A cached response repeats the same accesses on each hit.
 #[derive(Clone, Default)]
 pub struct Shown(Arc<Mutex<Inner>>);
 
@@ -23,7 +23,7 @@ struct Inner {
     accesses: Vec<Access>,
 }
 
-/// Whose records a call is about, as far as it names them.
+/// Institution and location that a call addresses, as far as they are known.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Whose {
     pub institution: Option<InstitutionId>,

@@ -1,4 +1,4 @@
-//! Which institutions and locations a call may reach, and which of them it names.
+//! Institutions and locations that a call may reach, and those that it names.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::{
     },
 };
 
-/// An institution the caller may reach.
+/// Institution within the caller's reach.
 #[derive(Clone)]
 pub struct Tenant {
     pub institution: Arc<Institution>,
 }
 
-/// A location the caller may reach.
+/// Active location within the caller's reach.
 #[derive(Clone)]
 pub struct OpenLocation {
     pub institution: Arc<Institution>,
@@ -36,7 +36,7 @@ pub struct OpenLocation {
 }
 
 impl Call {
-    /// For endpoints where `subdomain` narrows: one institution, or all of the key.
+    /// For endpoints where `subdomain` is optional: returns the named institution, or all institutions of the key.
     pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
         let named = self.input.query.optional("subdomain", subdomain());
         let named = self.tenant_named(named)?;
@@ -45,7 +45,7 @@ impl Call {
         Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
     }
 
-    /// Like `in_locations`; a caller who names no institution in the query is refused access (specification 5.7).
+    /// Like `in_locations`, but refuses a call without `subdomain` in the query (specification 5.7).
     pub(super) fn in_locations_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> T,
@@ -81,7 +81,7 @@ impl Call {
         Ok((location.ok_or(ApiError::Internal)?, value))
     }
 
-    /// The same; the location may also be named in the body.
+    /// Like `at_location`; the body may contain `location_id` instead of the query.
     pub(super) fn at_location_of_body<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> T,
@@ -102,7 +102,8 @@ impl Call {
         Ok((location.ok_or(ApiError::Internal)?, value))
     }
 
-    /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
+    /// For endpoints where `location_id` is optional: one location, or all of the institution that the caller may
+    /// reach.
     pub(super) fn in_locations<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> T,
@@ -116,7 +117,7 @@ impl Call {
         Ok((tenant.ok_or(ApiError::Internal)?, location, value))
     }
 
-    /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
+    /// Returns a location of the institution that is open to the caller (specification 5.9 and 7.3).
     pub(crate) fn location(&self, tenant: &Tenant, id: LocationId) -> Result<OpenLocation, ApiError> {
         let known = self.directory.location(id);
         let here = known.filter(|it| it.institution == tenant.institution.id && self.key.reaches(id));
@@ -128,7 +129,7 @@ impl Call {
         }
     }
 
-    /// The location a query names, whose date is today's from here on.
+    /// Returns the location that the query names. Its time zone determines the date of today from then on.
     fn named_location(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<OpenLocation>, ApiError> {
         let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
         let location = self.location(tenant, LocationId(id))?;
@@ -140,7 +141,7 @@ impl Call {
         Ok(Some(location))
     }
 
-    /// Times without an offset are those of this location's clocks, whatever location the query names.
+    /// Interprets times without an offset in the zone of the location that `named` returns, whatever the query names.
     pub(crate) fn times_at(&mut self, named: impl FnOnce(&Engine) -> Option<LocationId>) {
         if self.notes.is_none()
             && let Some(location) = named(&self.api.engine).and_then(|id| self.directory.location(id))
@@ -152,7 +153,8 @@ impl Call {
         }
     }
 
-    /// A failure with the records that the body names and that do not exist: all problems of a request come at once.
+    /// Adds an error for each record that the body references and that does not exist, so that one response reports all
+    /// problems.
     pub(crate) fn with_unknown(
         &self,
         wrong: ApiError,
@@ -169,7 +171,7 @@ impl Call {
         if problems.len() > 1 { ApiError::all(problems) } else { problems.remove(0) }
     }
 
-    /// Where no location is named: as the clocks of the institution's locations show, if they agree.
+    /// Without a named location, uses the time zone of the institution's open locations if they share one.
     fn times_of(&mut self, tenant: Option<&Tenant>) {
         let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
         let mut zones: Vec<Tz> = self.open_locations(tenant).iter().map(|location| location.setup.zone).collect();
@@ -179,7 +181,7 @@ impl Call {
         }
     }
 
-    /// The same where no institution is named.
+    /// Like `location`, but searches all given institutions.
     pub(crate) fn location_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
         let institution = self.directory.location(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
@@ -188,14 +190,14 @@ impl Call {
         self.location(tenant, id)
     }
 
-    /// All locations of the institution that are open to the caller.
+    /// Returns all locations of the institution that are open to the caller.
     pub(crate) fn open_locations(&self, tenant: &Tenant) -> Vec<OpenLocation> {
         let all = self.directory.locations_of(tenant.institution.id).iter();
         let open = all.filter(|setup| self.opens(setup));
         open.map(|setup| OpenLocation { institution: tenant.institution.clone(), setup: setup.clone() }).collect()
     }
 
-    /// Whether what was made at a location is shown to the caller.
+    /// Returns `true` if records of the location are visible to the caller.
     pub(crate) fn is_open(&self, id: LocationId) -> bool {
         self.directory.location(id).is_some_and(|location| self.opens(location))
     }
@@ -204,19 +206,20 @@ impl Call {
         location.status == LocationStatus::Active && self.key.reaches(location.id)
     }
 
-    /// All institutions of the key.
+    /// Returns all institutions of the key.
     pub(crate) fn tenants(&self) -> Vec<Tenant> {
         let own = self.directory.institutions().filter(|institution| self.key.reaches_institution(institution));
         own.map(|institution| Tenant { institution: institution.clone() }).collect()
     }
 
-    /// None is among the problems.
+    /// Returns `None` if `subdomain` is invalid; the problem is recorded.
     fn tenant(&mut self) -> Result<Option<Tenant>, ApiError> {
         let subdomain = self.input.query.required_or_none("subdomain", subdomain());
         self.tenant_named(subdomain)
     }
 
-    /// One answer for all that is not the caller's, so that it tells nothing about others.
+    /// Returns the same error for an unknown institution and for another customer's, which hides the existence of the
+    /// latter.
     fn tenant_named(&self, subdomain: Option<String>) -> Result<Option<Tenant>, ApiError> {
         let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
         let found = self.directory.institution_named(&subdomain);
@@ -227,13 +230,13 @@ impl Call {
         own.ok_or_else(|| if found.is_some() { missing } else { self.unknown_here(missing) })
     }
 
-    /// The answer for a location that the caller cannot reach.
+    /// Returns the error for a location that the caller cannot reach.
     pub(crate) fn no_location(&self, id: LocationId) -> ApiError {
         let missing = ApiError::location_not_found(id);
         if self.directory.location(id).is_some() { missing } else { self.unknown_here(missing) }
     }
 
-    /// What this node does not know may be in the configuration of another, and come here soon.
+    /// Returns "unavailable" while nodes have different configurations, because another node may know the location.
     fn unknown_here(&self, missing: ApiError) -> ApiError {
         match self.api.engine.nodes_set_up_otherwise().is_empty() {
             true => missing,

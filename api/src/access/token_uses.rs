@@ -1,10 +1,10 @@
-//! When operators' tokens were last used outlasts a restart: written now and then, and not with each call.
+//! Periodic storage of the last use of operator tokens, which keeps it across restarts without a write per call.
 
 use std::{sync::Weak, time::Duration};
 
 use super::api::Api;
 
-/// What of it a crash may lose.
+/// Interval between writes, the longest period that a crash loses.
 const EVERY: Duration = Duration::from_secs(60);
 
 /// Runs until the service ends.
