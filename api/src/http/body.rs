@@ -1,5 +1,5 @@
-//! JSON bodies: read under limits, then field by field by path. Fields nobody reads are ignored and named, wrong ones refused, each with
-//! its path.
+//! JSON bodies: read under limits, then field by field by path. Unread fields are ignored and reported; wrong ones are
+//! refused with their path.
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
@@ -25,22 +25,22 @@ use crate::{
 
 const NO_OBJECT: &str = "The body must be a JSON object.";
 
-/// The first is the documented one, which generated clients know.
+/// The first is the documented one, which generated clients use.
 const COMPONENT_TYPES: [&str; 2] = ["application/octet-stream", "application/wasm"];
-/// For a component over a slow line.
+/// Minimum timeout for a component on a slow connection.
 const COMPONENT_TIME: Duration = Duration::from_secs(120);
 
-/// Some platforms write it in front of a text; RFC 8259 lets a reader pass over it.
+/// Some platforms prefix text with it; RFC 8259 allows readers to ignore it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How much of a body is read, and for how long.
+/// Limits for reading a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyRules {
     pub max_bytes: usize,
     pub timeout: Duration,
 }
 
-/// The body as it came.
+/// Reads the raw body.
 pub(crate) async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Bytes, ApiError> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(ApiError::MediaType("Content-Encoding is not supported; send the body as it is.".into()));
@@ -56,7 +56,7 @@ pub(crate) async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRu
     complete.map_err(|_| ApiError::bad("The body ended before it was complete."))
 }
 
-/// A component of an adapter: larger than what clients send, and longer on its way.
+/// Reads an adapter component, under higher limits than other bodies.
 pub(crate) async fn component(headers: &HeaderMap, payload: Payload, timeout: Duration) -> Result<Bytes, ApiError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !COMPONENT_TYPES.iter().any(|it| kind.eq_ignore_ascii_case(it)) {
@@ -69,7 +69,7 @@ pub(crate) async fn component(headers: &HeaderMap, payload: Payload, timeout: Du
     collect(headers, payload, rules).await
 }
 
-/// The body, or null when there is none.
+/// Reads a JSON body. Returns null for an empty body.
 pub(crate) async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
     let bytes = collect(headers, payload, rules).await?;
     if bytes.is_empty() || *bytes == *BYTE_ORDER_MARK {
@@ -90,7 +90,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// JSON is UTF-8; nothing else is read as if it were.
+/// Returns `true` unless another charset than UTF-8 is declared.
 fn is_utf8(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
     let mut charsets = kind.split(';').skip(1).filter_map(|parameter| parameter.trim().strip_prefix("charset="));
@@ -104,7 +104,7 @@ fn parse(body: &[u8]) -> Result<Value, ApiError> {
         return Err(ApiError::too_deep(skipped + offset));
     }
     match serde_json::from_slice(bytes) {
-        // Only a body that is not there is none.
+        // Null stands for a missing body; a literal null is refused.
         Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
         Ok(body) => match serde_json::from_slice::<Unambiguous>(bytes) {
             Ok(_) => Ok(body),
@@ -118,7 +118,7 @@ fn parse(body: &[u8]) -> Result<Value, ApiError> {
     }
 }
 
-/// JSON in which no object has a key twice: which of the two counts would be anyone's guess.
+/// JSON without duplicate keys, whose meaning would be ambiguous.
 struct Unambiguous;
 
 impl<'de> Deserialize<'de> for Unambiguous {
@@ -175,7 +175,8 @@ impl<'de> Visitor<'de> for Unambiguous {
     }
 }
 
-/// Where the nesting passes the limit. Told apart from brackets inside strings; whether it is JSON at all is not judged here.
+/// Returns the offset at which the nesting exceeds the limit. Ignores brackets in strings, and does not validate the
+/// JSON.
 fn too_deep(bytes: &[u8]) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in bytes.iter().enumerate() {
@@ -200,24 +201,24 @@ fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
     (before + column).min(bytes.len())
 }
 
-/// The message without serde's own position.
+/// Returns the message without serde's position.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// A body read field by field. Paths are written with dots: `patient.first_name`.
+/// Body read field by field. Paths use dots: `patient.first_name`.
 #[derive(Debug, Default)]
 pub struct Fields {
     body: Value,
-    /// Where this object stands in the whole body: `allergies[2].`
+    /// Path of this object within the body: `allergies[2].`
     prefix: String,
     problems: Vec<String>,
-    /// Every path that was asked for.
+    /// Paths that were read.
     known: BTreeSet<String>,
-    /// Of objects in lists, which are read apart.
+    /// Unread fields of list elements, which have separate readers.
     ignored_inside: Vec<String>,
-    /// Records that its fields name.
+    /// Records that the fields reference.
     pub(crate) references: Vec<Reference>,
     expects: Expects,
 }
@@ -231,17 +232,17 @@ impl Fields {
         Fields { body, problems, ..Fields::default() }
     }
 
-    /// Takes nothing in: notes what is asked for, and answers with examples.
+    /// Creates a reader without input, which records the requested fields and returns examples.
     pub(crate) fn describing() -> Fields {
         Fields { expects: Expects::noting(), ..Fields::default() }
     }
 
-    /// What was asked for.
+    /// Returns the recorded fields.
     pub(crate) fn expected(&mut self) -> Vec<Expected> {
         self.expects.take()
     }
 
-    /// None when it is missing or null, or wrong, which is then among the problems.
+    /// Reads an optional field. Returns `None` if it is missing, null or wrong; a wrong one is reported.
     pub(crate) fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
@@ -257,12 +258,12 @@ impl Fields {
         read
     }
 
-    /// What is missing or wrong is among the problems; an example stands in for it.
+    /// Reads a required field. Reports a missing or wrong one and returns an example.
     pub(crate) fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> T {
         self.needed(path, &kind).unwrap_or_else(|| kind.stand_in())
     }
 
-    /// For what is compared with other fields.
+    /// Like `required`, but returns `None`, for fields that are compared with others.
     pub(crate) fn required_or_none<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.needed(path, &kind)
     }
@@ -281,7 +282,7 @@ impl Fields {
         self.read(path, kind)
     }
 
-    /// A field of the object `parent`, required where that is there; an example where it is not.
+    /// Reads a field that is required if the object `parent` exists. Returns an example otherwise.
     pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, name: &str, kind: Kind<T>) -> T {
         let path = format!("{parent}.{name}");
         self.known.insert(path.clone());
@@ -291,7 +292,7 @@ impl Fields {
         self.required(&path, kind)
     }
 
-    /// The default stands for a missing field or null.
+    /// Reads a field with a default for missing and null.
     pub(crate) fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         self.known.insert(path.to_owned());
         let default = default.into();
@@ -303,7 +304,7 @@ impl Fields {
         kind.json(&default).expect("a default is one of its kind's values; describing every route in a test shows it")
     }
 
-    /// An empty string counts as absent.
+    /// Reads an optional field, where an empty string counts as missing.
     pub(crate) fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
@@ -313,7 +314,7 @@ impl Fields {
         if empty { None } else { self.read(path, &kind) }
     }
 
-    /// For changes: None when the field is not there and nothing is to change, Some(None) when it is null and to be emptied.
+    /// Reads a field of a change: `None` leaves it unchanged, `Some(None)` (null) clears it.
     pub(crate) fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
@@ -323,12 +324,12 @@ impl Fields {
         if null { Some(None) } else { self.read(path, &kind).map(Some) }
     }
 
-    /// The same for a text, whose change to an empty one empties it.
+    /// Like `clearable`, for text that null sets to the empty string.
     pub(crate) fn emptied<T: Default + 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.clearable(path, kind).map(Option::unwrap_or_default)
     }
 
-    /// For changes of what cannot be emptied: null is wrong.
+    /// Reads a field of a change that cannot be cleared; null is refused.
     pub(crate) fn not_null<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).never_null()) {
@@ -340,7 +341,7 @@ impl Fields {
         self.read(path, &kind)
     }
 
-    /// Each element is named when it is wrong: `provider_ids[3]`.
+    /// Reads a list. Problems name the element: `provider_ids[3]`.
     pub(crate) fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).list(MAX_VALUES)) {
@@ -359,13 +360,13 @@ impl Fields {
         values
     }
 
-    /// For changes: None when the list is not there and nothing is to change.
+    /// Reads a list of a change; `None` leaves it unchanged.
     pub(crate) fn optional_list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Vec<T>> {
         let there = self.at(path).is_some();
         Some(self.list(path, kind)).filter(|_| there)
     }
 
-    /// A list of objects, each read by `read` with paths of its own. One with problems is left out; they are told.
+    /// Reads a list of objects, each with relative paths. Elements with problems are reported and omitted.
     pub(crate) fn objects<T>(
         &mut self,
         path: &str,
@@ -398,12 +399,12 @@ impl Fields {
         values
     }
 
-    /// Says what an object is of which only the fields are read.
+    /// Documents an object that is only read by its fields.
     pub(crate) fn implied(&mut self, path: &str, about: &'static str) {
         self.expects.note(|| Expected::implied(path, about));
     }
 
-    /// Another name some clients give the object `name`.
+    /// Accepts another name for the object `name`.
     pub(crate) fn may_be_called(&mut self, name: &str, other: &str) {
         if let Some(object) = self.body.as_object_mut()
             && !object.contains_key(name)
@@ -413,7 +414,7 @@ impl Fields {
         }
     }
 
-    /// Lets clients send what is in the object `name` without it.
+    /// Accepts the content of the object `name` without the wrapper.
     pub(crate) fn may_be_unwrapped(&mut self, name: &str) {
         if self.body.is_object() && self.body.get(name).is_none() {
             self.body = Value::Object([(name.to_owned(), self.body.take())].into_iter().collect());
@@ -424,7 +425,7 @@ impl Fields {
         self.problems.push(problem.into());
     }
 
-    /// So that a reader of several fields knows whether one of them was wrong.
+    /// Returns the number of problems, so that a reader of several fields can detect new ones.
     pub(crate) fn problem_count(&self) -> usize {
         self.problems.len()
     }
@@ -433,7 +434,7 @@ impl Fields {
         std::mem::take(&mut self.problems)
     }
 
-    /// Fields nobody asked for, with their paths. What is in a field that was asked for as a whole is the client's own.
+    /// Returns the paths of unread fields. The content of a field that was read as a whole is not inspected.
     pub(crate) fn ignored(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.unknown(&self.body, "", &mut names);
@@ -456,12 +457,12 @@ impl Fields {
         }
     }
 
-    /// The whole body, for what is bound to it.
+    /// Returns the whole body.
     pub(crate) fn whole(&self) -> &Value {
         &self.body
     }
 
-    /// Whether an object around it was told to be missing: that says it all.
+    /// Returns `true` if an enclosing object was reported as missing, which makes further problems redundant.
     fn inside_missing(&self, path: &str) -> bool {
         let parents = path.match_indices('.').map(|(at, _)| &path[..at]);
         let told = |parent: &str| self.problems.contains(&format!("{}{parent} is missing.", self.prefix));

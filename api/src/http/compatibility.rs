@@ -1,4 +1,4 @@
-//! What an operator lets in so that clients written for another system need not change. Strict unless the configuration says otherwise.
+//! Compatibility options for clients written for other systems. Strict by default.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::values::versions::Version;
 /// The rules of `[compatibility]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compatibility {
-    /// Further headers that name the version. Those named first count first, and `Svc-Api-Version` before all of them.
+    /// Additional version headers, in order of precedence after `Svc-Api-Version`.
     pub version_headers: Vec<HeaderName>,
-    /// Further names of versions, for any of these headers.
+    /// Additional version names, for any of these headers.
     pub version_values: BTreeMap<String, Version>,
-    /// The version of calls that name none. None: they are refused.
+    /// Version of calls that name none; `None` refuses them.
     pub default_version: Option<Version>,
-    /// Whether an API key is accepted where a bearer token is due.
+    /// Accepts an API key in place of a bearer token.
     pub raw_keys: bool,
-    /// Products that User-Agents must not begin with; empty and missing ones are refused too. None: the rule is off.
+    /// Refused User-Agent prefixes; empty and missing User-Agents are refused too. `None` disables the rule.
     pub refused_user_agents: Option<Vec<String>>,
 }
 
@@ -39,7 +39,7 @@ impl Compatibility {
     }
 }
 
-/// The products common libraries name when no one names the application.
+/// Default products of common HTTP libraries, which do not identify the application.
 pub(crate) const DEFAULT_AGENTS: [&str; 21] = [
     "curl",
     "Wget",

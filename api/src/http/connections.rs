@@ -13,7 +13,7 @@ use super::proxies::network;
 
 /// The connections of one listener.
 pub struct Connections {
-    /// The listener accepts no more than these.
+    /// Maximum number of open connections.
     pub(crate) limit: usize,
     open: AtomicUsize,
     by_address: Mutex<HashMap<IpAddr, usize>>,

@@ -1,4 +1,4 @@
-//! What is learnt of a request on its way, for those around it.
+//! Request data collected on the way, for logging, metrics and headers.
 
 use std::cell::{Cell, OnceCell};
 
@@ -8,27 +8,27 @@ use super::rate_limit::RateLimitState;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// In the extensions of each request.
+/// Stored in the extensions of each request.
 #[derive(Default)]
 pub(crate) struct RequestContext {
-    /// None: there is no endpoint at that path, or it was never looked for.
+    /// `None` if no endpoint exists at the path, or routing was not reached.
     pub endpoint: Cell<Option<EndpointLabel>>,
-    /// The request's id, its client's own or a new one.
+    /// Request id, sent by the client or generated.
     pub id: OnceCell<HeaderValue>,
-    /// The name of its API key, once that is known.
+    /// Name of the API key after authentication.
     pub key: OnceCell<String>,
-    /// Within the rate limits of its key.
+    /// State of the tightest rate limit.
     pub standing: Cell<Option<RateLimitState>>,
 }
 
-/// Data of the app that serves the operators' own listener.
+/// Marker in the app data of the operators' listener.
 #[derive(Clone, Copy)]
 pub(crate) struct OperatorsListener;
 
-/// An endpoint as logs and metrics name it.
+/// Endpoint label for logs and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointLabel {
     pub method: &'static str,
-    /// As the table of routes has it.
+    /// Path pattern of the table of routes.
     pub path: &'static str,
 }

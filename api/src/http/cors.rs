@@ -1,4 +1,4 @@
-//! Calls from web pages of other origins (CORS): none, unless the operator lists origins.
+//! Cross-origin requests (CORS), disabled unless the configuration lists origins.
 
 use actix_web::{
     HttpResponse,
@@ -15,17 +15,17 @@ use actix_web::{
 
 use super::compatibility::Compatibility;
 
-/// What a page may send, and what it may read of an answer.
+/// Headers that a page may send and read.
 const SENT: [&str; 6] =
     ["Authorization", "Content-Type", "Svc-Api-Version", "Idempotency-Key", "If-None-Match", "X-Request-Id"];
 const READ: HeaderValue = HeaderValue::from_static(
     "X-Request-Id, ETag, Retry-After, Idempotent-Replay, X-Ignored-Parameters, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE");
-/// How long a browser remembers, in seconds.
+/// Seconds for which browsers cache the preflight.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
-/// An origin as browsers write it: scheme, host and port, and nothing behind them.
+/// Parses an origin as browsers send it: scheme, host and port only.
 pub fn origin(text: &str) -> Result<HeaderValue, String> {
     let wrong = || "must be an origin such as \"https://app.example.com\"".to_owned();
     let url = reqwest::Url::parse(text).map_err(|_| wrong())?;
@@ -33,13 +33,13 @@ pub fn origin(text: &str) -> Result<HeaderValue, String> {
     if web { HeaderValue::from_str(text).map_err(|_| wrong()) } else { Err(wrong()) }
 }
 
-/// The origin of a call that may be read there.
+/// Returns the origin of the request if it is allowed.
 pub(crate) fn allowed(origins: &[HeaderValue], request: &ServiceRequest) -> Option<HeaderValue> {
     let from = request.headers().get(ORIGIN)?;
     origins.iter().find(|origin| *origin == from).cloned()
 }
 
-/// A browser's question whether a page may call at all.
+/// Returns `true` for a CORS preflight request.
 pub(crate) fn is_preflight(request: &ServiceRequest) -> bool {
     request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }

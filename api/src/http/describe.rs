@@ -1,20 +1,20 @@
-//! What an endpoint expects of its callers, told by the code that reads it: see `openapi::describe`.
+//! Inputs that an endpoint expects, recorded by the code that reads them: see `openapi::describe`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::values::expected::Expected;
 
-/// What the arguments of a handler told.
+/// Recorded inputs of a handler.
 #[derive(Debug, Default)]
 pub(crate) struct Described {
     pub path: Vec<Expected>,
     pub query: Vec<Expected>,
     pub body: Vec<Expected>,
-    /// Whether parameters and body were read.
+    /// `true` if the reading reached the end of parameters and body.
     pub read: bool,
 }
 
-/// Shared between a describing call and whoever listens to it.
+/// Record shared between a describing call and the documentation.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Described>>);
 

@@ -1,5 +1,5 @@
-//! One endpoint as the table of routes declares it: what the code cannot say of itself. Dispatch, grants, versions, rate limits and
-//! the documentation all read it. Its handler is in `routes::route`.
+//! Declaration of an endpoint in the table of routes, as read by dispatch, grants, versions, rate limits and
+//! documentation. The handler is in `routes::route`.
 
 use actix_web::http::Method;
 use schemars::{Schema, SchemaGenerator};
@@ -7,7 +7,7 @@ use schemars::{Schema, SchemaGenerator};
 use super::context::EndpointLabel;
 use crate::values::{role::Role, versions::Version};
 
-/// Registers a type with a document's schemas and refers to it.
+/// Registers a type with a document's schemas and returns a reference.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 pub(crate) const ALL_VERSIONS: &[Version] = &[Version::V2_2_2, Version::V3_0_0, Version::V3_1_0];
@@ -16,59 +16,59 @@ pub struct Endpoint {
     pub method: Method,
     pub path: &'static str,
     pub summary: &'static str,
-    /// Of the specification.
+    /// Section of the specification.
     pub section: &'static str,
-    /// Under which the documentation groups it.
+    /// Group in the documentation.
     pub group: Group,
     pub access: Access,
     pub financial: bool,
-    /// The field of its records that holds an amount, which keys without the grant `financial` are not shown.
+    /// Amount field of its records, hidden from keys without the grant `financial`.
     pub amounts: Option<&'static str>,
-    /// What an operator's token has to have at least; None: the endpoint is for clients.
+    /// Minimum operator role; `None` for client endpoints.
     pub role: Option<Role>,
     pub versions: &'static [Version],
     pub status: u16,
-    /// Another status of success, with the same view.
+    /// Alternative success status with the same view.
     pub or_status: Option<u16>,
     pub success: Success,
-    /// Statuses of failure beyond those every endpoint of its sort has.
+    /// Failure statuses in addition to the common ones.
     pub failures: &'static [u16],
-    /// What a failure with a status of `failures` looks like where it is not the envelope.
+    /// Schema of the `failures` if they do not use the envelope.
     pub failure_view: Option<SchemaOf>,
-    /// Whatever body comes is left unread.
+    /// Ignores the body.
     pub body_unread: bool,
-    /// The body is a component of an adapter.
+    /// Takes an adapter component as body.
     pub takes_component: bool,
-    /// It changes nothing, and may be much work.
+    /// Changes nothing and may take long.
     pub reads: bool,
-    /// What it shows changes without any record of the institution changing.
+    /// The response can change without a change of the institution's records, so it is not cached.
     pub fresh: bool,
-    /// What the summary has no room for.
+    /// Description in addition to the summary.
     pub notes: &'static str,
-    /// Instead of the name that method and path give the operation.
+    /// Operation name in place of the one derived from method and path.
     pub operation: Option<&'static str>,
 }
 
-/// Endpoints that the documentation shows together.
+/// Group of endpoints in the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     pub name: &'static str,
     pub about: &'static str,
 }
 
-/// Who may call.
+/// Required credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Operators' machines and readers of the documentation: no version, no token, no User-Agent rule.
+    /// Probes and documentation: no version, token or User-Agent rule.
     Anyone,
     /// The API key itself.
     ApiKey,
     Token,
-    /// Who knows a pairing code: no version and no token.
+    /// Pairing code: no version and no token.
     Code,
 }
 
-/// At which listener an endpoint is found.
+/// Listener that serves an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServedTo {
     Clients,
@@ -76,7 +76,7 @@ pub(crate) enum ServedTo {
     Everyone,
 }
 
-/// Probes, the documentation, and what both ask: how reading and writing stand, and a simulated EHR's switches.
+/// Endpoints at both listeners: probes, documentation, sync and write status, and simulated EHRs.
 const EVERYONES: [&str; 7] = [
     "/healthz",
     "/readyz",
@@ -87,15 +87,15 @@ const EVERYONES: [&str; 7] = [
     "/write_requests/{id}",
 ];
 
-/// What success looks like.
+/// Form of a successful response.
 #[derive(Clone, Copy)]
 pub enum Success {
-    /// A page of a list, by cursor or, in v2.2.2, by number.
+    /// Page of a list, by cursor or, in v2.2.2, by number.
     Page(SchemaOf),
-    /// A whole list, with its count.
+    /// Whole list with its count.
     List(SchemaOf),
     One(SchemaOf),
-    /// As it is, without envelope.
+    /// Body without envelope.
     Plain(SchemaOf),
     Empty,
     /// The endpoint always fails.
@@ -142,17 +142,17 @@ impl Endpoint {
         EndpointLabel { method: self.method_name(), path: self.path }
     }
 
-    /// Whether its pages may be cached for clients that poll.
+    /// Returns `true` if pages may be cached for polling clients.
     pub(crate) fn is_cached(&self) -> bool {
         matches!(self.success, Success::Page(_)) && !self.fresh
     }
 
-    /// Whether its answers have a tag, which a client may send along with the next call.
+    /// Returns `true` if responses have an entity tag for conditional requests.
     pub(crate) fn is_conditional(&self) -> bool {
         self.method == Method::GET && self.access == Access::Token
     }
 
-    /// Whether the limits of API keys count it.
+    /// Returns `true` if calls count against the limits of API keys.
     pub(crate) fn is_limited(&self) -> bool {
         matches!(self.access, Access::ApiKey | Access::Token)
     }
@@ -161,17 +161,17 @@ impl Endpoint {
         method_name(&self.method)
     }
 
-    /// As rate limits name it: `GET /appointments`.
+    /// Returns the name used in rate limits: `GET /appointments`.
     pub fn method_and_path(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
-    /// The name under which v2.2.2 nests this list: that of patients, and no other.
+    /// Returns the key under which v2.2.2 nests the list. Only patients have one.
     pub(crate) fn nested_as(&self) -> Option<&'static str> {
         (self.path == "/patients").then_some("patients")
     }
 
-    /// Whether an Idempotency-Key counts: POSTs that create something.
+    /// Returns `true` if the endpoint accepts an Idempotency-Key: POSTs that create records.
     pub(crate) fn takes_key(&self) -> bool {
         self.method == Method::POST && self.access == Access::Token && matches!(self.status, 201 | 202)
     }
@@ -181,7 +181,7 @@ impl Endpoint {
         reads && self.method != Method::GET && !self.body_unread
     }
 
-    /// `list_patient_alerts`, `update_working_hour`.
+    /// Returns a name such as `list_patient_alerts` or `update_working_hour`.
     pub(crate) fn operation_id(&self) -> String {
         if let Some(name) = self.operation {
             return name.to_owned();
@@ -204,7 +204,7 @@ impl Endpoint {
     }
 }
 
-/// For labels. The table has these methods and no others.
+/// Returns a static label for the methods that the table uses.
 pub(crate) fn method_name(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

@@ -1,4 +1,4 @@
-//! The one envelope of all answers (specification 2.1).
+//! The common envelope of responses (specification 2.1).
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::values::reasons::Reason;
 #[derive(Serialize)]
 pub(crate) struct Envelope<'a, T> {
     pub code: bool,
-    /// Of a failure.
+    /// Reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     pub description: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Everything that is answered with an error, and the one map from errors to HTTP.
+//! Error responses and the single mapping from errors to HTTP.
 
 use std::borrow::Cow;
 
@@ -23,32 +23,32 @@ use crate::{
     values::{limits::MAX_DEPTH, reasons::Reason},
 };
 
-/// What a handler answers.
+/// Result of a handler.
 pub type HttpResult = Result<HttpResponse, ApiError>;
 
-/// Messages are the specification's words where it has some (7.3). Each failure has a reason, one word; where one message has several
-/// causes it is told by `because`.
+/// Errors of the API. Messages are the specification's where it defines them (7.3). `because` sets the reason if one
+/// message has several causes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     /// All problems of a request.
     #[error("{}", .0.join(" "))]
     BadRequest(Vec<String>),
-    /// The API key itself was not accepted.
+    /// Invalid API key.
     #[error("Invalid Credentials")]
     Credentials,
-    /// The bearer token was not accepted: missing, altered, expired, or its key revoked.
+    /// Missing, altered or expired bearer token, or one of a revoked key.
     #[error("You don't have access to perform this action.")]
     Token,
     #[error("You don't have access to perform this action.")]
     Forbidden,
-    /// A library's default User-Agent (specification 5.8).
+    /// Default User-Agent of a library (specification 5.8).
     #[error("Send a User-Agent header that names the calling application.")]
     UserAgent,
     #[error("Resource not found")]
     NoSuchRoute,
     #[error("{0} not found")]
     NotFound(String),
-    /// The record exists, but at another location than the query names.
+    /// The record exists at another location than the query names.
     #[error("{record} not found in location {location}")]
     NotAtLocation { record: String, location: LocationId },
     #[error("The method is not allowed here; allowed: {allowed}")]
@@ -61,7 +61,7 @@ pub enum ApiError {
     MediaType(String),
     #[error("{0}")]
     Conflict(String),
-    /// Understood, but refused.
+    /// Valid request that was refused.
     #[error("{0}")]
     Refused(String),
     #[error("You've exceeded our rate limit. Please wait and retry.")]
@@ -70,43 +70,43 @@ pub enum ApiError {
     TooMany { message: String, retry_after: u64 },
     #[error("Gateway Time-out")]
     Unavailable { retry_after: u64 },
-    /// The location or the store cannot serve for now, and why.
+    /// The location or the store is temporarily unavailable.
     #[error("{why}")]
     Closed { why: &'static str, retry_after: u64 },
-    /// Nobody can say yet when a location's schedule is free.
+    /// The schedule of the location has not been read yet.
     #[error(
         "The practice's schedule has not been read yet, so its free slots are not known. Please try again in a minute."
     )]
     NotRead,
     #[error("Something went wrong. Please try again or contact our support team.")]
     Internal,
-    /// One of the others, and which of its causes it was. `why` says it where the reason's own advice does not.
+    /// Error with its reason. `why` replaces the default advice of the reason.
     #[error("{error}")]
     Because { error: Box<ApiError>, reason: Reason, why: Option<String> },
-    /// One of the others, and what else is wrong with the same request.
+    /// Error with further problems of the same request.
     #[error("{first}")]
     Several { first: Box<ApiError>, more: Vec<String> },
 }
 
-/// A failure of a handler; the notices of the request, such as parameters nobody read, is part of the answer.
+/// Error of a handler. The response includes the notices of the request, such as ignored parameters.
 pub trait Fails {
     fn answer(self, notices: Option<&str>) -> HttpResponse;
 }
 
-/// Cause and fix, and the notices of the request.
+/// Joins advice and notices into the description.
 pub(crate) fn described(advice: &str, notices: Option<&str>) -> Option<String> {
     let said: Vec<&str> = [Some(advice), notices].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// When a store that is full, or a queue, may take writes again.
+/// Seconds until a full store or queue may accept writes again.
 const RETRY_LATER: u64 = 30;
-/// A database that restarts, or fails over, is back by then more often than not.
+/// Seconds until a database is usually back after a restart or failover.
 const STORE_SOON: u64 = 5;
-/// When an adapter that is being prepared may be ready.
+/// Seconds until an adapter in preparation may be ready.
 const ADAPTER_SOON: u64 = 5;
 
-/// A practice's schedule is read in seconds to minutes.
+/// Seconds until a practice's schedule is usually read; the first read takes seconds to minutes.
 pub(crate) const RETRY_READ: u64 = 30;
 
 impl ApiError {
@@ -114,17 +114,17 @@ impl ApiError {
         ApiError::BadRequest(vec![problem.into()])
     }
 
-    /// Which of the causes of its message it was.
+    /// Sets the reason.
     pub(crate) fn because(self, reason: Reason) -> ApiError {
         ApiError::Because { error: Box::new(self), reason, why: None }
     }
 
-    /// The same, with cause and fix in words of its own.
+    /// Sets the reason, with specific advice.
     pub(crate) fn explained(self, reason: Reason, why: impl Into<String>) -> ApiError {
         ApiError::Because { error: Box::new(self), reason, why: Some(why.into()) }
     }
 
-    /// The first of them says which failure it is; the others are told beside it.
+    /// Combines errors. The first determines status and reason; the messages of all are reported.
     pub(crate) fn all(errors: impl IntoIterator<Item = ApiError>) -> ApiError {
         let mut errors = errors.into_iter();
         let first = Box::new(errors.next().unwrap_or(ApiError::Internal));
@@ -145,12 +145,12 @@ impl ApiError {
         ApiError::NotFound(format!("Location with id {id}")).because(Reason::LocationNotFound)
     }
 
-    /// Whether it is there at all, whatever the cause.
+    /// Returns `true` for status 404, regardless of the cause.
     pub(crate) fn is_not_found(&self) -> bool {
         self.status_code() == StatusCode::NOT_FOUND
     }
 
-    /// Without the cause.
+    /// Returns the error without reason and further problems.
     fn plain(&self) -> &ApiError {
         match self {
             ApiError::Because { error, .. } | ApiError::Several { first: error, .. } => error.plain(),
@@ -158,7 +158,7 @@ impl ApiError {
         }
     }
 
-    /// The request met a location that moves between nodes.
+    /// Returns the error for a location that moves between nodes.
     pub(crate) fn moved() -> ApiError {
         let why = "The location has just moved to another node of the service; nothing was changed. Please try again.";
         ApiError::Closed { why, retry_after: 1 }
@@ -203,7 +203,7 @@ impl ApiError {
         }
     }
 
-    /// Cause and fix, for a person reading the answer; empty where the message says enough.
+    /// Returns cause and fix for a human reader, empty if the message suffices.
     pub(crate) fn advice(&self) -> Cow<'_, str> {
         match self {
             ApiError::Because { why: Some(why), .. } => why.into(),
@@ -226,7 +226,7 @@ impl ApiError {
         }
     }
 
-    /// The answer's status, with the headers the status asks for.
+    /// Starts a response with the status and the headers that it requires.
     pub(crate) fn start_response(&self) -> actix_web::HttpResponseBuilder {
         let mut response = HttpResponse::build(self.status_code());
         if let Some(seconds) = self.retry_after() {
@@ -235,7 +235,7 @@ impl ApiError {
         match self.plain() {
             ApiError::Token => drop(response.insert_header((header::WWW_AUTHENTICATE, "Bearer"))),
             ApiError::Method { allowed } => drop(response.insert_header((header::ALLOW, allowed.as_str()))),
-            // What is left of the request is not read, so the connection cannot serve another one.
+            // The rest of the request remains unread, so the connection cannot be reused.
             ApiError::TooLarge { .. } | ApiError::Timeout => drop(response.force_close()),
             _ => {}
         }
@@ -331,7 +331,7 @@ impl From<EngineError> for ApiError {
     }
 }
 
-/// Refusals as an ordinary endpoint answers them; the booking intent has words of its own for some (specification 7.4).
+/// Default mapping of refusals. The booking intent has separate messages for some (specification 7.4).
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> ApiError {
         let reason = reason_of(&refusal);
@@ -394,7 +394,7 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// The word of each refusal, the same wherever it is answered.
+/// Maps each refusal to its reason, the same for all endpoints.
 pub(crate) fn reason_of(refusal: &Refusal) -> Reason {
     match refusal {
         Refusal::SlotExpired => Reason::SlotExpired,
@@ -427,7 +427,7 @@ pub(crate) fn reason_of(refusal: &Refusal) -> Reason {
     }
 }
 
-/// What a request names and is not so. Handlers of endpoints for which the specification has words of its own map those first.
+/// Default mapping of failed preconditions. Handlers with specified messages map those first.
 impl From<Unmet> for ApiError {
     fn from(unmet: Unmet) -> ApiError {
         match unmet {
@@ -487,13 +487,13 @@ impl From<Unmet> for ApiError {
     }
 }
 
-/// Words of the engine as a message: with a capital and one full stop.
+/// Formats an engine message as a sentence, with a capital and one full stop.
 pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.trim_end_matches('.').chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
-/// What a message calls a record.
+/// Returns the display name of a record type.
 pub(crate) fn name_of(resource: Resource) -> &'static str {
     engine::records::rules(resource).name
 }

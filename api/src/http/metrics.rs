@@ -1,4 +1,4 @@
-//! Answers counted for /metrics: how many, of which route, and how long they took; and the families of series that its text is made of.
+//! Response counts and durations for /metrics, and the metric families of its text.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use prometheus::{
 
 use super::{context::EndpointLabel, rate_limit::Per};
 
-/// Their number is bounded by the table of routes.
+/// Metrics of responses. The number of series is bounded by the table of routes.
 pub struct RequestMetrics {
     seconds: HistogramVec,
     limited: IntCounterVec,
@@ -22,7 +22,7 @@ impl Default for RequestMetrics {
         let seconds = durations_by("http_request_seconds", "Response time by route and status class.", &labels);
         let limited = Opts::new("http_limited_total", "Responses with status 429, by limit.").namespace(NAMESPACE);
         let limited = IntCounterVec::new(limited, &["limit"]).expect("names and labels are words");
-        // Those too that no one has reached.
+        // Creates all series at zero.
         for limit in [Some(Per::Second), Some(Per::Minute), Some(Per::Endpoint), None] {
             limited.with_label_values(&[limit_name(limit)]);
         }
@@ -31,13 +31,13 @@ impl Default for RequestMetrics {
 }
 
 impl RequestMetrics {
-    /// Without an endpoint: there is none at that path, or it was never looked for.
+    /// Counts a response. `endpoint` is `None` if no endpoint exists at the path, or routing was not reached.
     pub(crate) fn count(&self, endpoint: Option<EndpointLabel>, status: u16, took: Duration) {
         let (method, path) = endpoint.map_or(("-", "-"), |it| (it.method, it.path));
         self.seconds.with_label_values(&[method, path, class(status)]).observe(took.as_secs_f64());
     }
 
-    /// An answer 429, by the limit that was reached; None: a limit of another sort than calls of a key.
+    /// Counts a response 429 by its limit; `None` for limits other than those of API keys.
     pub(crate) fn limited(&self, per: Option<Per>) {
         self.limited.with_label_values(&[limit_name(per)]).inc();
     }
@@ -73,22 +73,22 @@ fn limit_name(per: Option<Per>) -> &'static str {
     }
 }
 
-/// All that one look at /metrics shows.
+/// Metric families of one scrape.
 #[derive(Default)]
 pub(crate) struct Families(Vec<Family>);
 
 impl Families {
-    /// One of a single value.
+    /// Adds a family with a single value.
     pub(crate) fn one(&mut self, name: &str, kind: &str, help: &str, value: f64) {
         self.add(name, kind, help, [(Vec::new(), value)]);
     }
 
-    /// Those that were counted as they are shown; one without series is left out.
+    /// Adds collected families, except empty ones.
     pub(crate) fn extend(&mut self, families: Vec<Family>) {
         self.0.extend(families.into_iter().filter(|family| !family.get_metric().is_empty()));
     }
 
-    /// One of values that were counted elsewhere, each with its labels.
+    /// Adds a family with values and labels that were counted elsewhere.
     pub(crate) fn add<'a>(
         &mut self,
         name: &str,
@@ -104,7 +104,7 @@ impl Families {
         self.extend(vec![family]);
     }
 
-    /// The text format of Prometheus.
+    /// Renders the Prometheus text format.
     pub(crate) fn text(&self) -> prometheus::Result<String> {
         TextEncoder.encode_to_string(&self.0)
     }

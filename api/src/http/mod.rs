@@ -1,14 +1,14 @@
-//! One request and one answer, whoever asks: reading under limits, problems by name, paging, errors, counters. Knows no API key, no
-//! institution and no record.
+//! HTTP requests and responses: reading under limits, problems, paging, errors and metrics. Independent of API keys,
+//! institutions and records.
 //!
 //! ```text
 //!  query ◄── paging ◄── envelope ◄┐            ┌── body, rejected_callers, version_header
 //!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
 //!                ▲
-//!             context ◄── endpoint, metrics     what is learnt of a request on its way; what the table declares of an endpoint
+//!             context ◄── endpoint, metrics     request data; declaration of an endpoint
 //!
-//!  compatibility ◄── rules, version_header, cors     what is let in for clients of other systems
-//!  describe   what an endpoint asks for       notices   what was ignored or withheld       cors, proxies
+//!  compatibility ◄── rules, version_header, cors     options for clients of other systems
+//!  describe   inputs of an endpoint       notices   ignored and withheld names       cors, proxies
 //!  tls ──► rules     the certificates of listeners
 //!  connections ──► proxies     open connections       response_body     slices and their total
 //! ```

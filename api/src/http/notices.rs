@@ -1,5 +1,5 @@
-//! What the answer says of the request besides its result: names nobody read, and what was withheld. The same for queries and bodies,
-//! for success and for failure.
+//! Notices in a response: ignored names and withheld fields. They are the same for query and body, and for success and
+//! failure.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,10 +10,10 @@ use actix_web::{
 
 use crate::values::limits::MAX_ECHOED_NAMES;
 
-/// The ignored names, where logs and programs see them.
+/// Header with the ignored names, for logs and programs.
 pub(crate) const IGNORED: HeaderName = HeaderName::from_static("x-ignored-parameters");
 
-/// Of one request; written when it was read, and seen by whoever answers.
+/// Notices of one request, written by its reader and shared with the response.
 #[derive(Clone, Default)]
 pub struct Notices(Arc<Mutex<Inner>>);
 
@@ -24,7 +24,8 @@ struct Inner {
 }
 
 impl Notices {
-    /// `said`: how something was read, in sentences; `withheld`: what the key lacks a grant for, and the grant.
+    /// Sets the notices. `said` contains sentences about interpreted values; `withheld` pairs fields with the missing
+    /// grant.
     pub(crate) fn write(&self, said: Vec<String>, mut ignored: Vec<String>, withheld: &[(String, &'static str)]) {
         ignored.truncate(MAX_ECHOED_NAMES);
         let mut sentences = said;
@@ -57,7 +58,7 @@ impl Notices {
     }
 }
 
-/// Names are the client's: what is no plain ASCII is escaped as in a URL.
+/// Builds the header. Characters of client names that are not plain ASCII are percent-encoded.
 fn header(names: &[String]) -> Option<HeaderValue> {
     let plain = |b: u8| b.is_ascii_graphic() && !b"%,".contains(&b);
     let escaped = |name: &String| -> String {

@@ -1,4 +1,4 @@
-//! Pages of a list as they are asked for and shown: by cursor from v3.0.0 on, by number in v2.2.2. The engine reads them.
+//! Page requests and page positions: by cursor from v3.0.0 on, by number in v2.2.2. The engine reads the pages.
 
 use engine::{
     EngineError,
@@ -21,13 +21,13 @@ use crate::{
 
 pub(crate) const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_page", "page"];
 
-/// Which page is asked for.
+/// Requested page.
 #[derive(Clone)]
 pub(crate) struct Paging {
     per_page: usize,
     at: PageAt,
     cursors: QueryCursors,
-    /// When the first page of the list was asked for.
+    /// Time of the request for the first page.
     first_asked: Timestamp,
 }
 
@@ -53,17 +53,17 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// The same page with its records as they are shown.
+    /// Converts the records of the page.
     pub(crate) fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> Page<V> {
         Page { rows: self.rows.iter().map(view).collect(), info: self.info.clone() }
     }
 }
 
-/// What a page says about the list it is part of.
+/// Position or size information of a page.
 #[derive(Clone, Debug)]
 pub(crate) enum ListInfo {
     Cursors(PageInfo),
-    /// v2.2.2: how many records the list has.
+    /// v2.2.2: total number of records.
     Count(usize),
 }
 
@@ -76,12 +76,12 @@ impl Paging {
         Paging { per_page, at, cursors, first_asked: first_asked.unwrap_or(now) }
     }
 
-    /// `descending` shows the list in the opposite of its stored order.
+    /// Returns the request for the engine. `descending` reverses the stored order.
     pub(crate) fn request(&self, descending: bool) -> PageRequest {
         PageRequest { at: self.at, size: self.per_page, descending, first_asked: self.first_asked, budget: READ_BUDGET }
     }
 
-    /// A page of a list that is no list of records: `fetch` gives what stands in a range of it.
+    /// Reads a page of a list other than records, where `fetch` returns a range of its entries.
     pub(crate) fn collect<T>(
         &self,
         descending: bool,
@@ -92,8 +92,8 @@ impl Paging {
         Ok(self.shown(self.request(descending).collect(fetch, keep, position)?, false))
     }
 
-    /// A page as clients see where it stands. Only the cursors of a list that changes behind its reader say when it was begun (`timed`): all
-    /// others are the same whenever they are asked for, and so is the page.
+    /// Adds cursors to a page. Only cursors of a list that changes during paging contain its start time (`timed`). All
+    /// others are constant, and so is their page.
     pub(crate) fn shown<T>(&self, page: lists::Page<T>, timed: bool) -> Page<T> {
         let begun = if timed { self.first_asked } else { Timestamp(0) };
         let cursor = |at: Option<Position>| at.map_or_else(String::new, |at| self.cursors.seal(at, begun));
@@ -118,7 +118,7 @@ fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (PageAt, 
     } else if skip > 0 && at == PageAt::Start {
         return (PageAt::Skip(skip), None);
     } else if skip > 0 {
-        // The cursor says where the page is.
+        // The cursor determines the position.
         q.without_effect("page");
     }
     (at, first_asked)
@@ -144,7 +144,7 @@ fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (PageAt, Option<Timestam
 
 fn cursor(cursors: &QueryCursors) -> Kind<(Position, Timestamp)> {
     let cursors = cursors.clone();
-    // The documentation's own example is the empty one, the first page.
+    // The documented example is the empty cursor, the first page.
     Kind::of_text(
         || json!({"type": "string"}),
         "",

@@ -1,20 +1,20 @@
-//! Whose call it is: the address a connection comes from, or, where that is a proxy the operator trusts, whom the proxy says it calls for.
+//! Client addresses: the peer of the connection, or the address that a trusted proxy forwards.
 
 use std::net::{IpAddr, SocketAddr};
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 
-/// Each proxy appends the address it was called from.
+/// Each proxy appends the address of its peer.
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// One address, or a network of them.
+/// Parses an address or a network.
 pub fn trusted(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
     network.ok_or_else(|| "must be an address such as 10.0.0.7 or a network such as 10.0.0.0/8".into())
 }
 
-/// The nearest address that is no trusted proxy. What stands further left in the header is the client's own word.
+/// Returns the nearest address that is not a trusted proxy. Entries to its left may be forged by the client.
 pub(crate) fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let mut client = peer.to_canonical();
     let lines: Vec<_> = headers.get_all(FORWARDED_FOR).collect();
@@ -29,14 +29,14 @@ pub(crate) fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> Ip
     client
 }
 
-/// Some proxies add the port.
+/// Parses an address, with the port that some proxies add.
 fn address(text: &str) -> Option<IpAddr> {
     let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());
     let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
     text.parse().ok().or_else(with_port).or_else(in_brackets)
 }
 
-/// Who has one IPv6 address has 2^64 of them.
+/// Returns the network that counts as one client: a /64 of IPv6, which one customer typically owns.
 pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (u128::MAX << 64)).into()),
@@ -80,7 +80,7 @@ mod tests {
         ] {
             assert_eq!(seen(&proxies, "10.1.2.3", &spoofed), "198.51.100.1", "{spoofed:?}");
         }
-        // A header that is not addresses leaves the one who sent it.
+        // At an invalid entry, the sender of the header counts as the client.
         assert_eq!(seen(&proxies, "10.1.2.3", &["198.51.100.1, nonsense"]), "10.1.2.3");
         assert_eq!(seen(&proxies, "10.1.2.3", &["198.51.100.1, _hidden, 192.0.2.7"]), "192.0.2.7");
     }

@@ -1,5 +1,5 @@
-//! Parameters of a query string, read by name and kind. Problems are collected, so that all of them are answered at once; what no
-//! one asked for is named in a warning and never fails a call.
+//! Query parameters, read by name and kind. All problems are collected and reported at once. Unread parameters are
+//! named in a warning and never fail a call.
 
 use actix_web::web::Query;
 use serde_json::Value;
@@ -10,8 +10,7 @@ use crate::values::{
     limits::{MAX_ECHOED_NAMES, MAX_PARAMETERS, MAX_VALUES},
 };
 
-/// Names that can only mean one known parameter, by which some clients call it. They count where an endpoint reads that one and nothing
-/// of their own name.
+/// Unambiguous aliases of parameters. An alias applies if the endpoint reads the parameter and not the alias itself.
 const ALSO_CALLED: &[(&str, &[&str])] = &[
     ("patient_ids", &["patient_id"]),
     ("provider_ids", &["provider_id"]),
@@ -27,21 +26,22 @@ const ALSO_CALLED: &[(&str, &[&str])] = &[
     ("updated_since", &["updated_after", "since"]),
 ];
 
-/// Parameters in whose values a plus sign is a plus sign: no e-mail address has a blank, and telephone numbers begin with a plus.
+/// Parameters whose values keep a literal plus sign: e-mail addresses contain no space, and telephone numbers begin
+/// with a plus.
 const WITH_PLUS: &[&str] = &["email", "phone_number", "phone"];
 
 #[derive(Debug, Default)]
 pub struct Params {
     given: Vec<Parameter>,
     problems: Vec<String>,
-    /// What the key's grants do not cover, and the grant.
+    /// Fields that are hidden for lack of a grant, with that grant.
     withheld: Vec<(String, &'static str)>,
     expects: Expects,
 }
 
 #[derive(Debug)]
 struct Parameter {
-    /// Without brackets.
+    /// Name without brackets.
     name: String,
     array: bool,
     value: String,
@@ -49,10 +49,10 @@ struct Parameter {
 }
 
 impl Params {
-    /// Too many parameters are not read at all: nothing else can be said of them.
+    /// Parses the query. Returns an error for too many parameters, without reading them.
     pub(crate) fn parse(raw: &str) -> Parsed<Params> {
         let pairs = Query::<Vec<(String, String)>>::from_query(&with_plus(raw));
-        // Form decoding takes any bytes; what is left is a string.
+        // Form decoding accepts any bytes, so an error is impossible for a string.
         let pairs = pairs.map(Query::into_inner).unwrap_or_default();
         if pairs.len() > MAX_PARAMETERS {
             return Err(format!("The query holds more than {MAX_PARAMETERS} parameters."));
@@ -60,22 +60,22 @@ impl Params {
         Ok(Params { given: pairs.into_iter().map(Parameter::new).collect(), ..Params::default() })
     }
 
-    /// Takes nothing in: notes what is asked for, and answers with examples.
+    /// Creates a reader without input, which records the requested parameters and returns examples.
     pub(crate) fn describing() -> Params {
         Params { expects: Expects::noting(), ..Params::default() }
     }
 
-    /// What was asked for.
+    /// Returns the recorded parameters.
     pub(crate) fn expected(&mut self) -> Vec<Expected> {
         self.expects.take()
     }
 
-    /// As it was sent, not counted as read.
+    /// Returns the raw value without marking it as read.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|given| given.name == name && !given.array).map(|given| given.value.as_str())
     }
 
-    /// None when it is missing or empty, or wrong, which is then among the problems.
+    /// Reads an optional parameter. Returns `None` if it is missing, empty or wrong; a wrong one is reported.
     pub(crate) fn optional<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
         if self.expects.note(|| Expected::of(name, &kind)) {
             return kind.example();
@@ -83,7 +83,7 @@ impl Params {
         self.read(name, &kind)
     }
 
-    /// Takes what was sent under another name for this one. A list without brackets is no list, whatever its name.
+    /// Renames parameters sent under an alias. A plural alias needs brackets, a singular one none.
     fn adopt(&mut self, name: &str, array: bool) {
         let others = ALSO_CALLED.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, others)| others);
         for given in self.given.iter_mut().filter(|given| !given.known && others.contains(&given.name.as_str())) {
@@ -112,12 +112,12 @@ impl Params {
         kind.text(value).map_err(|problem| self.problems.push(format!("{name} {problem}."))).ok()
     }
 
-    /// What is missing or wrong is among the problems; an example stands in for it.
+    /// Reads a required parameter. Reports a missing or wrong one and returns an example.
     pub(crate) fn required<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> T {
         self.needed(name, &kind).unwrap_or_else(|| kind.stand_in())
     }
 
-    /// For what is looked up or compared with other parameters at once.
+    /// Like `required`, but returns `None`, for parameters that are looked up or compared immediately.
     pub(crate) fn required_or_none<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
         self.needed(name, &kind)
     }
@@ -134,7 +134,7 @@ impl Params {
         value
     }
 
-    /// The default stands for a missing or empty parameter; it is written as in JSON.
+    /// Reads a parameter with a default for missing and empty; `default` is a JSON value.
     pub(crate) fn defaulted<T: 'static>(&mut self, name: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         let default = default.into();
         if !self.expects.note(|| Expected::of(name, &kind).defaulted(&default))
@@ -145,7 +145,7 @@ impl Params {
         kind.json(&default).expect("a default is one of its kind's values; describing every route in a test shows it")
     }
 
-    /// `lids[]=1&lids[]=2` and `lids[0]=1`.
+    /// Reads a list: `lids[]=1&lids[]=2` or `lids[0]=1`.
     pub(crate) fn list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
         if self.expects.note(|| Expected::of(name, &kind).list(MAX_VALUES)) {
             return kind.example().into_iter().collect();
@@ -192,7 +192,7 @@ impl Params {
         self.problems.push(problem.into());
     }
 
-    /// Names a parameter, or one of its values, that has no effect.
+    /// Reports a parameter, or one of its values, as having no effect.
     pub(crate) fn without_effect(&mut self, name: &str) {
         self.given.push(Parameter { name: name.to_owned(), array: false, value: String::new(), known: false });
     }
@@ -201,7 +201,7 @@ impl Params {
         std::mem::take(&mut self.problems)
     }
 
-    /// Names something that would come along if the key had the grant.
+    /// Reports a field that is hidden for lack of a grant.
     pub(crate) fn withheld(&mut self, name: &str, grant: &'static str) {
         self.withheld.push((name.to_owned(), grant));
     }
@@ -210,7 +210,7 @@ impl Params {
         std::mem::take(&mut self.withheld)
     }
 
-    /// Parameters nobody asked for, each once.
+    /// Returns the names of unread parameters, each once.
     pub(crate) fn ignored(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for given in self.given.iter().filter(|given| !given.known) {
@@ -222,7 +222,7 @@ impl Params {
         names
     }
 
-    /// All pairs but those named, for what is bound to a query.
+    /// Returns all pairs except those with the given names.
     pub(crate) fn pairs_except(&self, names: &[&str]) -> Vec<(&str, &str)> {
         let kept = self.given.iter().filter(|given| !names.contains(&given.name.as_str()));
         kept.map(|given| (given.name.as_str(), given.value.as_str())).collect()
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(q.optional("phone_number", text(9)), Some("555".into()));
         assert_eq!(q.optional("provider_id", id()), Some(3));
         assert_eq!((q.take_problems(), q.ignored()), (vec![], vec![]));
-        // What is not clear is told.
+        // Ambiguous names are reported.
         let mut q = Params::parse("provider_ids[]=3&provider_ids[]=4&since=1&updated_since=2&patient_ids=1,2").unwrap();
         q.optional("provider_id", id());
         q.optional("updated_since", integer(1..=9));
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!((read, q.ignored()), ([Some(3), Some(4), Some(5)], vec![]));
         let mut q = Params::parse("start_date=3&days=1").unwrap();
         assert_eq!(q.required("start_date", integer(1..=9)), 3, "where it is the endpoint's own name");
-        // An endpoint's own parameter stays what it is.
+        // A parameter that the endpoint reads under its name is not renamed.
         let mut q = Params::parse("since=abc").unwrap();
         assert_eq!(q.optional("since", text(9)), Some("abc".into()));
         assert_eq!(q.optional("updated_since", integer(1..=9)), None);

@@ -1,5 +1,5 @@
-//! Rate limits: per API key over all its locations, and tighter ones per endpoint. Each is a bucket that refills all the time. A refused
-//! call costs no disk write.
+//! Rate limits per API key over all locations, and stricter ones per endpoint. Each is a continuously refilled bucket.
+//! A refused call causes no disk write.
 
 use std::{
     collections::HashMap,
@@ -18,17 +18,17 @@ use governor::{
 
 use super::rules::RateRules;
 
-/// Whose calls are counted: the hash of an API key.
+/// Hash of an API key.
 type Caller = [u8; 32];
 
 type Bucket = RateLimiter<Caller, DefaultKeyedStateStore<Caller>, DefaultClock, StateInformationMiddleware>;
 
-/// What a call may wait for its turn. A client that makes one call after the other is slowed down and never refused.
+/// Maximum delay of a call. Sequential calls are slowed down instead of refused.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// Calls of one key that wait at one time: a client that makes one after the other has one, and some workers of it are not many more.
+/// Maximum number of delayed calls per key, enough for a client with a few sequential workers.
 const WAITING: usize = 4;
 
-/// Buckets exist per configured key only, so their number is bounded.
+/// Rate limits. Their memory is bounded because buckets exist only for configured keys.
 pub(crate) struct RateLimits {
     per_key: Vec<(Per, Bucket)>,
     per_endpoint: HashMap<String, Bucket>,
@@ -36,30 +36,30 @@ pub(crate) struct RateLimits {
     clock: DefaultClock,
 }
 
-/// A call that waits for its turn.
+/// Drop guard of a delayed call.
 struct Waiting<'a>(&'a RateLimits, Caller);
 
-/// What a limit counts.
+/// Scope of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     Second,
     Minute,
-    /// Calls of one endpoint in a second.
+    /// Calls to one endpoint per second.
     Endpoint,
 }
 
-/// Where a caller stands within a limit.
+/// State of one limit for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitState {
     pub per: Per,
-    /// Calls a full bucket holds.
+    /// Bucket capacity in calls.
     pub limit: u32,
     pub remaining: u32,
-    /// Seconds until the bucket is full again, if nothing is taken meanwhile.
+    /// Seconds until the bucket is full, without further calls.
     pub reset: u64,
 }
 
-/// A call that came too early.
+/// Refusal of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exceeded {
     pub standing: RateLimitState,
@@ -96,9 +96,9 @@ impl RateLimits {
         }
     }
 
-    /// `endpoint` as in `GET /appointments`. Tells of the bucket with the fewest calls left. What refills soonest is asked first: a call
-    /// that is refused there takes nothing from the minute. Where the limit is one per second, a call waits for its turn if that comes
-    /// soon.
+    /// Admits a call to `endpoint`, such as `GET /appointments`. Returns the state of the tightest limit. Checks the
+    /// fastest bucket first, so that refused calls do not count per minute. Delays a call that exceeds a limit per
+    /// second if the wait is short.
     pub(crate) async fn admit(&self, key: &Caller, endpoint: &str) -> Result<Option<RateLimitState>, Exceeded> {
         let of_endpoint = self.per_endpoint.get(endpoint).map(|bucket| (Per::Endpoint, bucket));
         let of_key = self.per_key.iter().map(|(per, bucket)| (*per, bucket));
@@ -129,7 +129,7 @@ impl RateLimits {
         Ok(tightest)
     }
 
-    /// None: enough calls of this key wait already.
+    /// Returns `None` if too many calls of the key are delayed already.
     fn wait(&self, key: &Caller) -> Option<Waiting<'_>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let count = waiting.entry(*key).or_default();
@@ -163,7 +163,7 @@ impl RateLimitState {
     }
 }
 
-/// Rounded up.
+/// Returns the duration in seconds, rounded up.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
@@ -182,7 +182,7 @@ mod tests {
         RateRules { per_second, per_minute, endpoints: [("GET /appointments".to_owned(), endpoint)].into() }
     }
 
-    /// Those of so many calls at one time that pass, and those that pass at once.
+    /// Returns the numbers of concurrent calls that pass in total, and without delay.
     async fn passed(limits: &RateLimits, key: u8, endpoint: &str, calls: u32) -> (usize, usize) {
         let key = [key; 32];
         let calls: Vec<_> = (0..calls).map(|_| Box::pin(limits.admit(&key, endpoint))).collect();
@@ -257,7 +257,7 @@ mod tests {
         let limits = RateLimits::new(&rules(100, 50, 3));
         assert_eq!(passed(&limits, 1, "GET /appointments", 500).await, (3 + WAITING, 3));
         let left = 50 - 3 - WAITING;
-        // Waiting took some seconds, in which the minute's bucket filled a little.
+        // The minute's bucket refilled slightly during the delays.
         let now = passed(&limits, 1, "GET /locations", 500).await.1;
         assert!((left..left + 5).contains(&now), "{now}");
     }

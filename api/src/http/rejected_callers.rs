@@ -1,5 +1,5 @@
-//! Calls with a key or a token that is not accepted: limited per address, so that a flood of them is answered shortly and leaves a trace.
-//! A key has 256 random bits, which no one guesses: whoever shows one that is accepted is let in, whatever else comes from the address.
+//! Limit for calls with rejected credentials, per address, so that floods get a short answer and are logged. A valid
+//! key passes regardless of other calls from its address, because a key has 256 random bits and cannot be guessed.
 
 use std::{
     net::IpAddr,
@@ -15,14 +15,14 @@ use governor::{
 
 use crate::http::{errors::ApiError, proxies::network, rate_limit::whole_seconds};
 
-/// Addresses that are counted at one time: some megabytes. Beyond them those who have been quiet are forgotten.
+/// Maximum number of tracked addresses, a few megabytes. Beyond it, inactive ones are discarded.
 const ADDRESSES: usize = 50_000;
-/// A line of the log at most so often, and so many at once.
+/// Log limit: one line per interval, with bursts.
 const LOGGED_EVERY: Duration = Duration::from_secs(10);
 const LOGGED_AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
 
 pub(crate) struct RejectedCallers {
-    /// None: no limit.
+    /// `None` without a limit.
     addresses: Option<DefaultKeyedRateLimiter<IpAddr>>,
     log: DefaultDirectRateLimiter,
     unlogged: AtomicU64,
@@ -40,8 +40,8 @@ impl RejectedCallers {
         }
     }
 
-    /// What a caller whose key or token was not accepted is answered: why, or that there were too many of them from that address. Who
-    /// has no address is on this machine.
+    /// Counts a call with rejected credentials. Returns `why`, or an error once its address exceeds the limit. Callers
+    /// without an address are local and are not counted.
     pub(crate) fn refused(&self, client: Option<IpAddr>, what: &'static str, why: ApiError) -> ApiError {
         let Some(client) = client else { return why };
         let retry_after = self.count(client);
@@ -56,7 +56,7 @@ impl RejectedCallers {
         retry_after.map_or(why, |retry_after| ApiError::TooMany { message, retry_after })
     }
 
-    /// The seconds to wait, once there were too many.
+    /// Counts a call. Returns the seconds to wait if the limit is exceeded.
     fn count(&self, client: IpAddr) -> Option<u64> {
         let addresses = self.addresses.as_ref()?;
         if addresses.len() >= ADDRESSES {

@@ -1,5 +1,5 @@
-//! Bodies of responses: handed to the connection in slices, so that a client that does not read holds one slice and not a copy of the
-//! whole, and counted against a limit for all of them.
+//! Response bodies, passed to the connection in slices and counted against a global limit. A client that does not read
+//! holds one slice instead of a copy of the body.
 
 use std::{
     pin::Pin,
@@ -21,7 +21,7 @@ pub(crate) const WRITE_BUFFER: usize = 16 * 1024;
 /// Bytes of a slice: with a full write buffer and a chunk's header it fits into the 32 KiB that the HTTP library allocates.
 pub(crate) const SLICE: usize = WRITE_BUFFER - 64;
 
-/// Marks a response whose body is part of the program: however many are in flight, they cost no memory.
+/// Marks a response whose body is static and costs no memory per response.
 pub(crate) struct OfTheProgram;
 
 /// Bytes of the bodies that clients have not taken yet.

@@ -1,4 +1,4 @@
-//! What an operator may tune at the HTTP edge. Fixed limits are in `values::limits`.
+//! Configurable settings of the HTTP edge. Fixed limits are in `values::limits`.
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, thread::available_parallelism, time::Duration};
 
@@ -8,54 +8,54 @@ use location::time::{DAY, HOUR, MINUTE, Millis};
 
 use super::compatibility::Compatibility;
 
-/// Knobs of the HTTP edge.
+/// Settings of the HTTP edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpRules {
     pub listen: SocketAddr,
-    /// Where operators call, and nobody else does.
+    /// Address of the operators' listener.
     pub operators: SocketAddr,
-    /// None: plain HTTP.
+    /// `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
     pub operators_tls: Option<TlsFiles>,
     pub workers: usize,
     pub max_connections: usize,
-    /// Of them, those of one address that is no trusted proxy.
+    /// Maximum connections per address, except trusted proxies.
     pub max_connections_per_address: usize,
-    /// Of them, those that workstations may hold open.
+    /// Maximum connections of workstations.
     pub max_workstations: usize,
     pub keep_alive: Duration,
     pub header_timeout: Duration,
     pub body_timeout: Duration,
     pub shutdown_timeout: Duration,
-    /// How long a stop drains before anything else.
+    /// Time during which the server reports not ready before it stops.
     pub drain: Duration,
     pub max_body: usize,
-    /// Bytes of the large responses that clients have not taken yet.
+    /// Limit in bytes for large responses that clients have not read yet.
     pub max_response_bytes: u64,
-    /// Room for the pages of lists that are cached for clients that poll; 0 caches none.
+    /// Size of the page cache in bytes; 0 disables it.
     pub list_cache_bytes: u64,
     pub token_production: Millis,
     pub token_sandbox: Millis,
     pub slot_token: Millis,
     pub compatibility: Compatibility,
-    /// Whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Whose web pages may call.
+    /// Origins of web pages that may call.
     pub cors_origins: Vec<HeaderValue>,
-    /// Calls of one address with a key or token that is not accepted; 0 switches the limit off.
+    /// Limit of rejected calls per address; 0 disables it.
     pub refused_per_minute: u32,
     pub rate_limits: RateRules,
 }
 
-/// Of a listener that speaks TLS, both PEM.
+/// PEM files of a TLS listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, then those between it and the authority.
+    /// Server certificate, followed by the intermediate certificates.
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
 
-/// Calls per API key; 0 switches a limit off.
+/// Calls per API key; 0 disables a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateRules {
     pub per_second: u32,
@@ -71,7 +71,7 @@ impl Default for HttpRules {
             operators: SocketAddr::from(([127, 0, 0, 1], 8081)),
             tls: None,
             operators_tls: None,
-            // More than the configuration takes are of no use.
+            // The maximum that the configuration accepts.
             workers: available_parallelism().map_or(2, |cores| cores.get().min(256)),
             max_connections: 10_000,
             max_connections_per_address: 1_000,

@@ -1,5 +1,5 @@
-//! TLS of a listener: a certificate and its key from files, which are read again when they change. Connections that are open stay as they
-//! are; a pair that cannot be used changes nothing.
+//! TLS certificates of listeners, reloaded when their files change. Open connections keep theirs. An unusable pair is
+//! reported and the previous one kept.
 
 use std::{
     fmt,
@@ -22,12 +22,12 @@ use sha2::{Digest, Sha256};
 
 use super::rules::{HttpRules, TlsFiles};
 
-/// A chain has a few KiB.
+/// Maximum file size; a chain has a few KiB.
 const MAX_FILE: u64 = 1 << 20;
-/// Whoever renews certificates by hand needs time for it; what renews them itself does so earlier.
+/// Warning period before expiry, long enough for manual renewal and shorter than that of automatic renewal.
 const SOON: i64 = 14 * DAY;
 
-/// Of the listeners that speak TLS.
+/// Certificates of the TLS listeners.
 #[derive(Default)]
 pub struct Certificates {
     pub(crate) clients: Option<Arc<Certificate>>,
@@ -46,15 +46,15 @@ impl Certificates {
         self.clients.iter().chain(&self.operators).map(Arc::as_ref)
     }
 
-    /// Reads the files again, and warns of what expires soon.
+    /// Reloads changed files and warns of certificates that expire soon.
     pub fn refresh(&self, now: Timestamp) {
         self.all().for_each(|certificate| certificate.refresh(now));
     }
 }
 
-/// What one listener shows.
+/// Certificate of one listener.
 pub(crate) struct Certificate {
-    /// The table of the configuration it belongs to.
+    /// Table of the configuration.
     pub listener: &'static str,
     files: TlsFiles,
     served: RwLock<Served>,
@@ -68,9 +68,9 @@ struct Served {
 }
 
 struct Seen {
-    /// Of the files that were read last, whether they could be used or not: each state of theirs is told of once.
+    /// Digest of the files at the last read, so that each content is reported once.
     digest: [u8; 32],
-    /// When somebody was warned last that it expires.
+    /// Time of the last expiry warning.
     warned: Option<Timestamp>,
 }
 
@@ -82,19 +82,20 @@ impl Certificate {
         Ok(Certificate { listener, seen: Mutex::new(Seen { digest: texts.digest(), warned: None }), files, served })
     }
 
-    /// When the first certificate of the chain expires.
+    /// Returns the earliest expiry in the chain.
     pub(crate) fn expires(&self) -> Timestamp {
         self.served.read().unwrap_or_else(PoisonError::into_inner).expires
     }
 
-    /// For new connections, always with what is served just then.
+    /// Creates the TLS configuration, which resolves the current certificate for each connection.
     pub(crate) fn config(self: &Arc<Self>) -> io::Result<ServerConfig> {
         let versions = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let versions = versions.with_safe_default_protocol_versions().map_err(io::Error::other)?;
         Ok(versions.with_no_client_auth().with_cert_resolver(self.clone()))
     }
 
-    /// Contents are compared, not times: files may be replaced within one tick of a file system's clock, and through links.
+    /// Reloads the files if their content changed. Modification times are unreliable for links and within one clock
+    /// tick.
     fn refresh(&self, now: Timestamp) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = Texts::read(&self.files);
@@ -139,7 +140,7 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-/// As they are on the disk.
+/// Content of the files.
 struct Texts {
     certificate: Vec<u8>,
     key: Vec<u8>,
@@ -155,7 +156,7 @@ impl Texts {
         Sha256::new().chain_update(lengths).chain_update(&self.certificate).chain_update(&self.key).finalize().into()
     }
 
-    /// The certificates with their key, if they belong together.
+    /// Parses the chain and its key, and checks that they match.
     fn pair(&self, files: &TlsFiles) -> Result<Served, String> {
         use pem::PemObject;
         let wrong = |path: &Path, why: &dyn fmt::Display| format!("{}: {why}", path.display());
@@ -207,7 +208,7 @@ fn said(at: Timestamp) -> String {
     chrono::DateTime::from_timestamp_millis(at.0).map_or_else(|| at.0.to_string(), |at| at.to_rfc3339())
 }
 
-/// When a certificate (X.509, DER) expires: the second date of its validity. rustls checks it of others, and tells it of none.
+/// Returns the expiry of an X.509 certificate (DER), the second date of its validity. rustls does not expose it.
 fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     const SEQUENCE: u8 = 0x30;
     const VERSION: u8 = 0xa0;
@@ -218,7 +219,7 @@ fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     if rest.first() == Some(&VERSION) {
         rest = element(rest)?.2;
     }
-    // Serial number, algorithm of the signature, issuer.
+    // Serial number, signature algorithm, issuer.
     for _ in 0..3 {
         rest = element(rest)?.2;
     }
@@ -235,7 +236,7 @@ fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     Some(Timestamp(at.and_utc().timestamp() * SECOND))
 }
 
-/// Tag and content of the first element of DER, and what follows it.
+/// Returns tag and content of the first DER element, and the rest.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = bytes.split_first()?;
     let (&first, rest) = rest.split_first()?;

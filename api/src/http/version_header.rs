@@ -1,4 +1,4 @@
-//! The version a request asks for (specification 9).
+//! The requested API version (specification 9).
 
 use std::iter;
 
@@ -9,7 +9,7 @@ use crate::values::{reasons::Reason, versions::Version};
 
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("svc-api-version");
 
-/// No version, or one that is not known: as if there were no such resource.
+/// Returns the requested version. A missing or unknown version is answered like an unknown path.
 pub(crate) fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, ApiError> {
     let named = iter::once(&VERSION).chain(&rules.version_headers).find_map(|name| headers.get(name));
     let (asked, otherwise) = match named {
@@ -22,7 +22,7 @@ pub(crate) fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Ve
     asked.ok_or(ApiError::NoSuchRoute.because(otherwise))
 }
 
-/// `application/vnd.<anything>+json;version=2`
+/// Parses `application/vnd.<anything>+json;version=2`.
 fn accepted(accept: &str) -> Option<Version> {
     accept.split(',').find_map(|media| {
         let mut parts = media.split(';').map(str::trim);
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(read(&[(&VERSION, "2024-04-12")], &rules), Some(Version::V3_0_0));
         assert_eq!(read(&[(&other, "v2"), (&VERSION, "v3.0.0")], &rules), Some(Version::V3_0_0));
         assert_eq!(read(&[], &rules), Some(Version::V2_2_2));
-        // What is named and not known is no call without a version.
+        // An unknown version is not replaced by the default.
         assert_eq!(read(&[(&other, "v9")], &rules), None);
         let strict = Compatibility::default();
         for given in [&[][..], &[(&other, "v3.1.0")], &[(&VERSION, "2024-04-12")]] {
