@@ -1,4 +1,4 @@
-//! From a request to its route: path, method, version; and from a call to its answer, which may come from the page cache.
+//! Dispatch of requests by path, method and version to a handler or the page cache.
 
 use std::rc::Rc;
 
@@ -38,7 +38,7 @@ use crate::{
     values::{reasons::Reason, versions::Version},
 };
 
-/// Every path once, with all that the table has for it.
+/// Registers each path with all its routes.
 pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
     let mut paths: Vec<&'static str> = table.iter().map(|route| route.path).collect();
     paths.sort_unstable();
@@ -57,7 +57,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let here = served_here(here, &request)?;
     let edge = api.edge();
     let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
-    // HEAD is a GET whose answer comes without its body (RFC 9110, 9.3.2), which the connection leaves out.
+    // HEAD is handled like GET (RFC 9110, 9.3.2); the connection omits the body.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     let mut of_method = here.iter().filter(|route| route.method == method).peekable();
     let Some(first) = of_method.peek() else {
@@ -77,7 +77,8 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let elsewhere = || elsewhere(&here, request.method(), version);
     let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
     here_is(route);
-    // The other nodes tell operators from clients by what they present: what is not for this listener is refused here.
+    // Other nodes distinguish operators from clients by their credentials, so a call at the wrong listener is refused
+    // here.
     let misplaced = is_of_operator(request.headers()) != for_operators(&request);
     let placed = match misplaced {
         true => Placed::Here(None, payload.into_inner()),
@@ -106,7 +107,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             }
             Lookup::Uncached => answer(route, call, beside.clone()).await.map(tagged),
         };
-        // What was read here is true while the institution is here.
+        // A read is valid only while this node owns the institution.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
             return Err(ApiError::moved().into());
         }
@@ -118,7 +119,8 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     Err(ApiError::Unavailable { retry_after: 1 }.into())
 }
 
-/// Operators' calls are found at their listener and nowhere else, and clients' calls are not.
+/// Returns the routes of the listener. Operator endpoints exist only at the operators' listener, and client endpoints
+/// only at the other.
 fn served_here(here: &[&'static Route], request: &HttpRequest) -> Result<Vec<&'static Route>, ApiError> {
     let operators = for_operators(request);
     let is_here = |route: &&&Route| match route.served_to() {
@@ -137,7 +139,7 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
     status.is_client_error()
 }
 
-/// A call that may change something goes on to its end, its entries in the audit trail included, whether or not its client still waits.
+/// Runs a call that may change records to completion, including its audit entries, even if the client disconnects.
 async fn to_its_end(
     api: Data<Api>,
     route: &'static Route,
@@ -152,7 +154,8 @@ async fn to_its_end(
     let origin = origin::current().map(|origin| handling.within(origin));
     let changing = async move {
         let answer = answer(route, call, beside).await;
-        // What was refused for what was read is true while the institution is here. What was written was committed as one that has its place.
+        // A refusal based on reads is valid only while this node owns the institution. Commits check the ownership
+        // themselves.
         let answer = match is_refusal(&answer) && !is_here(&api) {
             true => Err(ApiError::moved().into()),
             false => answer,
@@ -166,12 +169,12 @@ async fn to_its_end(
     })
 }
 
-/// What was read while the rights of keys changed is not given out, but read again under those there are now: so many times.
+/// Attempts of a read whose API-key permissions changed meanwhile.
 const READ_UNDER_RIGHTS: usize = 3;
 
-/// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
-/// sort, a probe of the process for one, do not wait for it. They take turns: with a thread on the processors for each client all that is
-/// short would stand behind them. Where the store is another machine's, whoever writes reads there too.
+/// Runs the handler, on the blocking pool behind a semaphore if `beside` is set. Slow reads can thus neither delay
+/// other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
+/// machine, because they read from it too.
 async fn answer(route: &'static Route, call: Call, beside: Option<Turns>) -> Result<HttpResponse, Error> {
     let Some(turns) = beside else { return route.answer(call).ok_or(ApiError::Internal)?.await };
     let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
@@ -187,7 +190,7 @@ async fn answer(route: &'static Route, call: Call, beside: Option<Turns>) -> Res
     Ok(finished.answer())
 }
 
-/// An answer that may go from one thread to another.
+/// Response that can be sent to another thread.
 struct Finished {
     status: StatusCode,
     headers: HeaderMap,
@@ -200,7 +203,7 @@ impl Finished {
         let (status, headers) = (head.status(), head.headers().clone());
         match body.try_into_bytes() {
             Ok(body) => Finished { status, headers, body },
-            // No reading with a token answers with a stream.
+            // No authenticated read responds with a stream.
             Err(_) => Finished::of(ApiError::Internal.error_response()),
         }
     }
@@ -212,7 +215,7 @@ impl Finished {
     }
 }
 
-/// The endpoint is there in other versions only.
+/// Returns the error for an endpoint that exists only in other versions.
 fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiError {
     let of_method = here.iter().filter(|route| route.method == method);
     let names: Vec<&str> = of_method.flat_map(|route| route.versions).map(|version| version.name()).collect();
@@ -221,7 +224,7 @@ fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiErr
     ApiError::NoSuchRoute.explained(Reason::VersionWithoutEndpoint, why)
 }
 
-/// The methods of a path in the version asked for; of all versions where it is not there in that one.
+/// Returns the methods of a path in the requested version, or in all versions if it has none in that one.
 fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
     let of_version = |route: &&&Route| version.is_some_and(|version| route.versions.contains(&version));
     let anywhere = !here.iter().any(|route| of_version(&route));
@@ -259,7 +262,7 @@ mod tests {
         serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
 
-    /// Tells where it is read.
+    /// Returns the thread that reads the argument.
     struct Here(String);
 
     impl FromCall for Here {

@@ -1,4 +1,5 @@
-//! The table of contents of the API, and the way of a request through it. Above all resources, below the server and the documentation.
+//! The table of routes and the path of a request through it. Depends on all resources; server and documentation depend
+//! on it.
 //!
 //! ```text
 //!  route ◄── dispatch ◄── table

@@ -1,4 +1,5 @@
-//! Whose a request is, before anything of it is read: the node that has the institution does all the rest, from the token on.
+//! Selection of the node that answers a request, before authentication. The node that owns the institution does
+//! everything else.
 
 use std::{rc::Rc, time::Duration};
 
@@ -22,21 +23,21 @@ use crate::{
     },
 };
 
-/// How long a request waits for an institution that is moving. A node that leaves in order has handed over within this time.
+/// Maximum wait for an institution in transfer. A planned shutdown transfers faster than this.
 const PATIENCE: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
-/// What a node that has lost an institution may still answer.
+/// Time for a node to complete its responses after it lost an institution.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 const RETRY_AFTER: u64 = 1;
 
-/// Who answers a request.
+/// Responder of a request.
 pub(super) enum Placed {
-    /// This node; the institution has to be here still when a reading is answered.
+    /// This node. It must still own the institution when a read is answered.
     Here(Option<InstitutionId>, Payload),
     Answered(HttpResponse),
 }
 
-/// Waits for the place of what the request is for, and hands it on where that is another node.
+/// Waits for the placement of the institution, and forwards the request if another node owns it.
 pub(super) async fn place(
     api: &Api,
     endpoint: &Endpoint,
@@ -57,7 +58,7 @@ pub(super) async fn place(
                 let payload = payload.or(body.map(Payload::from)).unwrap_or(Payload::None);
                 return Ok(Placed::Here(Some(institution), payload));
             }
-            // Once: who handed it on was wrong, or this node is.
+            // A request is forwarded only once, even if the sender's view was outdated.
             Place::Elsewhere(_) if from_node(request).is_some_and(|it| !it.unplaced) => {}
             Place::Elsewhere(node) => {
                 if let Some(payload) = payload.take() {
@@ -66,7 +67,7 @@ pub(super) async fn place(
                 match hand_on(api, peers, &node, institution, request, body.clone().unwrap_or_default()).await {
                     Ok(answer) => return Ok(Placed::Answered(answer)),
                     Err(NotForwarded::NotSent) => {}
-                    // Asking changes nothing.
+                    // GET requests are safe to repeat.
                     Err(NotForwarded::NoAnswer) if endpoint.method == Method::GET => {}
                     Err(unknown) => return Err(unknown.into()),
                 }
@@ -80,8 +81,8 @@ pub(super) async fn place(
     }
 }
 
-/// What is not in the configuration of this node may be in that of another, which has it already, or still. Where they are the same, it is
-/// nowhere.
+/// Handles a request for an institution or location unknown to this node. Forwards it to nodes with another
+/// configuration, which may know it. If all configurations are equal, it does not exist.
 async fn of_another_configuration(
     api: &Api,
     peers: &Peers,
@@ -95,12 +96,13 @@ async fn of_another_configuration(
     }
     let body = collect(api, request, payload).await?;
     for node in others {
-        // No place of it is known whose loss would end the waiting. It may wait there for its place too, and be handed on once more.
+        // The timeout covers a wait for placement and another forward at that node. Without a known institution, `lost`
+        // cannot end the wait earlier.
         let answer = timeout(PATIENCE + LAST_ANSWERS, forward(api, peers, &node, request, true, body.clone())).await;
         match answer.unwrap_or(Err(NotForwarded::NoAnswer)) {
             Ok(answer) => return Ok(Placed::Answered(answer)),
             Err(NotForwarded::NotSent) => {}
-            // Asking changes nothing.
+            // GET requests are safe to repeat.
             Err(NotForwarded::NoAnswer) if endpoint.method == Method::GET => {}
             Err(unknown) => return Err(unknown.into()),
         }
@@ -114,17 +116,17 @@ async fn collect(api: &Api, request: &HttpRequest, payload: Payload) -> Result<B
     body::collect(request.headers(), payload, rules).await
 }
 
-/// Whom a request is for.
+/// Institution of a request.
 enum Whose {
     Of(InstitutionId),
-    /// Any node answers it, from the store.
+    /// Any node can answer from the store.
     Anybody,
-    /// It names what the configuration of this node does not have.
+    /// Unknown in the configuration of this node.
     Unknown,
 }
 
 fn whose(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> Whose {
-    // Endpoints and subscriptions are changed by one node at a time, and pairing codes guessed at one.
+    // Webhook endpoints and subscriptions have a single writer node, and guesses of pairing codes a single counter.
     if ["/webhook_endpoints", "/webhooks", "/workstations/pair"].iter().any(|of_all| endpoint.path.starts_with(of_all))
     {
         return Whose::Of(EVERYBODY);
@@ -170,7 +172,7 @@ async fn forward(
     peers.forward(node, &call).await
 }
 
-/// The institution is no longer on that node, and what was under way there has had time to end.
+/// Returns once the institution has left the node and its responses in flight have had time to complete.
 async fn lost(api: &Api, node: &str, institution: InstitutionId) {
     let mut since = None;
     loop {

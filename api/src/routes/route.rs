@@ -1,4 +1,4 @@
-//! A row of the table of routes: an endpoint and its handler.
+//! A row of the table of routes: endpoint and handler.
 
 use std::{future::Future, ops::Deref, pin::Pin};
 
@@ -18,7 +18,7 @@ use crate::{
     values::{audience::Audience, role::Role, versions::Version},
 };
 
-/// What a handler is about to answer.
+/// Future of a handler's response.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
 
 pub struct Route {
@@ -39,7 +39,7 @@ pub enum Serves {
     Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
 }
 
-/// An async function of a call and of what its signature names: parts of the path, and then whose records and which parameters and fields.
+/// Async function of a call and its arguments: optional path parameters, then a scope with its input.
 pub trait Handler<Arguments>: Copy + Send + Sync + 'static {
     type Answer: Answers;
     type Failure: Fails + From<ApiError>;
@@ -110,7 +110,7 @@ fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'stat
         .with(|it| (it.status, it.success) = (H::Answer::STATUS, H::Answer::success()))
 }
 
-/// What reads the arguments is asked, and nothing else: its answer is only the end of the description.
+/// Runs only the argument readers. The error that ends the description is ignored.
 fn describe<H: Handler<Arguments>, Arguments>(mut call: Call) {
     let _ = H::read(&mut call);
 }
@@ -125,7 +125,7 @@ macro_rules! methods {
 
 methods!(get GET, post POST, patch PATCH, delete DELETE);
 
-/// A GET without version, token and envelope, and not part of the documented API.
+/// Declares a GET without version, token or envelope, outside of the documented API.
 pub(crate) fn open<F, R>(path: &'static str, handler: F) -> Route
 where
     F: Fn(HttpRequest) -> R + Send + Sync + 'static,
@@ -134,7 +134,7 @@ where
     websocket(path, move |request, _| handler(request))
 }
 
-/// The same, for what the connection becomes a WebSocket by.
+/// Declares a GET that upgrades to a WebSocket.
 pub(crate) fn websocket<F, R>(path: &'static str, handler: F) -> Route
 where
     F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
@@ -157,22 +157,22 @@ impl Route {
         self
     }
 
-    /// What success looks like, the signature of the handler says.
+    /// Sets summary and section. The handler's signature defines the successful response.
     pub fn about(self, summary: &'static str, section: &'static str) -> Route {
         self.with(|it| (it.summary, it.section) = (summary, section))
     }
 
-    /// Also answers with this status, by `call.show_as`.
+    /// Declares a second success status, sent by `call.show_as`.
     pub(crate) fn or(self, status: u16) -> Route {
         self.with(|it| it.or_status = Some(status))
     }
 
-    /// Needs the grant `financial` (specification 5.10).
+    /// Requires the grant `financial` (specification 5.10).
     pub fn financial(self) -> Route {
         self.with(|it| it.financial = true)
     }
 
-    /// Its records have an amount in this field, which is withheld without the grant `financial`.
+    /// Declares the amount field of its records, which is hidden without the grant `financial`.
     pub(crate) fn amounts(self, field: &'static str) -> Route {
         self.with(|it| it.amounts = Some(field))
     }
@@ -185,17 +185,17 @@ impl Route {
         }
     }
 
-    /// At the operators' listener, for tokens with this role or a higher one.
+    /// Serves operators only, with this role or a higher one.
     pub(crate) fn operator(self, role: Role) -> Route {
         self.with(|it| it.role = Some(role))
     }
 
-    /// Only in v3.1.0, which needs the grant `beta`.
+    /// Restricts the route to v3.1.0, which requires the grant `beta`.
     pub fn beta(self) -> Route {
         self.only(&[Version::V3_1_0])
     }
 
-    /// v3.0.0 and what falls through to it.
+    /// Restricts the route to v3.0.0 and later.
     pub(crate) fn since_v3(self) -> Route {
         self.only(&[Version::V3_0_0, Version::V3_1_0])
     }
@@ -208,32 +208,32 @@ impl Route {
         self.with(|it| it.failures = failures)
     }
 
-    /// Failures with a view of their own.
+    /// Declares failures with a separate schema.
     pub(crate) fn fails_as<T: JsonSchema>(self, failures: &'static [u16]) -> Route {
         self.with(|it| (it.failures, it.failure_view) = (failures, Some(schema_of::<T> as SchemaOf)))
     }
 
-    /// For the documentation: a name for the operation that its method and path do not give.
+    /// Sets an operation name for the documentation that differs from method and path.
     pub(crate) fn named(self, name: &'static str) -> Route {
         self.with(|it| it.operation = Some(name))
     }
 
-    /// Changes nothing, whatever its method says.
+    /// Declares that the route changes nothing, regardless of its method.
     pub(crate) fn reading(self) -> Route {
         self.with(|it| it.reads = true)
     }
 
-    /// Takes a body of any sort and does not look at it.
+    /// Accepts and ignores any body.
     pub(crate) fn leaving_body(self) -> Route {
         self.with(|it| it.body_unread = true)
     }
 
-    /// Takes a component of an adapter as it is: the handler finds it in `call.component`.
+    /// Takes an adapter component, passed in `call.component`.
     pub(crate) fn takes_component(self) -> Route {
         self.with(|it| it.takes_component = true)
     }
 
-    /// Its pages are never cached: they show more than the records of an institution.
+    /// Disables caching, because the pages depend on more than the records of the institution.
     pub(crate) fn always_fresh(self) -> Route {
         self.with(|it| it.fresh = true)
     }
@@ -242,12 +242,12 @@ impl Route {
         self.with(|it| it.notes = notes)
     }
 
-    /// Called with the API key itself.
+    /// Authenticates with the API key itself.
     pub(crate) fn with_api_key(self) -> Route {
         self.with(|it| it.access = Access::ApiKey)
     }
 
-    /// Called with a pairing code in the body, and nothing else.
+    /// Authenticates with a pairing code in the body.
     pub(crate) fn with_code(self) -> Route {
         self.with(|it| it.access = Access::Code)
     }
@@ -256,7 +256,7 @@ impl Route {
         self.with(|it| it.group = group)
     }
 
-    /// None for routes that take no calls.
+    /// Returns `None` for routes without a call.
     pub(crate) fn answer(&self, call: Call) -> Option<Answering> {
         match &self.serves {
             Serves::Call { answer, .. } => Some(answer(call)),
@@ -264,7 +264,7 @@ impl Route {
         }
     }
 
-    /// Has the call told what is read of it.
+    /// Records the inputs that the handler reads.
     pub(crate) fn describe(&self, call: Call) {
         if let Serves::Call { describe, .. } = &self.serves {
             describe(call);

@@ -1,7 +1,7 @@
-//! Every endpoint of the API, declared once. Dispatch, 405, grants, versions, rate limits and the OpenAPI document come from this table
-//! and from the code of the handlers; nothing is written twice.
+//! The table of all endpoints. Dispatch, status 405, grants, versions, rate limits and the OpenAPI document are derived
+//! from it and from the handlers.
 //!
-//! A new endpoint is a handler and a line here. The handler's signature names what it reads and what it answers:
+//! A new endpoint needs a handler and a row here. The handler's signature names its inputs and its response:
 //!
 //! ```ignore
 //! /// A payment on the ledger.                                  // becomes the schema's description
@@ -38,9 +38,10 @@
 //! post("/payments", payments::create).about("Create a payment", "4.10").financial(),
 //! ```
 //!
-//! Scopes and parts of the path are in `access::arguments`, answers in `access::respond`, kinds of values in `values::kinds`; objects in lists
-//! are read with `Fields::objects`. Where one field is judged by another, the type implements `FromInput`. What a `from_input` asks for must not depend on what it was given: it is also run to write the
-//! documentation. The tests of `openapi` say what a new endpoint lacks.
+//! Scopes and path parameters are in `access::arguments`, responses in `access::respond`, kinds of values in
+//! `values::kinds`. `Fields::objects` reads lists of objects. If one field depends on another, the type implements
+//! `FromInput` manually. `from_input` also generates the documentation, so the set of fields must not depend on the
+//! input. The `openapi` tests report missing parts of a new endpoint.
 
 use std::sync::LazyLock;
 
@@ -130,7 +131,7 @@ fn practice() -> Vec<Route> {
     all
 }
 
-/// Of health record systems that open only in the browser session of a staff member.
+/// Endpoints for EHRs that are accessible only in the browser session of a staff member.
 fn workstations_of_staff() -> Vec<Route> {
     let only = "Only for locations whose health record system is reached through workstations.";
     vec![
@@ -445,7 +446,7 @@ fn types() -> Vec<Route> {
     ]
 }
 
-/// The paths of v2.2.2 have other names (specification 9).
+/// v2.2.2 uses other paths (specification 9).
 fn hours() -> Vec<Route> {
     let set = "Send exactly one of `days`, `specific_date` and `custom_recurrence`. An end that is not after the begin means the next day. \
                The hours offer slots at once. They are written to the health record system if it accepts working hours; otherwise \
@@ -685,7 +686,7 @@ fn communication() -> Vec<Route> {
     ]
 }
 
-/// The catalogues hold no amounts and need no grant.
+/// The catalogues contain no amounts and need no grant.
 fn ledger() -> Vec<Route> {
     let entered = "The adjustment is written to the health record system afterwards; its `foreign_id` and GET /write_requests show \
                    the result. The default date is today at the location. A negative amount lowers the balance, a \
@@ -811,12 +812,12 @@ pub(crate) fn serve(app: &mut ServiceConfig) {
     dispatch::serve(&TABLE, app);
 }
 
-/// Whether a path is for anyone: operators' machines, readers of the documentation.
+/// Returns `true` for probes and the documentation, which need no credentials.
 pub(crate) fn is_open(path: &str) -> bool {
     TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
 }
 
-/// As rate limits name them: `GET /appointments`.
+/// Endpoint names of rate limits: `GET /appointments`.
 pub(crate) fn endpoints() -> impl Iterator<Item = String> {
     TABLE.iter().filter(|route| route.is_limited()).map(|route| route.method_and_path())
 }
