@@ -1,5 +1,5 @@
-//! A client's connection as the HTTP library sees it. A client that does not read is cut, and an error that the library answers by
-//! itself gets the envelope.
+//! Client connection below the HTTP library. Closes the connection of a client that does not read, and adds the
+//! envelope to errors that the library sends itself.
 
 use std::{
     cell::Cell,
@@ -22,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 use super::library_errors;
 use crate::http::connections::Seat;
 
-/// Bytes per second that a client has to take beyond its grace.
+/// Minimum read rate of a client in bytes per second, in addition to its grace period.
 const SLOWEST: f64 = 16.0 * 1024.0;
 
 pub(super) enum Stream {
@@ -37,17 +37,17 @@ pub(super) struct Live(pub Cell<bool>);
 pub(super) struct Connection {
     stream: Stream,
     live: Rc<Live>,
-    /// How long the client may keep responses waiting.
+    /// Grace period for a client that does not read.
     grace: Duration,
-    /// How long it has done so. Each byte it takes pays for its time at the slowest rate.
+    /// Time spent waiting for the client. Each byte that it reads reduces this by its time at the slowest rate.
     waited: Duration,
     blocked: Option<Blocked>,
-    /// What is sent instead of an error that the HTTP library answers with an empty body.
+    /// Rest of the response that replaces an error with an empty body of the HTTP library.
     instead: Option<Bytes>,
     seat: Seat,
 }
 
-/// The client takes nothing at present.
+/// State of a connection whose client currently reads nothing.
 struct Blocked {
     since: Instant,
     deadline: Pin<Box<Sleep>>,

@@ -1,5 +1,5 @@
-//! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote
-//! but its own request id.
+//! Middleware of all requests: request id, User-Agent rule, panics, metrics and access log. The log contains no client
+//! text except the request id.
 
 use std::{
     cell::OnceCell,
@@ -43,17 +43,17 @@ use crate::{
     values::{limits::MAX_REQUEST_ID, reasons::Reason},
 };
 
-/// The target of the line that each answer leaves in the log.
+/// Log target of the access log.
 const ACCESS: &str = "access";
-/// Asked every few seconds by machines: their answers are in /metrics.
+/// Endpoints that machines poll every few seconds. They are counted in /metrics but not logged.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 const RESPONSES_FULL: &str = "Too many bytes of responses are waiting for clients to read them (`max_response_bytes`). Read responses \
                               completely, and try again soon.";
-/// Within this time slow readers are cut.
+/// Time within which the connections of slow readers are closed.
 const RETRY_RESPONSES: u64 = 5;
 
-/// Of the limit the caller is nearest to.
+/// State of the tightest rate limit.
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
@@ -97,7 +97,7 @@ pub async fn guard(
     let took = started.elapsed();
     match proof {
         Some(proof) => drop(headers.insert(PROOF, proof)),
-        // What another node handed on is counted there, and read from there.
+        // The receiving node counts forwarded requests.
         None => {
             origin.into_iter().for_each(|origin| cors::open(headers, origin));
             api.metrics.count(context.endpoint.get(), status.as_u16(), took);
@@ -128,11 +128,11 @@ pub async fn guard(
             "answered"
         );
     }
-    // Without its request an answer travels as an error; the client sees the same.
+    // A response without its request can only be returned as an error; the client sees no difference.
     answer.map_err(|response| InternalError::from_response("", response).into())
 }
 
-/// Hands the body out in slices. A GET whose body exceeds the total of responses in flight is answered with 503 instead.
+/// Splits the body into slices. Responds with 503 to a GET whose body would exceed the limit of responses in flight.
 fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let (request, response) = response.into_parts();
     if let Some(Live(live)) = request.conn_data::<Rc<Live>>().map(Rc::as_ref) {
@@ -151,7 +151,7 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
             let may_refuse = request.method() == Method::GET && !for_operators(&request);
             let reserved = match may_refuse {
                 true => api.response_bytes.reserve(size, limit),
-                // A change is done, so its response is given out; operators need theirs to find out what is wrong.
+                // A change has already happened, and operators need their responses to investigate.
                 false => Some(api.response_bytes.add(size)),
             };
             if reserved.is_none() {
@@ -165,7 +165,7 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
     ServiceResponse::new(request, head.set_body(body).map_into_boxed_body())
 }
 
-/// For traces alone: nothing that a client wrote but its request id.
+/// Creates the trace span. It contains no client text except the request id.
 fn span(request: &ServiceRequest, id: &HeaderValue) -> Span {
     if PROBES.contains(&request.path()) {
         return Span::none();
@@ -183,8 +183,8 @@ fn span(request: &ServiceRequest, id: &HeaderValue) -> Span {
     )
 }
 
-/// Answers hold data of patients, keys and tokens: nobody on the way keeps them, unless they say otherwise, and browsers take them for
-/// what they are said to be.
+/// Sets common headers. Responses contain patient data, keys and tokens, so intermediaries must not store them unless
+/// the endpoint allows it.
 fn head(headers: &mut HeaderMap, standing: Option<RateLimitState>) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !headers.contains_key(CACHE_CONTROL) {
@@ -197,7 +197,7 @@ fn head(headers: &mut HeaderMap, standing: Option<RateLimitState>) {
     }
 }
 
-/// The client's own id where it is a sane one, so that support can find the request.
+/// Returns the client's request id if it is valid, which helps support to find the request, or a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let sane = |b: &u8| b.is_ascii_alphanumeric() || b"-_.:".contains(b);
     let given =
@@ -206,7 +206,7 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     given.cloned().or_else(|| of_callers_trace(headers)).unwrap_or_else(new)
 }
 
-/// `TRACE-SPAN` of a caller that traces and gave no id: what is done for it stands in its trace.
+/// Returns `TRACE-SPAN` of the caller's `traceparent` as request id, so that the work for the request joins its trace.
 fn of_callers_trace(headers: &HeaderMap) -> Option<HeaderValue> {
     let parent = headers.get("traceparent")?.to_str().ok()?;
     let mut parts = parent.strip_prefix("00-")?.split('-');
@@ -217,19 +217,19 @@ fn of_callers_trace(headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("{trace}-{span}")).ok()
 }
 
-/// Whether the calling application names itself (specification 5.8).
+/// Returns `true` if the User-Agent names the application (specification 5.8).
 fn named(rules: &HttpRules, request: &ServiceRequest) -> bool {
     let Some(refused) = &rules.compatibility.refused_user_agents else { return true };
     if table::is_open(request.path()) {
         return true;
     }
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().trim();
-    // The first product it names (RFC 9110, 10.1.5): `node` is not `NodeClinic/2.0`.
+    // Only the first product counts (RFC 9110, 10.1.5): `node` does not match `NodeClinic/2.0`.
     let product = agent.split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default();
     !product.is_empty() && !refused.iter().any(|refused| refused.eq_ignore_ascii_case(product))
 }
 
-/// A panic fails its request and no other.
+/// Converts a panic into an error response of its request.
 async fn caught<B: MessageBody + 'static>(
     answering: impl Future<Output = Result<ServiceResponse<B>, Error>>,
 ) -> Result<ServiceResponse<BoxBody>, HttpResponse> {

@@ -1,5 +1,5 @@
-//! Errors that the HTTP library answers before there is a request: not HTTP, a head that is too large or too slow. The library sends an
-//! empty body; the client gets the envelope and a request id instead.
+//! Errors that the HTTP library sends before there is a request, such as for invalid HTTP or a head that is too large
+//! or slow. The library sends an empty body; the client receives the envelope and a request id instead.
 
 use actix_web::web::Bytes;
 use uuid::Uuid;
@@ -9,12 +9,12 @@ use crate::{
     values::reasons::Reason,
 };
 
-/// The library's head has a status line and up to three short headers.
+/// Maximum length of the library's head: a status line and up to three short headers.
 const LONGEST: usize = 256;
 const START: &[u8] = b"HTTP/1.1 ";
 
-/// Returns the offset of an error at the end of the bytes that the library is about to send. Responses of the application have a request
-/// id and are never taken for one.
+/// Returns the offset of an error at the end of the bytes that the library is about to send. Responses of the
+/// application have a request id and never match.
 pub(super) fn find(bytes: &[u8]) -> Option<usize> {
     if !bytes.ends_with(b"\r\n\r\n") {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn find(bytes: &[u8]) -> Option<usize> {
     (is_error && is_empty).then_some(start)
 }
 
-/// The response that is sent instead of the error's head.
+/// Returns the response that replaces the error.
 pub(super) fn in_envelope(head: &[u8]) -> Bytes {
     let head = String::from_utf8_lossy(head);
     let mut lines = head.split("\r\n");

@@ -6,20 +6,21 @@ use actix_web::http::KeepAlive;
 
 use crate::http::rules::HttpRules;
 
-/// Connections that wait to be accepted.
+/// Connections in the accept queue.
 pub(super) const BACKLOG: u32 = 1_024;
-/// How long a connection that is to be closed may still send bytes that are not read. actix's clock ticks every half second: with
-/// less than that a connection could stay open for good.
+/// Time during which the unread bytes of a closing connection are discarded. With less, a connection could stay open
+/// forever, because actix's clock ticks every half second.
 pub(super) const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time that a stop leaves to the engine at least.
+/// Minimum time for the engine to stop.
 pub(crate) const LAST_SECOND: Duration = Duration::from_secs(1);
 
-/// Time that a stop leaves to requests in progress: without the engine's second and the one in which clients are notified.
+/// Returns the shutdown time for requests in progress, without the engine's second and the one for the notice to
+/// clients.
 pub(super) fn for_requests(shutdown_timeout: Duration) -> Duration {
     shutdown_timeout.saturating_sub(2 * LAST_SECOND)
 }
 
-/// How long idle connections stay open.
+/// Returns the keep-alive setting for idle connections.
 pub(super) fn keep_alive(rules: &HttpRules) -> KeepAlive {
     if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) }
 }

@@ -1,4 +1,4 @@
-//! A listener of clients or operators: each accepted connection is counted, bounded and wrapped before the HTTP library sees it.
+//! Listener for clients or operators. Connections are counted, limited and wrapped before the HTTP library sees them.
 
 use std::{fmt::Debug, io, sync::Arc, time::Duration};
 
@@ -24,13 +24,13 @@ use crate::{
     http::{connections::Connections, response_body::WRITE_BUFFER, tls::Certificate},
 };
 
-/// Bytes that the kernel keeps for a client that does not read; by default it takes up to 4 MiB.
+/// Kernel send buffer per connection; the default grows up to 4 MiB for a client that does not read.
 const SEND_BUFFER: usize = 64 * 1024;
-/// How long sent bytes may stay unacknowledged, or the client's window closed.
+/// Maximum time without acknowledgement of sent bytes, or with a closed receive window.
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One of the listeners whose clients are not trusted.
+/// Settings of a listener with untrusted clients.
 pub(super) struct Listener {
     pub api: Data<Api>,
     pub connections: Arc<Connections>,
@@ -65,7 +65,7 @@ impl Listener {
             .max_concurrent_connections(per_worker)
             .backlog(BACKLOG)
             .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
-            // The caller decides when it stops.
+            // The caller stops the server.
             .disable_signals();
         let stopping = server.graceful_shutdown_signal();
         let server = server.listen("http", socket, move || {
@@ -94,7 +94,7 @@ impl Listener {
     }
 }
 
-/// Refuses a connection beyond its address's share before anything is read from it.
+/// Accepts a connection. Refuses it unread if its address has its share already.
 async fn accept(
     api: Data<Api>,
     connections: Arc<Connections>,
@@ -118,7 +118,7 @@ async fn accept(
     Ok((Connection::new(stream, edge.rules.body_timeout, seat), Some(peer)))
 }
 
-/// Bounds the kernel's part of a connection.
+/// Limits the kernel's memory and retries for a connection.
 fn bound(stream: &TcpStream) -> io::Result<()> {
     let socket = SockRef::from(stream);
     socket.set_send_buffer_size(SEND_BUFFER)?;

@@ -1,5 +1,5 @@
-//! The HTTP server: workers, timeouts, limits of connections, TLS where there is a certificate. `guard` wraps every request, `listener` and
-//! `connection` every connection of clients and operators.
+//! HTTP server: workers, timeouts, connection limits and TLS. `guard` wraps every request, `listener` and `connection`
+//! every connection of clients and operators.
 
 mod connection;
 pub mod guard;
@@ -35,7 +35,7 @@ use crate::{
 
 pub(crate) use self::limits::LAST_SECOND;
 
-/// Longer than the other nodes keep an idle connection.
+/// Longer than the idle timeout of the other nodes.
 const INTERNAL_KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 pub fn app(
@@ -52,7 +52,7 @@ pub fn app(
         .wrap(from_fn(leaving))
 }
 
-/// The same where operators call, and the console.
+/// Creates the app of the operators' listener, which includes the console.
 pub fn operators_app(
     api: Data<Api>,
 ) -> App<
@@ -61,7 +61,8 @@ pub fn operators_app(
     app(api).app_data(OperatorsListener).configure(console::serve)
 }
 
-/// Once the server is to stop, each answer closes its connection: no client sends a request into one that is closed just then.
+/// Closes each connection after its response once the server is about to stop, so that no request is lost in a closing
+/// connection.
 async fn leaving(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -74,7 +75,7 @@ async fn leaving(
     Ok(answer)
 }
 
-/// Takes the port at once, so that a taken one is known before anything else starts. Runs until its handle stops it.
+/// Starts the clients' listener on a bound port. Runs until its handle stops it.
 pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
     let (connections, certificate) = (api.connections.clone(), api.certificates().clients.clone());
@@ -84,7 +85,7 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
     Ok((server.serve(listener, move || app(api.clone()))?, address))
 }
 
-/// Where operators call: for few and on one thread.
+/// Starts the operators' listener, with a single worker.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let (connections, certificate) = (api.operators_connections.clone(), api.certificates().operators.clone());
     let per_worker = connections.limit;
@@ -92,7 +93,7 @@ pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::R
     server.serve(listener, move || operators_app(api.clone()))
 }
 
-/// Where the other nodes call: the same endpoints, for whoever proves to be one.
+/// Starts the internal listener: the same endpoints, for other nodes that prove the shared secret.
 pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let edge = api.edge();
     let (workers, shutdown) = (edge.rules.workers, for_requests(edge.rules.shutdown_timeout).as_secs());
@@ -108,7 +109,7 @@ pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Re
     Ok(server)
 }
 
-/// The members of the cluster have changed, or are about to.
+/// Handles the notice that the cluster members have changed or are about to.
 async fn look(api: Data<Api>) -> HttpResponse {
     api.engine.look();
     HttpResponse::NoContent().finish()
