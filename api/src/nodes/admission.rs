@@ -1,4 +1,4 @@
-//! The internal listener: whoever calls there proves to be a node, and is told by whom.
+//! Admission at the internal listener, where callers must prove to be nodes.
 
 use std::net::IpAddr;
 
@@ -13,33 +13,33 @@ use super::{
     proof::{Called, Proof},
 };
 
-/// In the extensions of a call that another node handed on.
+/// Properties of a forwarded call, stored in its extensions.
 #[derive(Clone, Copy)]
 pub(crate) struct FromNode {
-    /// Whose call it is.
+    /// Address of the original client.
     pub client: Option<IpAddr>,
-    /// It is part of one that the limits of its key have counted there.
+    /// `true` for part of a call that already counted against the rate limits.
     pub counted: bool,
-    /// The other node does not know its place.
+    /// `true` if the sender does not know the placement.
     pub unplaced: bool,
 }
 
-/// None: it came from a client.
+/// Returns `None` for a call from a client.
 pub(crate) fn from_node(request: &HttpRequest) -> Option<FromNode> {
     request.extensions().get::<FromNode>().copied()
 }
 
-/// Data of the app that serves the internal listener.
+/// Marker in the app data of the internal listener.
 #[derive(Clone, Copy)]
 pub(crate) struct InternalListener;
 
-/// A call that proved to be a node's, and the proof its answer carries.
+/// Call of a node, and the proof for the response.
 pub(crate) struct Admitted {
     pub call: FromNode,
     pub answer: HeaderValue,
 }
 
-/// None: whoever calls does not have the secret.
+/// Verifies the proof. Returns `None` if the caller does not have the secret.
 pub(crate) fn admit(peers: &Peers, request: &ServiceRequest) -> Option<Admitted> {
     let proofs = peers.proofs();
     let headers = request.headers();

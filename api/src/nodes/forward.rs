@@ -1,4 +1,4 @@
-//! A call that another node answers: handed on once, with whose call it is and its id, and its answer handed back as it comes.
+//! Forwarding of calls to other nodes, with client address and request id. Responses are streamed back.
 
 use std::{
     net::IpAddr,
@@ -29,30 +29,30 @@ use crate::{
 };
 
 pub(crate) const PROOF: HeaderName = HeaderName::from_static("x-node-proof");
-/// Whose call it is.
+/// Address of the original client.
 pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-node-client");
 
-/// On a part of a call that was counted already.
+/// Marks part of a call that already counted against the rate limits.
 pub(super) const COUNTED: HeaderName = HeaderName::from_static("x-node-counted");
 
-/// On a call whose place the node that hands it on does not know.
+/// Marks a call whose placement the sender does not know.
 pub(super) const UNPLACED: HeaderName = HeaderName::from_static("x-node-unplaced");
 
-/// Nodes name themselves to each other.
+/// User-Agent between nodes.
 pub(crate) const AGENT: &str = "practice-sync-node";
-/// Where a node is told to look who the members are.
+/// Path of the notice that the members have changed.
 pub(crate) const LOOK: &str = "/node/look";
 
-/// Between two nodes of one network; one that does not take a connection in this time is gone.
+/// Connect timeout within one network. A node that does not accept in this time counts as down.
 const CONNECT: Duration = Duration::from_secs(1);
-/// Less than the other node keeps an idle connection.
+/// Idle timeout, shorter than that of the other node.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// Of one connection, or of this hop: not the call's.
+/// Hop-by-hop headers, which are not forwarded.
 const OF_THE_HOP: [HeaderName; 8] =
     [CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
-/// The way to the other nodes.
+/// Client for the other nodes.
 pub struct Peers {
     proofs: Proofs,
     client: reqwest::Client,
@@ -60,33 +60,33 @@ pub struct Peers {
     failed: AtomicU64,
 }
 
-/// A call to another node.
+/// Call to another node.
 pub(crate) struct NodeCall<'a> {
     pub method: &'a Method,
-    /// With its query.
+    /// Path with query.
     pub path: &'a str,
     pub headers: &'a HeaderMap,
     pub id: &'a str,
-    /// Whose call it is.
+    /// Address of the original client.
     pub client: Option<IpAddr>,
-    /// It is part of a call that was counted already.
+    /// `true` for part of a call that already counted against the rate limits.
     pub counted: bool,
-    /// Who hands it on does not know its place: it may be handed on once more.
+    /// `true` if the sender does not know the placement, in which case the receiver may forward the call once more.
     pub unplaced: bool,
     pub body: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotForwarded {
-    /// The other node has nothing of it.
+    /// The other node did not receive the call.
     NotSent,
-    /// What it made of it is not known.
+    /// The outcome at the other node is unknown.
     NoAnswer,
 }
 
 impl Peers {
     pub fn new(secret: &Secret) -> Result<Peers, String> {
-        // What nodes say is plain, but no client is made without.
+        // Traffic between nodes is plain HTTP, but the client requires a crypto provider.
         engine::webhooks::egress::install_crypto();
         let client = reqwest::Client::builder()
             .no_proxy()
@@ -101,7 +101,7 @@ impl Peers {
         Ok(Peers { proofs: Proofs::new(secret), client, forwarded, failed })
     }
 
-    /// Calls handed on, and those of them that got no answer.
+    /// Returns the numbers of forwarded calls, and of those without a response.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.forwarded.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
     }
@@ -110,12 +110,12 @@ impl Peers {
         &self.proofs
     }
 
-    /// `node`: its address, as it says itself.
+    /// Forwards a call to the node with the advertised address `node`.
     pub(crate) async fn forward(&self, node: &str, call: &NodeCall<'_>) -> Result<HttpResponse, NotForwarded> {
         Ok(handed_back(call.method, self.call(node, call).await?))
     }
 
-    /// Tells other nodes to look who the members are, before they would by themselves. One that does not hear it looks later.
+    /// Notifies other nodes of a membership change. A node that misses the notice polls later.
     pub(crate) async fn tell_to_look(&self, nodes: &[String]) {
         let headers = HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(AGENT))]);
         let (client, counted, unplaced, body) = (None, false, false, Bytes::new());
@@ -125,7 +125,7 @@ impl Peers {
         drop(join_all(telling).await);
     }
 
-    /// The body of what another node answers with 200.
+    /// Returns the body of another node's response with status 200.
     pub(crate) async fn ask(&self, node: &str, call: &NodeCall<'_>) -> Result<Bytes, NotForwarded> {
         let answer = self.call(node, call).await?;
         if answer.status() != reqwest::StatusCode::OK {
@@ -150,7 +150,7 @@ impl Peers {
         let proof = self.proofs.of_call(&Called { method: method.as_str(), path, client: *client });
         let method = reqwest::Method::from_bytes(method.as_str().as_bytes()).map_err(|_| NotForwarded::NotSent)?;
         let mut sending = self.client.request(method, format!("{node}{path}"));
-        // What only nodes say is never a client's word.
+        // Drops node headers sent by the client.
         let travels =
             |name: &HeaderName| !OF_THE_HOP.contains(name) && ![PROOF, CLIENT, COUNTED, UNPLACED].contains(name);
         for (name, value) in headers.iter().filter(|(name, _)| travels(name)) {
@@ -172,7 +172,7 @@ impl Peers {
         if *unplaced {
             set(&UNPLACED, "1");
         }
-        // In the place of what a client calls so.
+        // Replaces the client's headers of these names.
         let sent = sending.headers(own).body(body.clone()).send().await;
         let answer = sent.map_err(|error| match error.is_connect() {
             true => NotForwarded::NotSent,
@@ -187,7 +187,7 @@ impl Peers {
     }
 }
 
-/// The answer of another node as this one's.
+/// Converts the response of another node into one of this node.
 fn handed_back(method: &Method, answer: reqwest::Response) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status().as_u16()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut headers = HeaderMap::new();
@@ -203,8 +203,8 @@ fn handed_back(method: &Method, answer: reqwest::Response) -> HttpResponse {
     let length = answer.headers().get(CONTENT_LENGTH.as_str()).and_then(|length| length.to_str().ok()?.parse().ok());
     let mut response = HttpResponse::build(status);
     let mut response = match length {
-        // Its body does not come, and its length is said all the same.
-        // It never has a body: a stream, even an empty one, would leave its end on the connection.
+        // A 304 never has a body; a stream, even an empty one, would write its end to the connection.
+        // The response to HEAD has a length without the body.
         _ if status == StatusCode::NOT_MODIFIED => response.finish(),
         Some(length) if method == Method::HEAD => response.no_chunking(length).finish(),
         Some(length) => response.body(SizedStream::new(length, answer.bytes_stream())),
@@ -235,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    /// A client that could say what nodes say would choose its address and be counted by no limit.
+    /// Clients could otherwise forge their address and evade the rate limits.
     #[actix_web::test]
     async fn what_only_nodes_say_is_not_taken_from_a_client() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -267,7 +267,7 @@ mod tests {
             body,
         };
         let peers = Peers::new(&Secret::from_bytes([7; 32])).unwrap();
-        // Whoever answers does not have the secret.
+        // The test server does not have the secret.
         assert_eq!(peers.forward(&node, &call).await.err(), Some(NotForwarded::NoAnswer));
         let heard = heard.await.unwrap();
         assert!(!heard.contains("from-the-client") && !heard.contains("x-node-counted"), "{heard}");

@@ -1,11 +1,11 @@
-//! Several nodes behind one load balancer: any of them takes any call, and hands it on once to the node that has the institution.
+//! Nodes behind a load balancer. Each node accepts any call, and forwards it to the node that owns the institution.
 //!
 //! ```text
-//!  client ──► routes: whose is it? ──► here
+//!  client ──► routes: which node? ──► here
 //!                   └──► forward ══ internal listener of the other node ══► admission ──► routes ──► here
 //! ```
 //!
-//! Nodes know each other by a secret they share (`proof`); what they send each other is not encrypted.
+//! Nodes authenticate each other with a shared secret (`proof`). Their traffic is not encrypted.
 
 pub(crate) mod admission;
 pub mod forward;

@@ -1,16 +1,16 @@
-//! How nodes know each other: who calls, and who answers, proves to have the secret. A proof is for one call, by a number that is used
-//! once, so that what answers at a node's address cannot repeat what it heard.
+//! Mutual authentication of nodes: caller and responder each prove knowledge of the shared secret. Each proof contains
+//! a nonce and is valid for one call, so responses cannot be replayed.
 
 use std::net::IpAddr;
 
 use crate::values::secret::{Key, Secret, random};
 
-/// What a caller proves.
+/// Authenticated content of a call.
 pub(super) struct Called<'a> {
     pub method: &'a str,
-    /// With its query.
+    /// Path with query.
     pub path: &'a str,
-    /// Whose call it hands on.
+    /// Address of the original client.
     pub client: Option<IpAddr>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Proofs {
     answers: Key,
 }
 
-/// A proof as it stands in a header: the number, and what only who has the secret can say of it.
+/// Proof as sent in a header: nonce and MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Proof {
     nonce: [u8; 16],
@@ -41,7 +41,7 @@ impl Proofs {
         self.calls.verifies(&[&call.bytes(proof.nonce)], &proof.tag)
     }
 
-    /// Whoever was called has the secret too.
+    /// Creates the proof of the response, which requires the secret too.
     pub(super) fn of_answer(&self, to: &Proof) -> Proof {
         Proof { nonce: to.nonce, tag: self.answers.tag(&[&to.nonce, &to.tag]) }
     }
@@ -52,7 +52,7 @@ impl Proofs {
 }
 
 impl Called<'_> {
-    /// Each part behind its length: what stands in one cannot be taken for another.
+    /// Serializes the parts with length prefixes, so that different calls never yield the same bytes.
     fn bytes(&self, nonce: [u8; 16]) -> Vec<u8> {
         let client = self.client.map(|client| client.to_string()).unwrap_or_default();
         let mut bytes = nonce.to_vec();

@@ -1,4 +1,4 @@
-//! What the operator says of this node towards the others.
+//! Configuration of the internal listener.
 
 use std::net::SocketAddr;
 
@@ -6,8 +6,8 @@ use crate::values::secret::Secret;
 
 #[derive(Clone)]
 pub struct NodeListener {
-    /// Only the other nodes call here.
+    /// Address for the other nodes.
     pub listen: SocketAddr,
-    /// The same on all nodes.
+    /// Shared secret, identical on all nodes.
     pub secret: Secret,
 }

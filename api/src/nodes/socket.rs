@@ -1,4 +1,4 @@
-//! A WebSocket to another node, over which the frames of a client's are handed on.
+//! WebSocket to another node, which forwards the frames of a client's WebSocket.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -15,13 +15,14 @@ use super::{
     proof::{Called, Proof},
 };
 
-/// For the connection and the handshake.
+/// Timeout of connection and handshake.
 const OPENING: Duration = Duration::from_secs(5);
 
 pub(crate) struct NodeSocket(WebSocketStream<TcpStream>);
 
 impl Peers {
-    /// `node`: its address, as it says itself. None: it does not let a socket in, and the log says why.
+    /// Opens a WebSocket to the node with the advertised address `node`. Returns `None` and logs the reason if the node
+    /// refuses.
     pub(crate) async fn socket(
         &self,
         node: &str,
@@ -78,17 +79,17 @@ async fn open(
 }
 
 impl NodeSocket {
-    /// False: nobody is there any more.
+    /// Returns `false` if the connection is closed.
     pub(crate) async fn send(&mut self, text: &str) -> bool {
         self.0.send(Message::text(text)).await.is_ok()
     }
 
-    /// None: the other node has said all it had to say.
+    /// Receives a message. Returns `None` once the connection is closed.
     pub(crate) async fn hear(&mut self) -> Option<String> {
         loop {
             match self.0.next().await? {
                 Ok(Message::Text(text)) => return Some(text.as_str().to_owned()),
-                // Pings are answered by the socket itself.
+                // The socket itself answers pings.
                 Ok(Message::Ping(_) | Message::Pong(_)) => {}
                 Ok(Message::Close(_) | Message::Binary(_) | Message::Frame(_)) | Err(_) => return None,
             }
@@ -96,7 +97,7 @@ impl NodeSocket {
     }
 
     pub(crate) async fn close(mut self) {
-        // Whoever is gone need not be told.
+        // The result is irrelevant, because the other node may have closed already.
         drop(timeout(OPENING, self.0.close(None)).await);
     }
 }

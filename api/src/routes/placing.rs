@@ -58,7 +58,7 @@ pub(super) async fn place(
                 let payload = payload.or(body.map(Payload::from)).unwrap_or(Payload::None);
                 return Ok(Placed::Here(Some(institution), payload));
             }
-            // A request is forwarded only once, even if the sender's view was outdated.
+            // A forwarded request is not forwarded again, even if the sender's view is outdated.
             Place::Elsewhere(_) if from_node(request).is_some_and(|it| !it.unplaced) => {}
             Place::Elsewhere(node) => {
                 if let Some(payload) = payload.take() {
