@@ -1,4 +1,4 @@
-//! Lists of records: what a request filters by is said once, in the words of the engine.
+//! Lists of records: parameters of a request, translated into filters of the engine.
 
 use engine::{
     lists::{Filter, ListQuery, Order},
@@ -19,23 +19,23 @@ use crate::{
     },
 };
 
-/// A list as a request asks for it.
+/// List request.
 pub(crate) struct Listing {
     paging: Paging,
     order: Order,
     descending: bool,
     filters: Vec<Filter>,
-    /// A record has one name of each of these lists.
+    /// Sets of foreign ids. A record must match one id of each set.
     foreign_ids: Vec<Vec<String>>,
 }
 
-/// Reads a list's parameters, one after the other.
+/// Builder that reads the parameters of a list.
 pub(crate) struct Reading<'a> {
     input: &'a mut Input,
     listing: Listing,
 }
 
-/// A list that asks for nothing else: its type, and how it is read.
+/// Declares an input type that contains only a list request.
 macro_rules! listing {
     ($name:ident: |$list:ident| $reading:expr) => {
         pub(crate) struct $name($crate::records::listing::Listing);
@@ -58,7 +58,7 @@ impl Input {
     }
 }
 
-/// `foreign_id` and `foreign_ids[]`, as far as they were sent: a record has one name of each list.
+/// Reads `foreign_id` and `foreign_ids[]`. A record must match one id of each returned set.
 pub(crate) fn foreign_ids(q: &mut Params) -> Vec<Vec<String>> {
     let foreign_id = text(MAX_TEXT).about("The identifier in the practice's health record system; opaque.");
     let one = q.optional("foreign_id", foreign_id).map(|foreign_id| vec![foreign_id]);
@@ -70,7 +70,7 @@ pub(crate) fn foreign_ids(q: &mut Params) -> Vec<Vec<String>> {
     one.into_iter().chain((!many.is_empty()).then_some(many)).collect()
 }
 
-/// Records that `sources` call so.
+/// Returns filters for records that have these foreign ids in `sources`.
 pub(crate) fn called(sources: &[u32], foreign_ids: &[Vec<String>]) -> impl Iterator<Item = Filter> {
     let mut sources = sources.to_vec();
     sources.sort_unstable();
@@ -85,7 +85,7 @@ impl<'a> Reading<'a> {
         Reading { input, listing }
     }
 
-    /// `sort`: by id, unless the client asks for the order of changes.
+    /// Reads `sort`. The default is by id, the alternative by time of change.
     pub(crate) fn sort(mut self) -> Self {
         if let Some(Sort { by, descending }) = self.input.query.optional("sort", sort(&["id", "updated_at"])) {
             self.listing.descending = descending;
@@ -96,14 +96,14 @@ impl<'a> Reading<'a> {
         self
     }
 
-    /// A filter by the value of a parameter.
+    /// Reads a parameter as a filter.
     pub(crate) fn by<T: 'static>(mut self, name: &str, kind: Kind<T>, filter: impl FnOnce(T) -> Filter) -> Self {
         let filter = self.input.query.optional(name, kind).map(filter);
         self.listing.filters.extend(filter);
         self
     }
 
-    /// A filter by the id of a record it refers to.
+    /// Filters by the id of a referenced record.
     pub(crate) fn id(self, name: &str, about: &'static str, filter: fn(u64) -> Filter) -> Self {
         self.by(name, long_id().about(about), filter)
     }
@@ -134,7 +134,7 @@ impl<'a> Reading<'a> {
         self.by("name", text(MAX_NAME).about(about), Filter::Name)
     }
 
-    /// A filter by something that is so or is not.
+    /// Filters by a boolean property.
     pub(crate) fn flag(self, name: &str, about: &'static str, filter: fn(bool) -> Filter) -> Self {
         self.by(name, boolean().about(about), filter)
     }
@@ -144,13 +144,13 @@ impl<'a> Reading<'a> {
         self.by("updated_since", kind, Filter::UpdatedSince)
     }
 
-    /// `foreign_id` and `foreign_ids[]`.
+    /// Reads `foreign_id` and `foreign_ids[]`.
     pub(crate) fn foreign_ids(mut self) -> Self {
         self.listing.foreign_ids = foreign_ids(&mut self.input.query);
         self
     }
 
-    /// Records deleted in the EHR are shown only when `include_deleted` asks for them.
+    /// Reads `include_deleted`, without which records deleted in the EHR are hidden.
     pub(crate) fn include_deleted(self) -> Self {
         match self.input.query.defaulted(
             "include_deleted",
@@ -162,12 +162,12 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Records deleted in the EHR are never shown.
+    /// Hides records deleted in the EHR.
     pub(crate) fn without_deleted(self) -> Self {
         self.filtered([Filter::NotDeleted])
     }
 
-    /// Those that start within a time, in the order of their start or in another one.
+    /// Filters by start time, in the order of `sort` (by default the start time).
     pub(crate) fn starting(mut self, within: Span, sort: Sort) -> Self {
         self.listing.filters.push(Filter::Starting(within));
         self.listing.descending = sort.descending;
@@ -195,14 +195,14 @@ impl<'a> Reading<'a> {
 }
 
 impl Listing {
-    /// What is known only after the request was read filters it too.
+    /// Adds filters that depend on other input.
     pub(crate) fn filtered(mut self, filters: impl IntoIterator<Item = Filter>) -> Listing {
         self.filters.extend(filters);
         self
     }
 
-    /// The page asked for, of the records of these owners: institutions, data sources or locations. Foreign ids are those of `sources`.
-    /// `keep` judges what no filter says.
+    /// Returns the requested page of records of `owners`: institutions, data sources or locations. Foreign ids refer to
+    /// `sources`. `keep` is an additional filter.
     pub(crate) fn page<D: Document>(
         &self,
         call: &Call,

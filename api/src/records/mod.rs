@@ -1,9 +1,9 @@
-//! Records as handlers ask for them: only those a caller may see. Between `access` and `resources`: it knows tenancy and the engine's
-//! lists, and no single resource.
+//! Access to records within the caller's permissions. Uses tenancy and the engine's lists, independent of individual
+//! resources.
 //!
 //! ```text
-//!  listing ◄── visible     lists by what a request filters by; entries in reach of the caller, each read audited
-//!  saving                  what is written, once for each Idempotency-Key
+//!  listing ◄── visible     filtered lists; visible records, with audit entries for reads
+//!  saving                  writes, once per Idempotency-Key
 //! ```
 
 pub(crate) mod listing;

@@ -1,4 +1,4 @@
-//! What handlers have saved, and how they answer it.
+//! Saving of records, with warnings for the response.
 
 use engine::{
     EngineError, Request, Saved,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Call {
-    /// Warnings go into the answer.
+    /// Saves with the idempotency key of the request. Warnings are added to the response.
     pub(crate) async fn save<T, R>(&mut self, location: &OpenLocation, request: R) -> Result<Saved<T>, EngineError>
     where
         T: Serialize + DeserializeOwned + Send + 'static,
@@ -27,7 +27,7 @@ impl Call {
         self.save_with_key(location, request, key).await
     }
 
-    /// With a key of its own, where one request saves several things.
+    /// Saves with a separate key, for requests that save several records.
     pub(crate) async fn save_with_key<T, R>(
         &mut self,
         location: &OpenLocation,
@@ -43,7 +43,7 @@ impl Call {
         Ok(saved)
     }
 
-    /// A new record in a frame; `patient` is whose it is.
+    /// Creates a record, optionally of a patient.
     pub(crate) async fn save_entry<T: Body>(
         &mut self,
         location: &OpenLocation,
@@ -53,7 +53,7 @@ impl Call {
         self.save_numbered(location, body, patient, None).await
     }
 
-    /// The same; `number` is the client's own number of it, which only one record has.
+    /// Like `save_entry`, with the client's unique number for the record.
     pub(crate) async fn save_numbered<T: Body>(
         &mut self,
         location: &OpenLocation,
@@ -66,8 +66,8 @@ impl Call {
         Ok(saved)
     }
 
-    /// Where a shared record is written when the request names no location: one of `preferred` that is open to the caller, or any other
-    /// of its data source.
+    /// Selects the location at which a shared record is written if the request names none. Returns an open location of
+    /// the data source, from `preferred` if possible.
     pub(crate) fn location_for(&self, tenant: &Tenant, source: u32, preferred: &[u32]) -> Option<OpenLocation> {
         let mut locations = self.open_locations(tenant);
         locations.retain(|location| location.setup.source == Some(source));

@@ -1,4 +1,4 @@
-//! Records in a frame, as handlers ask for them: of the data sources a caller may reach.
+//! Records visible to the caller: those of reachable data sources.
 
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Listing {
-    /// Records of data sources, but not what was made at a location that is closed to the caller.
+    /// Lists records of data sources, without those created at a location that is closed to the caller.
     pub(crate) fn entries<T: Body>(
         &self,
         call: &Call,
@@ -36,7 +36,7 @@ impl Listing {
         Ok(page)
     }
 
-    /// Records of a location: those of its data source, but not what was made at another location.
+    /// Lists records of the location's data source, without those created at another location.
     pub(crate) fn entries_at<T: Body>(
         &self,
         call: &Call,
@@ -49,14 +49,14 @@ impl Listing {
 }
 
 impl OpenLocation {
-    /// Whose lists show the location's shared records: its data source; none without an EHR.
+    /// Returns the data source that owns the location's shared records; none without an EHR.
     pub(crate) fn sources(&self) -> Vec<u32> {
         self.setup.source.into_iter().collect()
     }
 }
 
 impl Call {
-    /// The data sources of all locations of the institution that are open to the caller.
+    /// Returns the data sources of the institution's open locations.
     pub(crate) fn sources(&self, tenant: &Tenant) -> Vec<u32> {
         let mut sources: Vec<u32> =
             self.open_locations(tenant).iter().filter_map(|location| location.setup.source).collect();
@@ -65,13 +65,13 @@ impl Call {
         sources
     }
 
-    /// The one a path names.
+    /// Returns a record by id. Fails if none is visible.
     pub(crate) fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Record<T>, ApiError> {
         let found = self.try_entry(tenant, id)?;
         found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
     }
 
-    /// One that another record refers to, where there is one.
+    /// Returns a record by id, or `None` if none is visible.
     pub(crate) fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Record<T>>, ApiError> {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
@@ -83,7 +83,7 @@ impl Call {
         Ok(None)
     }
 
-    /// The one a path names, where no institution is named.
+    /// Returns a record by id from any of the institutions.
     pub(crate) fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Record<T>), ApiError> {
         for tenant in tenants {
             if let Some(entry) = self.try_entry(tenant, id)? {
@@ -94,7 +94,7 @@ impl Call {
         Err(ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
     }
 
-    /// The one a path names, at a location.
+    /// Returns a record by id from the data source of a location.
     pub(crate) fn entry_at<T: Body>(&self, location: &OpenLocation, id: u64) -> Result<Record<T>, ApiError> {
         let found = match location.setup.source {
             Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
@@ -105,17 +105,19 @@ impl Call {
         Ok(found)
     }
 
-    /// Those of one location, or of all that are open to the caller.
+    /// Returns the data sources of one location, or of all that are open to the caller.
     pub(crate) fn sources_at(&self, tenant: &Tenant, location: Option<&OpenLocation>) -> Vec<u32> {
         location.map_or_else(|| self.sources(tenant), OpenLocation::sources)
     }
 
-    /// All records of these owners that meet the filters, deleted ones too. Ends at a limit, and says so.
+    /// Returns all records of the owners that match the filters, including deleted ones. Adds a warning if the list is
+    /// cut at the limit.
     pub(crate) fn whole<D: Document>(&mut self, owners: &[u32], filters: Vec<Filter>) -> Result<Vec<D>, ApiError> {
         self.whole_up_to(MAX_WHOLE, owners, filters)
     }
 
-    /// The same with a limit of its own, for what is put in another order: those with the lowest ids are not those wanted first.
+    /// Like `whole`, with another limit, for lists that are sorted later: the lowest ids are not necessarily the first
+    /// results.
     pub(crate) fn whole_up_to<D: Document>(
         &mut self,
         limit: usize,
@@ -137,7 +139,7 @@ impl Call {
         }
     }
 
-    /// Cuts a list at a limit, and reports it.
+    /// Cuts a list at a limit, with a warning.
     pub(crate) fn end_after<R>(&mut self, limit: usize, list: &mut Vec<R>) {
         if list.len() > limit {
             list.truncate(limit);
@@ -151,7 +153,7 @@ impl Call {
         rows.iter().for_each(|it| self.audit_read(it));
     }
 
-    /// The same for records with a record frame, for views that show deletions.
+    /// Returns all visible records that match the filters, including deleted ones.
     pub(crate) fn whole_entries_ever<T: Body>(
         &mut self,
         sources: &[u32],
@@ -162,7 +164,7 @@ impl Call {
         Ok(rows)
     }
 
-    /// Those that are not deleted.
+    /// Returns all visible records that match the filters and are not deleted.
     pub(crate) fn whole_entries<T: Body>(
         &mut self,
         sources: &[u32],
@@ -173,17 +175,17 @@ impl Call {
         Ok(rows)
     }
 
-    /// The system a record comes from, as `foreign_id_type` names it.
+    /// Returns the source system of a record, as in `foreign_id_type`.
     pub(crate) fn adapter_of<T: Body>(&self, entry: &Record<T>) -> Option<&str> {
         self.directory.adapter_of_source(entry.source_id)
     }
 
-    /// It came from the EHR, or was made at a location that is open to the caller.
+    /// Returns `true` if the record came from the EHR or was created at a location that is open to the caller.
     pub(crate) fn made_in_reach<T: Body>(&self, entry: &Record<T>) -> bool {
         entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
     }
 
-    /// A record about a patient was shown.
+    /// Audits the read of a record about a patient.
     fn audit_read<T: Body>(&self, entry: &Record<T>) {
         if is_about_patients(T::RESOURCE) {
             self.audit("read", name_of(T::RESOURCE), entry.id.into());
@@ -191,12 +193,12 @@ impl Call {
     }
 }
 
-/// Whether the record is in force: records made here that the EHR rejected are hidden.
+/// Returns `false` for records that the EHR rejected, which are hidden.
 pub(crate) fn is_live<T: Body>(entry: &Record<T>) -> bool {
     !entry.rejected()
 }
 
-/// Whether records in a frame are about a patient.
+/// Returns `true` if the records refer to patients.
 pub(crate) fn is_about_patients(resource: Resource) -> bool {
     rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients)
 }
