@@ -1,8 +1,8 @@
-//! A running server takes over a configuration that has changed: on SIGHUP, on a call of an operator, and when its files change. One task
-//! does it, so that each is judged against the one before.
+//! Configuration reload of a running server: on SIGHUP, by an operator's call, and when files change. A single task
+//! does it, so that each configuration is compared with the previous one.
 //!
 //! ```text
-//!  watch      whether files have changed
+//! watch      detection of changed files
 //! ```
 
 mod watch;
@@ -37,24 +37,24 @@ use crate::{
     logging, service_manager,
 };
 
-/// Between two looks at the files.
+/// Interval between checks of the files.
 const LOOK: Duration = Duration::from_secs(2);
-/// Calls that wait for a reload.
+/// Capacity of the queue of reload requests.
 const ASKED: usize = 16;
 
-/// The configuration in force, and where it is read again.
+/// Active configuration and its source.
 pub struct Reload {
     path: PathBuf,
     config: Config,
-    /// The keys of the configuration as they were read last.
+    /// File stamps at the last read: of all files, and of the keys file.
     watched: Watched,
     watched_keys: Watched,
-    /// Opens the EHRs of data sources that live in this process.
+    /// Opens simulated EHRs of data sources in this process.
     simulated: Arc<dyn OpenSimulated>,
 }
 
 impl Reload {
-    /// `config` is what the server starts with, and was read from `path`.
+    /// Creates a reload for a server that started with `config`, read from `path`.
     pub fn new(path: &Path, config: &Config, simulated: Arc<dyn OpenSimulated>) -> Reload {
         let (all, keys) = stamps(path, &config.keys_file);
         Reload {
@@ -66,10 +66,10 @@ impl Reload {
         }
     }
 
-    /// From now on until the server ends.
+    /// Starts the reload task, which runs until the server ends.
     pub fn start(self, api: Data<Api>) {
         let (ask, asked) = mpsc::channel(ASKED);
-        // One task reads the configuration, and the first one does.
+        // Only one task may reload the configuration; later ones are not started.
         if api.reloads.set(ask).is_ok() {
             actix_web::rt::spawn(self.run(api, asked));
         }
@@ -97,10 +97,10 @@ impl Reload {
                     None => self.look(&api).await,
                 }
             };
-            // What was put in force before stays so. The files are read again when they change, or when that is asked for.
+            // Changes applied before the panic remain. The next change or request reads the files again.
             if AssertUnwindSafe(reloading).catch_unwind().await.is_err() {
                 tracing::error!("a reload ended in a panic");
-                // It may have been told of the reload, and waits for its end.
+                // systemd may have been notified of the reload and wait for its end.
                 service_manager::ready();
             }
         }
@@ -122,12 +122,12 @@ impl Reload {
             note(api, "reload configuration", reloaded.applied);
         }
         if let Some(asked) = asked {
-            // Whoever asked may have gone away.
+            // The requester may have disconnected.
             let _ = asked.answer.send(reloaded);
         }
     }
 
-    /// Takes over what has changed, and is no longer being written.
+    /// Reloads files that have changed and are no longer being written.
     async fn look(&mut self, api: &Data<Api>) {
         if !self.config.watch {
             return;
@@ -135,14 +135,14 @@ impl Reload {
         let (path, keys_file) = (self.path.clone(), self.config.keys_file.clone());
         let Ok((all, keys)) = spawn_blocking(move || stamps(&path, &keys_file)).await else { return };
         match (self.watched.look(all), self.watched_keys.look(keys)) {
-            // Both would be read.
+            // A reload reads both, so it waits until neither changes.
             (_, Seen::Changing) | (Seen::Changing, Seen::AsRead) | (Seen::AsRead, Seen::AsRead) => {}
             (Seen::Changed, _) => note(api, "reload configuration", self.reload(api, false).await.applied),
             (_, Seen::Changed) => self.take_keys(api).await,
         }
     }
 
-    /// Reads the configuration in `path` and compares it with the one in force.
+    /// Loads a configuration and compares it with the active one.
     async fn compare(&self, path: &Path) -> (Option<Config>, Reloaded) {
         let path = path.to_path_buf();
         let loaded = spawn_blocking(move || Config::load(&path)).await;
@@ -151,7 +151,7 @@ impl Reload {
             Err(ConfigError { problems: Vec::new() })
         });
         match loaded {
-            // A start has no keys then. A running server takes it for a mishap.
+            // Without a keys file, a start has no keys. A running server treats this as an error.
             Ok(config) if !config.keys_file.exists() && self.has_access() => {
                 let file = config.keys_file.display();
                 let problem =
@@ -176,11 +176,11 @@ impl Reload {
         }
     }
 
-    /// The configuration is taken whole or not at all; the keys whatever is wrong elsewhere. Institutions and locations
-    /// are removed only with `allow_removal`, since a table that was deleted by mistake would close its location at
-    /// once.
+    /// Reloads the configuration completely or not at all; the keys are applied regardless of other errors. Removing
+    /// institutions and locations requires `allow_removal`, since a table deleted by mistake would close its location
+    /// immediately.
     pub async fn reload(&mut self, api: &Data<Api>, allow_removal: bool) -> Reloaded {
-        // Before they are read: what changes meanwhile is seen at the next look.
+        // Taken before the read, so that the next check detects concurrent changes.
         let (all, keys) = stamps(&self.path, &self.config.keys_file);
         let (config, mut reloaded) = self.compare(&self.path).await;
         if allow_removal {
@@ -198,7 +198,7 @@ impl Reload {
                 Err(NotReconfigurable::Unusable(problems)) => reloaded.problems = problems,
                 Err(NotReconfigurable::Store(error)) => {
                     reloaded.problems.push(error.to_string());
-                    // It may take it soon.
+                    // Retried at the next check, since the store may accept the change soon.
                     self.watched.is_read(Stamps::default());
                 }
             }
@@ -229,9 +229,9 @@ impl Reload {
         }
     }
 
-    /// What may fail is first; then all of it is in force.
+    /// Applies a configuration. The only step that can fail comes first.
     async fn apply(&mut self, api: &Data<Api>, mut config: Config) -> Result<(), NotReconfigurable> {
-        // Of the command line.
+        // Set on the command line.
         config.setup.engine.accept_empty_store = self.config.setup.engine.accept_empty_store;
         api.reconfigure(config.setup.clone(), &*self.simulated).await?;
         self.replace_access(api, Access { keys: config.keys.clone(), operators: config.operators.clone() });
@@ -243,7 +243,7 @@ impl Reload {
         Ok(())
     }
 
-    /// What no longer may call does not wait for what takes long.
+    /// Revokes removed keys and operators immediately, ahead of slower steps.
     fn revoke(&mut self, api: &Api, now: &Config) {
         let Config { keys, operators, .. } = &self.config;
         let keys = keys.iter().filter(|key| now.keys.contains(key)).cloned().collect();
@@ -255,7 +255,7 @@ impl Reload {
         !self.config.keys.is_empty() || !self.config.operators.is_empty()
     }
 
-    /// Calls under way are read again when keys change: not without need.
+    /// Replaces keys and operators. Unchanged keys are not replaced, because that would repeat reads in flight.
     fn replace_access(&mut self, api: &Api, Access { keys, operators }: Access) {
         if keys != self.config.keys {
             api.replace_keys(keys.clone());
@@ -264,7 +264,7 @@ impl Reload {
         (self.config.keys, self.config.operators) = (keys, operators);
     }
 
-    /// What of the keys cannot be read gives nobody anything. Institutions and locations are those in force.
+    /// Reloads keys and operators. Invalid keys grant nothing. Institutions and locations remain unchanged.
     async fn take_keys(&mut self, api: &Data<Api>) {
         let file = self.config.keys_file.clone();
         let setup = self.config.setup.clone();
@@ -291,18 +291,18 @@ impl Reload {
     }
 }
 
-/// An entry of the audit trail for what no call asked for. The entry of a call is its own.
+/// Appends an audit entry for a reload without a call. Calls have their own entries.
 fn note(api: &Api, action: &str, applied: bool) {
     let status = if applied { "applied" } else { "refused" };
     api.append_of_service(of_service(api.engine.now(), action, "configuration", status, ""));
 }
 
-/// Of all files of a configuration, and of its keys.
+/// Returns the stamps of all configuration files, and of the keys file.
 fn stamps(path: &Path, keys_file: &Path) -> (Stamps, Stamps) {
     (Stamps::of(Config::files(path)), Stamps::of([keys_file.to_path_buf()]))
 }
 
-/// A line for each key and operator that is new, gone or another one.
+/// Returns a line for each key and operator that was added, removed or changed.
 fn access_changes(old: &Config, keys: &[ApiKey], operators: &[OperatorToken]) -> Vec<String> {
     let mut lines = changes("key", &old.keys, keys, |key| &key.name);
     lines.extend(changes("operator", &old.operators, operators, |operator| &operator.name));

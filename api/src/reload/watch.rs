@@ -1,5 +1,4 @@
-//! Whether files have changed, by what the file system says of them. It works wherever files are, on network file systems and behind links
-//! that are swapped, too.
+//! Detection of file changes by metadata, which also works on network file systems and with symlinks that are replaced.
 
 use std::{
     collections::BTreeMap,
@@ -8,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// When a file was changed, when its rights were, how long it is, and which one it is.
+/// Modification and status change time, length, and inode of a file.
 type Stamp = ([i64; 4], u64, u64);
 
-/// Files, and how they are now; none where one is not there.
+/// Stamps of files; `None` for a missing file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
 
@@ -26,16 +25,16 @@ impl Stamps {
     }
 }
 
-/// What a look has seen.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     AsRead,
-    /// And left alone since the last look: nobody is still writing.
+    /// Changed, but not since the last check, so the write is complete.
     Changed,
     Changing,
 }
 
-/// What was read, and what was seen at the last look.
+/// Stamps at the last read and at the last check.
 pub(super) struct Watched {
     read: Stamps,
     seen: Stamps,
