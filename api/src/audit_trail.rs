@@ -1,4 +1,4 @@
-//! Where the audit trail of a data directory is, and its key.
+//! Location and key of the audit trail in a data directory.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::{config::AuditRules, values::secret::Secret};
 
 const KEY: &str = "audit.key";
 
-/// For whoever serves.
+/// Opens the audit trail of a server.
 pub(crate) fn open(rules: &AuditRules, data_dir: &Path) -> Result<Trail, String> {
-    // A trail has its key already, and is nothing without it.
+    // An existing trail must have its key, without which it is unreadable.
     let begun = rules.folder.join("head").exists();
     if !begun && data_dir.join(KEY).exists() {
         let (folder, key) = (rules.folder.display(), data_dir.join(KEY));
@@ -24,14 +24,14 @@ pub(crate) fn open(rules: &AuditRules, data_dir: &Path) -> Result<Trail, String>
     Trail::open(&rules.folder, &key, kept).map_err(|error| format!("{}: {error}", rules.folder.display()))
 }
 
-/// Appends one entry of a command that changes the data of a server that does not run.
+/// Appends one entry for a command that changes the data of a stopped server.
 pub(crate) fn append(rules: &AuditRules, data_dir: &Path, entry: &Entry) -> Result<(), String> {
     let trail = open(rules, data_dir)?;
     let written = trail.append(entry).map(drop);
     written.and(trail.close()).map_err(|error| format!("{}: {error}", rules.folder.display()))
 }
 
-/// The key of a trail that there is.
+/// Returns the key of an existing trail.
 pub(crate) fn known_key(data_dir: &Path) -> Result<[u8; 32], String> {
     let path = data_dir.join(KEY);
     match path.exists() {
@@ -70,7 +70,7 @@ mod tests {
         }
     }
 
-    /// The log of a start.
+    /// Returns the log of a start.
     fn start(data_dir: &Path) -> String {
         let (log, rules) = (Log::default(), AuditRules { folder: data_dir.join("audit"), keep_days: None });
         let writer = log.clone();

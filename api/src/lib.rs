@@ -1,6 +1,7 @@
-//! The HTTP API and what starts it. No rule about bookings lives here: handlers convert, ask the engine, and convert back.
+//! The HTTP API and its commands. Booking rules are in the engine: handlers convert requests, call the engine and convert
+//! the results.
 //!
-//! Folders are layers; each knows those to its left only:
+//! Folders are layers, and each depends only on those to its left:
 //!
 //! ```text
 //!  values ◄── http ◄── nodes ◄── access ◄── records ◄┐                    ┌── openapi ◄── server ◄── service ◄── demo ◄── cli
@@ -9,9 +10,9 @@
 //!                                                          └── console ◄─────────────────┘
 //! ```
 //!
-//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging` with `traces`, `memory`,
-//! `audit_trail` and `service_manager` (systemd) are for the commands; `/metrics` asks `memory` too. Public is what
-//! the binary and the tests that measure the whole service use; everything else is the crate's own.
+//! `routes::table` lists all endpoints; `resources` has one file per resource. `terminal`, `logging` with `traces`,
+//! `memory`, `audit_trail` and `service_manager` (systemd) serve the commands; `/metrics` uses `memory` too. Items are
+//! public only for the binary and for tests of the whole service.
 
 #![warn(unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! What goes to stderr: the log, as its filter says.
+//! Log output to stderr.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -18,53 +18,55 @@ use tracing_subscriber::{
 
 use crate::traces::Traces;
 
-/// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
+/// Silences the HTTP library, which logs every malformed request as an error. Any client can cause these, and receives
+/// a response.
 const QUIET: &str = "actix_http=off";
-/// The server library logs several lines at each start and stop.
+/// Suppresses several lines of the server library at each start and stop.
 const BRIEF: &str = "actix_server=warn";
 
-/// How a line looks.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     #[default]
     Text,
-    /// One object a line.
+    /// One object per line.
     Json,
 }
 
-/// What a command says while it works.
+/// Starts the log of a command.
 pub(crate) fn start(directives: &str) -> Result<(), String> {
     start_as(directives, LogFormat::Text, None)
 }
 
-/// Changes the filter of the log that was started.
+/// Handle that changes the filter of the active log.
 static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
-/// `RUST_LOG` wins.
+/// Returns the filter of `RUST_LOG`, which takes precedence.
 fn given() -> Option<String> {
     std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|given| !given.is_empty())
 }
 
-/// From now on the log is filtered by these; `RUST_LOG` wins. Nothing happens where whoever embeds us has a log of their own.
+/// Replaces the filter unless `RUST_LOG` is set. Without effect if the embedding process has another log.
 pub(crate) fn filter_by(directives: &str) -> Result<(), String> {
     let Some(handle) = FILTER.get().filter(|_| given().is_none()) else { return Ok(()) };
     handle.reload(filter(directives)?).map_err(|error| error.to_string())
 }
 
-/// Once per process; `RUST_LOG` wins. Traces are made from the same spans, whatever the filter says.
+/// Starts the log, once per process. `RUST_LOG` takes precedence. Traces use the same spans, independently of the
+/// filter.
 pub(crate) fn start_as(directives: &str, format: LogFormat, traces: Option<&Traces>) -> Result<(), String> {
     let given = given();
-    // Colours are for people at a terminal; a file would hold their codes.
+    // Color codes are for terminals only.
     let looks = Looks { format, colours: stderr().is_terminal() };
     let (subscriber, filter) = subscriber(given.as_deref().unwrap_or(directives), stderr, looks, traces)?;
-    // Already started by whoever embeds us.
+    // Fails if the embedding process has installed a subscriber.
     if subscriber.try_init().is_ok() {
         let _ = FILTER.set(filter);
     }
     Ok(())
 }
 
-/// Whether they are directives, for whoever reads them from a file.
+/// Validates directives of a file.
 pub(crate) fn checked(directives: &str) -> Result<String, String> {
     filter(directives).map(|_| directives.to_owned())
 }
@@ -89,7 +91,7 @@ struct Looks {
     colours: bool,
 }
 
-/// And what changes its filter.
+/// Returns a subscriber, and the handle that changes its filter.
 fn subscriber<W>(
     directives: &str,
     writer: W,
@@ -195,7 +197,7 @@ mod tests {
         assert!(checked("no such=level").is_err());
     }
 
-    /// What is written for them costs nothing then.
+    /// Without traces, spans are disabled and cost nothing.
     #[test]
     fn spans_of_traces_are_made_where_traces_are() {
         let disabled = |traces: Option<&Traces>| {

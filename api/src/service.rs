@@ -1,4 +1,4 @@
-//! The running service: port, engine, server, in this order; and back.
+//! The running service: starts listeners, engine and server in this order, and stops them in reverse.
 
 use std::{
     io,
@@ -38,20 +38,20 @@ use crate::{
     views::published::RecordViews,
 };
 
-/// A server that answers, and what is behind it.
+/// Running server with its engine.
 pub struct Running {
     pub address: SocketAddr,
-    /// Where operators call.
+    /// Address of the operators' listener.
     pub operators: SocketAddr,
     pub engine: Arc<Engine>,
     api: Data<Api>,
     server: JoinHandle<io::Result<()>>,
     handle: ServerHandle,
-    /// Of the listeners for the other nodes and for operators.
+    /// Handles of the operators' and the internal listener.
     others: Vec<ServerHandle>,
 }
 
-/// `simulated` opens the EHRs of data sources that live in this process.
+/// Starts the service. `simulated` opens simulated EHRs of data sources in this process.
 pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Running, String> {
     let certificates = Certificates::load(&config.http)?;
     let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
@@ -102,19 +102,19 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     }
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, operators = %for_operators, "serving");
-    // It runs from its first poll on: nobody should have to wait for `wait`.
+    // The server runs from its first poll on, independent of `wait`.
     let handle = server.handle();
     let server = actix_web::rt::spawn(server);
     Ok(Running { address, operators: for_operators, engine, api, server, handle, others })
 }
 
 impl Running {
-    /// Reads the configuration again whenever it is told to.
+    /// Starts the configuration reload task.
     pub(crate) fn reload_from(&self, reload: Reload) {
         reload.start(self.api.clone());
     }
 
-    /// Serves until a signal ends it, then lets the engine end in order; at once when it is asked a second time.
+    /// Serves until a signal, then stops gracefully. A second signal stops immediately.
     pub async fn wait(mut self) -> Result<(), String> {
         let mut signals = Signals::new();
         service_manager::ready();
@@ -145,13 +145,13 @@ impl Running {
         let served = match ended {
             Some(ended) => ended,
             None => {
-                // Workstations stay for hours, and the server waits for whoever is connected.
+                // Closes WebSockets of workstations, which would otherwise delay the stop for hours.
                 engine.gateway().stop();
                 api.leaving.store(true, Ordering::Relaxed);
-                // The others take over what is here while this node still answers, and hands on what comes.
+                // Other nodes take over while this node still responds and forwards requests.
                 let last_requests = tokio::time::sleep(LAST_REQUESTS.min(may_take / 4));
                 tokio::join!(last_requests, engine.hand_over(may_take / 2));
-                // All at once: each of them may take as long as requests may.
+                // Concurrently, because each may take the full time for requests.
                 join_all(others.iter().chain([&handle]).map(|server| server.stop(true))).await;
                 server.await
             }
@@ -176,7 +176,7 @@ impl Running {
     }
 }
 
-/// How soon a renewed certificate is in use.
+/// Interval between checks of the certificate files.
 const CERTIFICATES: Duration = Duration::from_secs(5);
 
 async fn watch_certificates(api: Weak<Api>) {
@@ -188,7 +188,7 @@ async fn watch_certificates(api: Weak<Api>) {
     }
 }
 
-/// What this node says of the members the others learn at once, so that what moves is away for a moment only.
+/// Notifies other nodes of membership changes, so that a handover is only a short interruption.
 async fn tell_others(api: Data<Api>, mut said: watch::Receiver<Vec<String>>) {
     while said.changed().await.is_ok() {
         let others = said.borrow_and_update().clone();
@@ -198,10 +198,10 @@ async fn tell_others(api: Data<Api>, mut said: watch::Receiver<Vec<String>>) {
     }
 }
 
-/// How long clients may still send on connections they keep, and are told that those close.
+/// Time during which clients are notified that their connections close, and may still send requests.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
-/// Those that ask the server to stop. None where they cannot be listened to.
+/// Termination signals; `None` if they cannot be handled.
 struct Signals(Option<[Signal; 2]>);
 
 impl Signals {

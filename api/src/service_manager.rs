@@ -1,8 +1,8 @@
-//! What systemd is told of the server, where it asks for that (`Type=notify`); nothing where it does not.
+//! State notifications to systemd (`Type=notify`), without effect elsewhere.
 
 use sd_notify::NotifyState;
 
-/// It serves, for the first time or again after a reload.
+/// Reports readiness after the start or a reload.
 pub(crate) fn ready() {
     tell(&[NotifyState::Ready]);
 }

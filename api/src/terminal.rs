@@ -1,4 +1,4 @@
-//! What the commands say: results on stdout, an error of start as one line on stderr.
+//! Output of commands: results on stdout, a startup error as one line on stderr.
 
 use std::{
     fmt::Display,
@@ -6,15 +6,15 @@ use std::{
     process::ExitCode,
 };
 
-/// What went wrong before anything was served.
+/// Reports an error before the service has started.
 pub(crate) fn fail(problem: impl Display) -> ExitCode {
     let line = problem.to_string().trim_end().replace('\n', " ");
-    // There is no one left to tell when stderr is gone.
+    // A closed stderr leaves no way to report.
     let _ = writeln!(io::stderr(), "practice-sync: {line}");
     ExitCode::from(2)
 }
 
-/// To stdout. A reader that has gone away is not an error.
+/// Prints to stdout. A closed pipe is not an error.
 pub(crate) fn say(text: impl Display) {
     let _ = writeln!(io::stdout(), "{text}");
 }

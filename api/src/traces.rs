@@ -1,7 +1,7 @@
-//! Traces, sent by OTLP where the configuration names a collector. Each request has one: its id follows from the id of the request, which is
-//! stored with what waits for its turn, so that a call to an EHR hours later, after a restart or on another node, stands in the trace of the
-//! request it is made for, and is sampled as that was. Spans are those listed here, with the fields that are written where they begin; lines
-//! of the log are no part of them.
+//! Traces, sent by OTLP to a configured collector. Each request has a trace, whose id is derived from the request id.
+//! The request id is stored with queued work, so that an EHR call hours later, after a restart or on another node,
+//! joins the trace and its sampling decision. Traces contain only the spans listed here, with their initial fields, and
+//! no log lines.
 
 use std::{
     cell::Cell,
@@ -32,7 +32,7 @@ use tracing::{
 use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::{Layer, filter::filter_fn, layer::Context, registry::LookupSpan};
 
-/// Every span of a trace, by the crate that begins it.
+/// Spans of a trace, by crate.
 const SPANS: [(&str, &str); 6] = [
     ("api", REQUEST),
     ("processor", "turn"),
@@ -41,31 +41,31 @@ const SPANS: [(&str, &str); 6] = [
     ("adapter_host", "adapter_call"),
     ("webhooks", "webhook"),
 ];
-/// The span of a request from its first byte to its answer: all others of its trace stand below it.
+/// Span of a request from the first byte to the response, the root of its trace.
 const REQUEST: &str = "request";
-/// How long a collector may take to answer.
+/// Timeout of the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the last spans may take when the process ends.
+/// Timeout for the last spans at process exit.
 const LAST_SPANS: Duration = Duration::from_secs(2);
-/// How often the log says that spans are lost.
+/// Interval between warnings about lost spans.
 const SAID_EVERY: Duration = Duration::from_secs(300);
 
-/// Where traces go.
+/// Configuration of traces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRules {
-    /// The whole address of the collector.
+    /// URL of the collector.
     pub endpoint: String,
-    /// The part of requests, from 0 to 1.
+    /// Sampled fraction of requests, from 0 to 1.
     pub ratio: f64,
-    /// The name of this process among others.
+    /// Name of this process among others.
     pub node: Option<String>,
 }
 
-/// The spans of this process on their way to the collector.
+/// Trace provider of this process.
 pub(crate) struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Not within a runtime: the client has its own.
+    /// Starts the export. Must be called outside of a runtime, because the client has its own.
     pub(crate) fn start(rules: &TraceRules) -> Result<Traces, String> {
         engine::webhooks::egress::install_crypto();
         let client = opentelemetry_http_client().map_err(|error| format!("no HTTP client for traces: {error}"))?;
@@ -82,7 +82,7 @@ impl Traces {
         Ok(Traces(provider.build()))
     }
 
-    /// What is to stand among the layers of the log.
+    /// Returns the tracing layer for the subscriber.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -96,9 +96,9 @@ impl Traces {
         ByRequest(spans).with_filter(filter_fn(traced))
     }
 
-    /// Sends what there still is.
+    /// Sends the remaining spans.
     pub(crate) fn end(&self) {
-        // What is lost the exporter has said.
+        // The exporter has logged lost spans.
         drop(self.0.shutdown_with_timeout(LAST_SPANS));
     }
 }
@@ -112,7 +112,7 @@ fn traced(about: &Metadata<'_>) -> bool {
     about.is_span() && SPANS.contains(&(of, about.name()))
 }
 
-/// Where the spans of a request stand: in its trace, below its own span, which may stand below a caller's.
+/// Position of a request's spans: its trace, its own span, and the caller's span if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     trace: TraceId,
@@ -121,7 +121,7 @@ struct Place {
 }
 
 impl Place {
-    /// A request id that is made of a caller's trace and span continues that trace.
+    /// Derives the position. A request id that contains a caller's trace and span continues that trace.
     fn of(request: &str) -> Place {
         let hash = Sha256::digest(request);
         let part = |from: usize| u64::from_be_bytes(std::array::from_fn(|at| hash[from + at]));
@@ -145,7 +145,7 @@ impl Place {
     }
 }
 
-/// Puts spans that name a request where they belong.
+/// Layer that assigns spans with a request id to its trace.
 struct ByRequest<S>(OpenTelemetryLayer<S, SdkTracer>);
 
 impl<S> Layer<S> for ByRequest<S>
@@ -163,7 +163,7 @@ where
             Some(place.own)
         };
         let _placed = above.map(|above| place.below(above).attach());
-        // Below the span it begins in, where there is one.
+        // The parent is the enclosing span if there is one.
         self.0.on_new_span(&Attributes::new(attrs.metadata(), attrs.values()), id, ctx);
     }
 
@@ -175,7 +175,7 @@ where
         self.0.on_exit(id, ctx);
     }
 
-    /// Only now a span that nothing began in gets its id.
+    /// A span without children receives its ids only at this point.
     fn on_close(&self, id: Id, ctx: Context<'_, S>) {
         let place = ctx.span(&id).and_then(|span| span.extensions().get::<Place>().copied());
         NEXT.set(place);
@@ -184,11 +184,11 @@ where
     }
 }
 
-/// What decides where a span belongs.
+/// Fields that determine the position of a span.
 #[derive(Default)]
 struct Fields {
     request: Option<Place>,
-    /// By the node that the request reached first, which has the span of the request itself.
+    /// `true` on the node that received a forwarded request. The first node has the request's span.
     handed_on: bool,
 }
 
@@ -207,7 +207,7 @@ impl Visit for Fields {
 }
 
 thread_local! {
-    /// What the span that this thread closes is called.
+    /// Position of the span that this thread is closing.
     static NEXT: Cell<Option<Place>> = const { Cell::new(None) };
 }
 
@@ -224,7 +224,7 @@ impl IdGenerator for Ids {
     }
 }
 
-/// Sends spans, and says now and then that they do not arrive: nothing waits for them.
+/// Exporter that logs lost spans occasionally. Nothing waits for it.
 #[derive(Debug)]
 struct Collector {
     otlp: Otlp,
