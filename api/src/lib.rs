@@ -1,13 +1,13 @@
-//! The HTTP API and its commands. Booking rules are in the engine: handlers convert requests, call the engine and convert
-//! the results.
+//! The HTTP API and its commands. Booking rules are in the engine: handlers convert requests, call the engine and
+//! convert the results.
 //!
 //! Folders are layers, and each depends only on those to its left:
 //!
 //! ```text
-//!  values ◄── http ◄── nodes ◄── access ◄── records ◄┐                    ┌── openapi ◄── server ◄── service ◄── demo ◄── cli
-//!     ▲                                              ├ resources ◄ routes ┤              │              │
-//!     └── views ◄────────────────────────────────────┘     ▲              └── config ◄───┼──────────────┘
-//!                                                          └── console ◄─────────────────┘
+//!  values ◄ http ◄ nodes ◄ access ◄ records ◄┐                    ┌── openapi ◄── server ◄── service ◄── demo ◄── cli
+//!     ▲                                      ├ resources ◄ routes ┤              │              │
+//!     └── views ◄────────────────────────────┘     ▲              └── config ◄───┼──────────────┘
+//!                                                  └── console ◄─────────────────┘
 //! ```
 //!
 //! `routes::table` lists all endpoints; `resources` has one file per resource. `terminal`, `logging` with `traces`,

@@ -1,7 +1,7 @@
 //! Traces, sent by OTLP to a configured collector. Each request has a trace, whose id is derived from the request id.
-//! The request id is stored with queued work, so that an EHR call hours later, after a restart or on another node,
-//! joins the trace and its sampling decision. Traces contain only the spans listed here, with their initial fields, and
-//! no log lines.
+//! The request id is stored with queued work, so that later EHR calls join the trace and its sampling decision, even
+//! after a restart or on another node. Traces contain only the spans listed here, with their initial fields, and no log
+//! lines.
 
 use std::{
     cell::Cell,

@@ -2,8 +2,8 @@
 //! the documentation.
 //!
 //! ```ignore
-//! pub async fn list(call: Call, AtLocation(location, asked): AtLocation<ListCharges>) -> Answer<Paged<ChargeView<'static>>>
-//! pub async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<ChargeView<'static>>>
+//! async fn list(call: Call, AtLocation(location, asked): AtLocation<ListCharges>) -> Answer<Paged<ChargeView<'static>>>
+//! async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<ChargeView<'static>>>
 //! ```
 
 use engine::Unmet;

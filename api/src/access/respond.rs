@@ -65,7 +65,7 @@ answers! {
     Paged: Page;
     /// A whole list, with its count.
     Listed: List;
-    /// As it is, without envelope.
+    /// Body without envelope.
     Plain: Plain;
 }
 

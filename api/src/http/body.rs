@@ -104,7 +104,7 @@ fn parse(body: &[u8]) -> Result<Value, ApiError> {
         return Err(ApiError::too_deep(skipped + offset));
     }
     match serde_json::from_slice(bytes) {
-        // Null stands for a missing body; a literal null is refused.
+        // `read` returns null for a missing body, so a literal null is refused.
         Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
         Ok(body) => match serde_json::from_slice::<Unambiguous>(bytes) {
             Ok(_) => Ok(body),

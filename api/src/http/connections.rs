@@ -32,8 +32,8 @@ impl Connections {
         })
     }
 
-    /// Counts a new connection for as long as the result lives. Returns `None` if the address has its share already. Networks of
-    /// IPv6 are one address. A trusted proxy has no share and is passed as `None`.
+    /// Counts a new connection for as long as the result lives. Returns `None` if the address has its share already.
+    /// An IPv6 network counts as one address. A trusted proxy has no share and is passed as `None`.
     pub(crate) fn enter(self: &Arc<Self>, address: Option<IpAddr>, share: usize) -> Option<Seat> {
         let address = address.map(network);
         if let Some(address) = address {

@@ -18,7 +18,8 @@ use actix_web::{
 
 /// The size at which a connection's write buffer is flushed. It holds less than this when the next slice is added.
 pub(crate) const WRITE_BUFFER: usize = 16 * 1024;
-/// Bytes of a slice: with a full write buffer and a chunk's header it fits into the 32 KiB that the HTTP library allocates.
+/// Bytes of a slice. Together with a full write buffer and a chunk header it fits into the 32 KiB that the HTTP library
+/// allocates.
 pub(crate) const SLICE: usize = WRITE_BUFFER - 64;
 
 /// Marks a response whose body is static and costs no memory per response.

@@ -2,7 +2,7 @@
 //! does it, so that each configuration is compared with the previous one.
 //!
 //! ```text
-//! watch      detection of changed files
+//!  watch      detection of changed files
 //! ```
 
 mod watch;

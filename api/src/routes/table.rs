@@ -21,15 +21,19 @@
 //!     Ok(call.page(&page.views(PaymentView::of)))
 //! }
 //!
-//! pub async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<PaymentView<'static>>> {
+//! pub async fn show(
+//!     call: Call,
+//!     Id(id): Id<u64>,
+//!     InTenant(tenant, ()): InTenant<()>,
+//! ) -> Answer<One<PaymentView<'static>>> {
 //!     Ok(call.show(PaymentView::of(&find(&call, &tenant, id)?)))
 //! }
 //!
 //! pub async fn create(
 //!     call: Call,
-//!     AtLocation(location, new): AtLocation<NewPayment>,          // read in the same way: `input.body.required(...)`
+//!     AtLocation(location, new): AtLocation<NewPayment>,          // read with `input.body.required(...)`
 //! ) -> Answer<Accepted<PaymentView<'static>>> {
-//!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, where the client sent one
+//!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, if the client sent one
 //!     Ok(call.made(made.replay, view))
 //! }
 //!
