@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_one_callers_own_in_one_version() {
+    fn tags_differ_by_caller_and_version() {
         let tags = Tags::new(&Secret::from_bytes([1; 32]));
         let of = |caller, version, body: &[u8]| Tagging { key: tags.0.clone(), caller: [caller; 32], version }.of(body);
         let one = of(1, Version::V3_0_0, b"{}");

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_is_of_what_is_asked_not_how() {
+    fn fingerprint_ignores_parameter_order_and_json_formatting() {
         let print = |query: &str, body: &str| {
             once(1, "/payments", query, b"k", serde_json::from_str(body).unwrap()).unwrap().unwrap().fingerprint
         };
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_visible_and_short() {
+    fn idempotency_keys_with_invisible_or_too_many_characters_are_refused() {
         assert_eq!(read(&key(1), &TestRequest::post().to_http_request(), &Params::default(), &Value::Null), Ok(None));
         for wrong in [&b""[..], b"a b", "é".as_bytes(), &[b'x'; 256]] {
             assert!(once(1, "/payments", "", wrong, json!({})).is_err());

@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_once() {
+    fn duplicate_keys_in_a_body_are_refused() {
         assert_eq!(
             problem(br#"{"a": 1, "b": {"c": [{"d": 1, "e": 2, "d": 3}]}}"#),
             "The body holds the key \"d\" twice."
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_utf_8() {
+    fn bodies_with_another_charset_than_utf_8_are_refused() {
         let with = |kind: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, actix_web::http::header::HeaderValue::from_static(kind));
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_missing_says_it_all() {
+    fn a_missing_object_hides_problems_of_its_fields() {
         let mut fields = Fields::new(json!({"name": "x"}));
         fields.may_be_called("working_hour", "availability");
         fields.required("working_hour", object(""));
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_stands_in_for_what_is_wrong_and_the_rest_is_read() {
+    fn wrong_fields_yield_examples_and_do_not_end_the_reading() {
         let mut fields = Fields::new(json!({"days": 99, "items": [{"id": "x"}, {"id": 2}]}));
         assert_eq!(fields.required("days", integer(1..=60)), 1);
         assert_eq!(fields.required_or_none("name", text(10)), None);
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_a_body_that_is_no_object() {
+    fn a_body_of_null_is_refused() {
         assert_eq!(problem(b" null "), NO_OBJECT);
     }
 
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_named_with_their_path() {
+    fn problems_of_fields_contain_their_path() {
         let body = json!({
             "patient": {"first_name": 7, "date_of_birth": "0000-01-01", "last_name": " Lee "},
             "provider_ids": [1, "2x", -3, 4.5, 5.0],
@@ -638,7 +638,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_nobody_reads_are_named_with_their_path() {
+    fn unread_fields_are_reported_with_their_path() {
         let mut fields = Fields::new(json!({
             "patient": {"first_name": "Pat", "frist_name": "x", "bio": {"gendr": 1}, "more": {"deep": 1}},
             "free": {"any": {"thing": 1}}, "items": [{"id": 1, "nte": "x"}, {"id": 2}], "foo": null,
@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_an_object() {
+    fn a_body_other_than_an_object_is_refused() {
         for body in [json!([]), json!("x"), json!(1)] {
             assert_eq!(Fields::new(body).take_problems(), ["The body must be a JSON object."]);
         }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_apart_by_class() {
+    fn responses_are_counted_by_status_class() {
         let metrics = RequestMetrics::default();
         for status in [200, 204, 599] {
             metrics.count(None, status, Duration::from_millis(250));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_named() {
+    fn refused_responses_are_counted_by_limit() {
         let metrics = RequestMetrics::default();
         metrics.limited(Some(Per::Minute));
         metrics.limited(None);

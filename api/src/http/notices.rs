@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withheld_is_not_called_ignored() {
+    fn withheld_names_are_not_reported_as_ignored() {
         let notices = Notices::default();
         let withheld = [("charges".to_owned(), "financial"), ("payments".to_owned(), "financial")];
         notices.write(Vec::new(), vec!["a".into()], &withheld);

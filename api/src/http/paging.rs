@@ -244,7 +244,7 @@ mod tests {
 
     /// Forwards and back over a list of which a filter leaves next to nothing.
     #[test]
-    fn a_page_ends_where_enough_was_read() {
+    fn a_page_ends_at_the_read_budget() {
         let (last, kept) = (5 * READ_BUDGET as u64, |id: &u64| [2_500, 2_501, 4_999].contains(id));
         let page = |query: &str| {
             let read_in_all = std::cell::Cell::new(0);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_by_number_lies_where_cursors_lead() {
+    fn pages_by_number_equal_pages_by_cursor() {
         for (size, last) in [(1, 20), (3, 20), (7, 20), (100, 20), (3, 2_000), (300, 2_000)] {
             let mut page = rows(&format!("per_page={size}"), last, false);
             let mut number = 1;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_paging_is_named() {
+    fn wrong_paging_parameters_are_reported() {
         let first = |query: &str, version| read(query, version).1.first().cloned().unwrap_or_default();
         for per_page in ["0", "1001", "-5", "99999999999999999999"] {
             let problem = first(&format!("per_page={per_page}"), Version::V3_0_0);

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_believed_but_proxies() {
+    fn forwarded_addresses_of_untrusted_peers_are_ignored() {
         assert_eq!(seen(&[], "203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
         assert_eq!(seen(&["10.0.0.0/8"], "203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
         assert_eq!(seen(&["10.0.0.0/8"], "10.1.2.3", &["198.51.100.1"]), "198.51.100.1");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_wrote_before_the_proxy_did_is_not_believed() {
+    fn forwarded_addresses_written_by_the_client_are_ignored() {
         let proxies = ["10.0.0.0/8", "192.0.2.7"];
         for spoofed in [
             vec!["127.0.0.1, 198.51.100.1"],

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_are_told_at_once() {
+    fn all_problems_of_a_query_are_reported_at_once() {
         let mut q =
             Params::parse("days=0&start_date=2026-02-30&lids[]=x&lids[]=4&inactive=yes&twice=1&twice=2").unwrap();
         q.required("days", integer(1..=60));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_mean_a_known_parameter_are_that_one() {
+    fn aliases_of_parameters_are_read_unless_ambiguous() {
         let mut q = Params::parse("patient_id=206&patient_ids[]=7&updated_after=5&phone=555&provider_ids[]=3").unwrap();
         assert_eq!(q.list("patient_ids", id()), [206, 7]);
         assert_eq!(q.optional("updated_since", integer(1..=9)), Some(5));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_query_strings_do_no_harm() {
+    fn malformed_query_strings_do_not_panic() {
         for raw in
             ["%", "%zz", "=&=&", "&&&", "[]=1", "a[=1", "a]=1", "a[][]=1", "%ff%fe=%ff", "a[99999999999]=1", "\u{0}=1"]
         {

@@ -200,21 +200,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_have_buckets_of_their_own() {
+    async fn each_key_has_a_separate_bucket() {
         let limits = RateLimits::new(&rules(0, 5, 100));
         assert_eq!(passed(&limits, 1, "GET /locations", 20).await, (5, 5));
         assert_eq!(passed(&limits, 2, "GET /locations", 20).await, (5, 5));
     }
 
     #[tokio::test]
-    async fn endpoints_are_limited_further() {
+    async fn endpoints_have_an_additional_limit() {
         let limits = RateLimits::new(&rules(100, 1_000, 3));
         assert_eq!(passed(&limits, 1, "GET /appointments", 20).await, (3 + WAITING, 3));
         assert_eq!(passed(&limits, 1, "GET /locations", 20).await, (20, 20));
     }
 
     #[tokio::test]
-    async fn one_call_after_the_other_waits_and_is_not_refused() {
+    async fn sequential_calls_are_delayed_and_not_refused() {
         let limits = RateLimits::new(&rules(0, 0, 20));
         for _ in 0..50 {
             assert!(limits.admit(&[1; 32], "GET /appointments").await.is_ok());
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_went_away_waits_no_more() {
+    async fn cancelled_calls_do_not_count_as_delayed() {
         let limits = RateLimits::new(&rules(1, 0, 0));
         assert!(limits.admit(&[1; 32], "x").await.is_ok());
         for _ in 0..3 * WAITING {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_says_how_long_to_wait() {
+    async fn a_refusal_contains_the_wait_and_the_limit() {
         let limits = RateLimits::new(&rules(100, 2, 100));
         assert_eq!(passed(&limits, 1, "x", 2).await, (2, 2));
         let Err(Exceeded { standing, retry_after }) = limits.admit(&[1; 32], "x").await else { panic!("passed") };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_hears_of_the_tightest_limit() {
+    async fn the_limit_with_the_fewest_calls_left_is_returned() {
         let limits = RateLimits::new(&rules(100, 30, 20));
         let standing = async |endpoint| limits.admit(&[1; 32], endpoint).await.unwrap().unwrap();
         let (first, second) = (standing("x").await, standing("x").await);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refused_calls_leave_the_minute_alone() {
+    async fn refused_calls_do_not_count_per_minute() {
         let limits = RateLimits::new(&rules(100, 50, 3));
         assert_eq!(passed(&limits, 1, "GET /appointments", 500).await, (3 + WAITING, 3));
         let left = 50 - 3 - WAITING;

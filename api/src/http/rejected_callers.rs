@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_counted_apart() {
+    fn each_address_has_a_separate_limit() {
         let callers = RejectedCallers::new(3);
         let refused = |address: &str| callers.refused(Some(address.parse().unwrap()), "key", ApiError::Token);
         for _ in 0..3 {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_switches_it_off() {
+    fn a_limit_of_zero_refuses_no_address() {
         let address = Some("192.0.2.1".parse().unwrap());
         let [off, on] = [0, 1].map(RejectedCallers::new);
         for _ in 0..100 {

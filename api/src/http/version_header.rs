@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn further_headers_values_and_a_default_only_where_they_are_let_in() {
+    fn other_version_headers_values_and_a_default_need_configuration() {
         let other = HeaderName::from_static("other-api-version");
         let rules = Compatibility {
             version_headers: vec![other.clone()],

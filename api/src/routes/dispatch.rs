@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn what_waits_is_not_the_work_of_the_web_worker() {
+    async fn blocking_handlers_do_not_run_on_the_web_worker() {
         let worker = format!("{:?}", thread::current().id());
         assert_ne!(thread_of(true).await, worker);
         assert_eq!(thread_of(false).await, worker);
