@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_leads_back_to_its_position() {
+    fn a_cursor_opens_to_the_sealed_position() {
         let bound = cursors().bound_to("/providers", vec![("subdomain", "a"), ("inactive", "true")]);
         for position in [Position::id(0), Position::id(u64::MAX), Position { at: Timestamp(i64::MIN), id: 7 }] {
             let as_of = Timestamp(77);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_under_its_own_query_only() {
+    fn a_cursor_opens_only_for_its_query() {
         let cursor = cursors().bound_to("/providers", vec![("subdomain", "a")]).seal(Position::id(3), Timestamp(0));
         let others = [
             ("/operatories", vec![("subdomain", "a")]),

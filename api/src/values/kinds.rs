@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_every_kind() {
+    fn text_kinds_accept_valid_and_refuse_invalid_values() {
         all(
             email(),
             &["a@b.co", "a.b+c@d-e.example", "ü@b.example"],
@@ -648,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn names_can_be_read() {
+    fn names_with_invisible_or_control_characters_are_refused() {
         let refused = |text: &str| person_name(10).text(text).unwrap_err();
         for right in ["Anna", "Zoë-Mae O'Neill", "李", "Ana María"] {
             assert!(person_name(20).text(right).is_ok(), "{right}");

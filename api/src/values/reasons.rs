@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_once_and_are_words() {
+    fn reasons_are_unique_lowercase_words() {
         let mut words: Vec<&str> = Reason::ALL.iter().map(|reason| reason.word()).collect();
         assert!(words.iter().all(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
         words.sort_unstable();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_is_sentences() {
+    fn advice_ends_with_a_full_stop() {
         for advice in Reason::ALL.iter().map(|reason| reason.advice()).filter(|advice| !advice.is_empty()) {
             assert!(advice.ends_with('.'), "{advice}");
         }

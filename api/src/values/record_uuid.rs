@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_leads_back_to_its_record_and_to_no_other() {
+    fn a_uuid_decodes_only_for_its_resource_and_source() {
         for record in [0, 1, 255, 256, 1_000_000, IDS - 1] {
             let made = uuid(Resource::ProcedureCodes, 7, record);
             assert_eq!((made.get_version_num(), made.get_variant()), (8, uuid::Variant::RFC4122));
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_altered_uuid_leads_nowhere() {
+    fn an_altered_uuid_is_refused() {
         let made = *uuid(Resource::FormSchemas, 1, 42).as_bytes();
         for bit in 0..128 {
             let mut altered = made;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn uuids_stay_the_same() {
+    fn the_uuid_of_a_record_is_stable() {
         // Clients keep them.
         assert_eq!(uuid(Resource::ProcedureCodes, 1, 42).to_string(), "bd9efa1d-21d0-86c5-a400-00000000002a");
     }

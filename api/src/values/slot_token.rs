@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_comes_back_as_it_was() {
+    fn a_slot_token_opens_to_the_sealed_offer() {
         let tokens = SlotTokens::new(&Secret::from_bytes([1; 32]));
         let token = sealed(&tokens, terms(), slot());
         assert!(token.starts_with("slt_") && token[4..].bytes().all(|b| b.is_ascii_hexdigit()));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_secret_is_recalled_but_books_nothing() {
+    fn a_slot_token_of_another_secret_is_recalled_as_expired() {
         let token = sealed(&SlotTokens::new(&Secret::from_bytes([1; 32])), terms(), slot());
         let made_by = SlotTokens::new(&Secret::from_bytes([1; 32])).open(&token).unwrap();
         let recalled = SlotTokens::new(&Secret::from_bytes([2; 32])).recall(&token).unwrap();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn each_search_has_holds_of_its_own() {
+    fn the_same_slot_of_two_searches_has_two_holds() {
         let tokens = SlotTokens::new(&Secret::from_bytes([1; 32]));
         let holds: Vec<u64> = (0..2).map(|_| tokens.open(&sealed(&tokens, terms(), slot())).unwrap().hold).collect();
         assert_ne!(holds[0], holds[1]);

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_shown_at_their_instants_offset() {
+    fn times_are_formatted_with_the_offset_of_their_instant() {
         let zone: Tz = "America/New_York".parse().unwrap();
         let winter = at("2026-12-01T14:30:00Z");
         assert_eq!(utc(winter), "2026-12-01T14:30:00.000Z");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn both_passes_of_an_overlap_are_told_apart() {
+    fn both_hours_of_an_overlap_are_formatted_differently() {
         let zone: Tz = "America/New_York".parse().unwrap();
         assert_eq!(for_people(at("2026-11-01T05:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EDT");
         assert_eq!(for_people(at("2026-11-01T06:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EST");

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_without_offset_is_of_the_place_and_said() {
+    fn a_time_without_offset_is_read_in_the_zone_and_reported() {
         let clock = new_york();
         let read = |text: &str| instant(&clock).text(text).unwrap();
         let utc = |text: &str| instant(&Clock::default()).text(text).unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_is_a_day_is_part_of_it() {
+    fn an_end_given_as_a_date_includes_that_day() {
         let clock = new_york();
         let utc = |text: &str| instant(&Clock::default()).text(text);
         assert_eq!(end_of(&clock).text("2026-11-27"), utc("2026-11-28T05:00:00Z"));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_birth_that_can_mean_one_day_only() {
+    fn unambiguous_birth_dates_are_read_and_ambiguous_ones_refused() {
         let today: Date = "2026-11-21".parse().unwrap();
         let read = |text: &str| birth_date(today).text(text).map(|date| date.to_string());
         for same in [
