@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trail_that_is_gone_while_its_key_exists_leaves_a_warning() {
+    fn a_missing_trail_with_an_existing_key_is_logged_as_a_warning() {
         let dir = tempfile::tempdir().unwrap();
         for _ in 0..2 {
             assert!(!start(dir.path()).contains("WARN"));

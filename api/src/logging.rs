@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_obeys_its_filter_and_has_no_colours() {
+    fn the_log_applies_its_filter_and_has_no_colours() {
         let text = written("warn", || {
             tracing::info!("quiet");
             tracing::warn!("loud");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_library_warns_and_says_no_more() {
+    fn the_server_library_logs_warnings_only() {
         let said = |directives| {
             written(directives, || {
                 tracing::info!(target: "actix_server::builder", "starting 2 workers");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_changes_while_it_is_used() {
+    fn the_filter_of_an_active_log_can_be_replaced() {
         let page = Page::default();
         let to = page.clone();
         let (subscriber, handle) = subscriber("error", move || to.clone(), Looks::default(), None).unwrap();
@@ -199,7 +199,7 @@ mod tests {
 
     /// Without traces, spans are disabled and cost nothing.
     #[test]
-    fn spans_of_traces_are_made_where_traces_are() {
+    fn spans_are_enabled_only_with_traces() {
         let disabled = |traces: Option<&Traces>| {
             let subscriber = subscriber("info", stderr, Looks::default(), traces).unwrap().0;
             with_default(subscriber, || tracing::trace_span!("request", request = "an-id").is_disabled())
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_be_one_object() {
+    fn json_format_writes_one_object_per_line() {
         let text = written_as(LogFormat::Json, "info", || {
             tracing::info!(target: "access", status = 200, route = "/patients", "answered");
             tracing::info!(key = "k", id = 7_u64);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_anybody_can_send_is_no_error() {
+    fn malformed_requests_are_not_logged_by_default() {
         let malformed = || tracing::error!(target: "actix_http::h1::dispatcher", "stream error: bad request line");
         assert_eq!(written("info", malformed), "");
         assert!(written("info,actix_http=error", malformed).contains("stream error"));

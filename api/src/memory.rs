@@ -38,7 +38,7 @@ mod tests {
 
     /// The number must denote the delay in the linked version, the only option with a default of a second.
     #[test]
-    fn the_option_is_the_delay_and_is_changed() {
+    fn the_purge_delay_is_shortened() {
         // SAFETY: reads a number of mimalloc's table of options.
         let delay = || unsafe { mi_option_get(PURGE_DELAY) };
         assert_eq!(delay(), 1_000);

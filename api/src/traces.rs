@@ -266,14 +266,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_a_request_follows_from_its_id() {
+    fn the_trace_of_a_request_is_derived_from_its_id() {
         let place = Place::of("call-7");
         assert_eq!((Place::of("call-7"), place.above), (place, None));
         assert!(Place::of("call-8").trace != place.trace && place.trace != TraceId::INVALID);
     }
 
     #[test]
-    fn a_callers_trace_goes_on() {
+    fn a_callers_trace_is_continued() {
         let place = Place::of("4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7");
         assert_eq!(place.trace.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
         assert_eq!(place.above.map(|above| above.to_string()).as_deref(), Some("00f067aa0ba902b7"));

@@ -237,7 +237,7 @@ mod tests {
 
     /// Clients could otherwise forge their address and evade the rate limits.
     #[actix_web::test]
-    async fn what_only_nodes_say_is_not_taken_from_a_client() {
+    async fn node_headers_of_clients_are_not_forwarded() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let node = format!("http://{}", listener.local_addr().unwrap());
         let heard = actix_web::rt::spawn(async move {

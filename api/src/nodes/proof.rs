@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_proves_that_it_is_the_answer_to_this_call() {
+    fn a_response_proof_is_valid_for_one_call() {
         let (ours, theirs) = (Proofs::new(&Secret::from_bytes([1; 32])), Proofs::new(&Secret::from_bytes([2; 32])));
         let call = called("GET", "/", "");
         let (one, another) = (ours.of_call(&call), ours.of_call(&call));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proof_is_not_read() {
+    fn malformed_proofs_are_refused() {
         for text in ["", ".", "00.00", "zz"] {
             assert!(Proof::parse(text).is_none(), "{text}");
         }

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_once_it_is_left_alone() {
+    fn a_changed_file_is_reported_once_it_is_stable() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.toml");
         let now = || Stamps::of([file.clone()]);

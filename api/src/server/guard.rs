@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_traces_gives_an_id_by_that() {
+    fn request_id_follows_from_traceparent() {
         let parent = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(HeaderName::from_static("traceparent"), HeaderValue::from_static(text));
