@@ -1,12 +1,12 @@
-//! Whom an endpoint is for.
+//! Intended users of an endpoint.
 
 use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Applications that read and write practices.
+    /// Applications that read and write practice data.
     Clients,
-    /// Whoever runs the service: at their own listener, with tokens of their own.
+    /// Operators of the service, with a separate listener and separate tokens.
     Operators,
     /// The browser extension at a workstation.
     Workstations,

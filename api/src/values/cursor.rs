@@ -1,4 +1,4 @@
-//! Cursors: where a page began or ended. Opaque to clients, and bound to the query they came from.
+//! Cursors: positions at the start or end of a page. They are opaque to clients and bound to their query.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 
@@ -8,7 +8,7 @@ use location::time::Timestamp;
 use crate::values::secret::{Key, Secret};
 
 const TAG: usize = 16;
-/// Place, id, and the time of the walk's first page.
+/// Bytes of a cursor: timestamp, id, and the time of the first page.
 const CONTENT: usize = 24;
 
 pub struct Cursors(Key);
@@ -18,7 +18,7 @@ impl Cursors {
         Cursors(secret.key("cursor"))
     }
 
-    /// For one query: its path and every parameter but the paging ones, in whatever order they came.
+    /// Returns the cursors of one query: its path and all parameters except those of paging, in any order.
     pub fn bound_to(&self, path: &str, mut parameters: Vec<(&str, &str)>) -> QueryCursors {
         parameters.sort_unstable();
         let lengths_and_texts: Vec<Vec<u8>> = [("", path)]
@@ -31,14 +31,14 @@ impl Cursors {
     }
 }
 
-/// So that no two different lists of texts run together into the same bytes.
+/// Adds a length prefix, so that different lists of texts never yield the same bytes.
 fn length_prefixed(text: &str) -> Vec<u8> {
     let mut bytes = (text.len() as u64).to_be_bytes().to_vec();
     bytes.extend_from_slice(text.as_bytes());
     bytes
 }
 
-/// Makes and reads the cursors of one query.
+/// Creates and reads the cursors of one query.
 #[derive(Clone)]
 pub struct QueryCursors {
     key: Key,

@@ -1,4 +1,4 @@
-//! One parameter or field as an endpoint expects it of its callers. Whoever reads it can note it instead, for the documentation.
+//! Expected parameters and fields of an endpoint. Readers record them for the documentation.
 
 use serde_json::Value;
 
@@ -7,21 +7,21 @@ use super::{
     limits::MAX_VALUES,
 };
 
-/// One parameter or field.
+/// Expected parameter or field.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
-    /// A parameter's name without brackets, or a field's path: `patient.bio.date_of_birth`, `allergies[].item_id`.
+    /// Parameter name without brackets, or field path: `patient.bio.date_of_birth`, `allergies[].item_id`.
     pub name: String,
     pub required: bool,
-    /// Null does not stand for a field that is left out.
+    /// Null is refused instead of counting as missing.
     pub never_null: bool,
-    /// At most so many of these.
+    /// Maximum number of values if it is a list.
     pub list: Option<usize>,
     pub default: Option<Value>,
     pub shape: Shape,
-    /// Whether the kind can read its own example; cursors cannot.
+    /// `true` if the kind can read its own example, which is impossible for cursors.
     pub example_reads: bool,
-    /// An object that is not read itself: what it is follows from the fields in it.
+    /// Object that is not read itself, but only through its fields.
     pub implied: bool,
 }
 
@@ -40,7 +40,7 @@ impl Expected {
         }
     }
 
-    /// A list whose elements are told one by one.
+    /// Creates a list whose elements are described separately.
     pub(crate) fn objects(name: &str, about: &'static str) -> Expected {
         Expected::of(name, &object(about)).list(MAX_VALUES)
     }
@@ -57,7 +57,7 @@ impl Expected {
         Expected { never_null: true, ..self }
     }
 
-    /// A list of at most so many.
+    /// Makes it a list of at most `most` values.
     pub(crate) fn list(self, most: usize) -> Expected {
         Expected { list: Some(most), ..self }
     }
@@ -71,7 +71,7 @@ impl Expected {
     }
 }
 
-/// Notes what is asked for, or does nothing.
+/// Recorder of expected inputs; inactive in requests.
 #[derive(Debug, Default)]
 pub(crate) struct Expects(Option<Vec<Expected>>);
 
@@ -80,7 +80,7 @@ impl Expects {
         Expects(Some(Vec::new()))
     }
 
-    /// Whether this is only a description.
+    /// Records an input. Returns `true` if the call only describes the endpoint.
     pub(crate) fn note(&mut self, expected: impl FnOnce() -> Expected) -> bool {
         if let Some(noted) = &mut self.0 {
             noted.push(expected());

@@ -1,4 +1,4 @@
-//! What an API key may do beyond the ordinary.
+//! Additional permissions of an API key.
 
 use super::words::closed;
 

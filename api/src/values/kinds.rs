@@ -1,5 +1,5 @@
-//! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it and of its meaning.
-//! One value does both, so that they cannot differ.
+//! Kinds of values: one definition contains both the parser for query parameters and JSON fields and their
+//! documentation, which thus always agree.
 
 pub(crate) mod reference;
 pub(crate) mod shared;
@@ -16,34 +16,34 @@ use serde_json::{Map, Value, json};
 
 use crate::values::limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
 
-/// What was read; the error completes the sentence "<name> ...".
+/// Parsed value; an error completes the sentence "<name> ...".
 pub(crate) type Parsed<T> = Result<T, String>;
 
-/// A value as the client sent it; texts are trimmed.
+/// Value from the client; text is trimmed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Raw<'a> {
     Text(&'a str),
     Json(&'a Value),
 }
 
-/// What a kind expects: a JSON Schema, and a value that passes.
+/// Documentation of a kind: JSON Schema and a valid example.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub schema: Value,
     pub example: Value,
-    /// What it means where it stands.
+    /// Meaning of the parameter or field.
     pub about: &'static str,
-    /// Not shown in the example of a body: an alternative to other fields beside it, or an id that may not be there.
+    /// Omitted from the example body, as an alternative to other fields or an id that may not exist.
     pub apart: bool,
-    /// The example was chosen for this field: it stands before the usual one of its name.
+    /// The example is specific to this field and replaces the default one of its name.
     pub chosen: bool,
 }
 
-/// The shape is made only when someone asks: requests never do.
+/// Parser with documentation. The shape is built on demand, never in requests.
 pub struct Kind<T> {
     read: Box<dyn Fn(Raw<'_>) -> Parsed<T>>,
     shape: Box<dyn Fn() -> Shape>,
-    /// For an id: the resource of its record.
+    /// Resource of the referenced record if the value is an id.
     refers_to: Option<(Resource, fn(&T) -> u64)>,
 }
 
@@ -60,7 +60,7 @@ impl<T: 'static> Kind<T> {
         Kind { read: Box::new(read), shape: Box::new(shape), refers_to: None }
     }
 
-    /// Of what is a string in JSON.
+    /// Creates a kind that is a string in JSON.
     pub(crate) fn of_text(
         schema: impl Fn() -> Value + 'static,
         example: impl Into<Value> + Clone + 'static,
@@ -85,12 +85,12 @@ impl<T: 'static> Kind<T> {
         (self.shape)()
     }
 
-    /// What the example stands for. None for what only the server can make, such as cursors.
+    /// Parses the example. Returns `None` for values that only the server can create, such as cursors.
     pub(crate) fn example(&self) -> Option<T> {
         self.json(&self.shape().example).ok()
     }
 
-    /// For a value that is missing or wrong, where that was told and the request will be refused.
+    /// Returns the example in place of a missing or invalid value, whose request will be refused.
     pub(crate) fn stand_in(&self) -> T {
         self.example().expect("a kind can read its own example; describing every route in a test shows it")
     }
@@ -99,19 +99,19 @@ impl<T: 'static> Kind<T> {
         self.and_then(move |value| Ok(into(value)))
     }
 
-    /// A further condition.
+    /// Adds a condition.
     pub(crate) fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
         let Kind { read, shape, .. } = self;
         Kind { read: Box::new(move |raw| further(read(raw)?)), shape, refers_to: None }
     }
 
-    /// What it means where it stands, for the documentation.
+    /// Sets the meaning, for the documentation.
     pub(crate) fn about(self, about: &'static str) -> Kind<T> {
         let shape = self.shape;
         Kind { shape: Box::new(move || Shape { about, ..shape() }), ..self }
     }
 
-    /// Left out of the example. Of fields that exclude each other all but one are marked.
+    /// Omits the field from the example body. Of mutually exclusive fields, all but one are omitted.
     pub(crate) fn apart(self) -> Kind<T> {
         let shape = self.shape;
         Kind { shape: Box::new(move || Shape { apart: true, ..shape() }), ..self }
@@ -134,7 +134,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// The part of a client's text that may be repeated to it.
+/// Returns the part of a client's text that responses may repeat.
 pub(crate) fn echo(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MAX_ECHO).collect()
 }
@@ -149,7 +149,7 @@ pub(crate) fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
         let outside = || format!("must be between {min} and {max}");
         let (number, is_number) = match raw {
             Raw::Text(text) => (text.parse().ok(), is_number(text)),
-            // Many clients keep ids as texts.
+            // Many clients store ids as strings.
             Raw::Json(Value::String(text)) => (text.trim().parse().ok(), is_number(text.trim())),
             Raw::Json(value) => (value.as_i64().or_else(|| whole(value)), value.is_u64()),
         };
@@ -161,12 +161,12 @@ pub(crate) fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
     })
 }
 
-/// JSON has one kind of number: `30.0` is the integer 30.
+/// Accepts whole floats: in JSON, `30.0` equals 30.
 fn whole(value: &Value) -> Option<i64> {
     value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT).map(|float| float as i64)
 }
 
-/// Below it, every whole float is one integer.
+/// Bound below which whole floats are exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 fn is_number(text: &str) -> bool {
@@ -174,12 +174,12 @@ fn is_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// An id the API declares int32.
+/// An id that the API declares int32.
 pub fn id() -> Kind<u32> {
     integer(INT32).map(|id| id as u32)
 }
 
-/// An id the API declares int64.
+/// An id that the API declares int64.
 pub fn long_id() -> Kind<u64> {
     integer(INT64).map(|id| id as u64)
 }
@@ -189,7 +189,7 @@ pub(crate) fn boolean() -> Kind<bool> {
         || json!({"type": "boolean"}),
         true,
         |raw| match raw {
-            // As the libraries of Python and of forms write them.
+            // Spellings of Python libraries and HTML forms.
             Raw::Text("true" | "True" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
             Raw::Text("false" | "False" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
             Raw::Json(Value::String(text)) if text.trim() == "true" => Ok(true),
@@ -199,8 +199,8 @@ pub(crate) fn boolean() -> Kind<bool> {
     )
 }
 
-/// An amount of money: a JSON number or a decimal text. Read from its digits, never by float arithmetic. A third decimal is for the
-/// currencies that have three; whether the one at hand does, is asked where it is known.
+/// An amount of money: a JSON number or a decimal string, parsed without float arithmetic. Three decimals are accepted
+/// here; callers check the decimals of the currency.
 pub(crate) fn money() -> Kind<Decimal> {
     let schema = || json!({"type": ["number", "string"], "pattern": r"^-?\d{1,10}(\.\d{1,2})?$"});
     Kind::new(schema, "125.50", |raw| match raw {
@@ -211,7 +211,7 @@ pub(crate) fn money() -> Kind<Decimal> {
     })
 }
 
-/// Of either sign.
+/// A positive or negative amount.
 pub(crate) fn nonzero_money() -> Kind<Decimal> {
     money().and_then(|amount: Decimal| if amount.is_zero() { Err("must not be zero".into()) } else { Ok(amount) })
 }
@@ -233,7 +233,7 @@ fn amount(text: &str) -> Parsed<Decimal> {
 
 // Texts
 
-/// Without control characters, but with line ends and tabs.
+/// No control characters except line ends and tabs.
 const PLAIN: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
 
 pub(crate) fn text(max: usize) -> Kind<String> {
@@ -250,13 +250,13 @@ pub(crate) fn text(max: usize) -> Kind<String> {
     })
 }
 
-/// Of a person or a thing: one line that can be seen, and reads in the order it is written.
+/// A name of a person or thing: visible text on one line, without marks of writing direction.
 pub(crate) fn person_name(max: usize) -> Kind<String> {
     let read = filled(text(max)).and_then(|name| {
         if name.chars().any(|c| c.is_control() || turns(c)) {
             return Err("must not contain line ends, control characters or marks of writing direction".into());
         }
-        // Joiners belong to some scripts.
+        // Some scripts need joiners.
         let unseen = |c: char| invisible(c) && !matches!(c, ' ' | '\u{a0}' | '\u{200c}' | '\u{200d}' | '\u{2019}');
         if name.chars().any(|c| unseen(c) && !c.is_whitespace()) {
             return Err("must not contain characters that cannot be seen".into());
@@ -270,20 +270,20 @@ pub(crate) fn person_name(max: usize) -> Kind<String> {
     Kind::of_text(schema, "text", move |given| read.text(given))
 }
 
-/// In names: what ends a line, turns the direction of what follows, or cannot be seen.
+/// Characters refused in names: line ends, direction marks and invisible characters.
 const REFUSED: &str = concat!(
     r"\u0000-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E",
     r"\u2060-\u2069\u3164\uFEFF\uFFA0"
 );
-/// Spaces, and what joins letters.
+/// Spaces and joiners.
 const BLANK: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u200C\u200D\u202F\u205F\u3000";
 
-/// Ends a line, or turns the direction of what follows.
+/// Returns `true` for line separators and direction marks.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Takes no room on a page.
+/// Returns `true` for characters without visible width.
 fn invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
@@ -305,11 +305,11 @@ pub(crate) fn gender() -> Kind<&'static str> {
     .about("Gender, in upper or lower case; `F` and `M` are accepted.")
 }
 
-/// In a body a text may be empty where it is not said otherwise.
+/// Refuses empty text, which is otherwise valid in bodies.
 pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
     let Kind { read, shape, .. } = kind;
     let filled = move |raw: Raw<'_>| match raw.text() {
-        // What nobody can see is nothing.
+        // Invisible text counts as empty.
         Ok(given) if given.chars().all(invisible) => Err("must not be empty".into()),
         _ => read(raw),
     };
@@ -321,14 +321,14 @@ pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
     Kind { read: Box::new(filled), shape: Box::new(shape), refers_to: None }
 }
 
-/// Plain, and not of spaces alone.
+/// Like `PLAIN`, with at least one visible character.
 const FILLED: &str = concat!(
     r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*",
     r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000]",
     r"[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$"
 );
 
-/// What is said of a text that must not be empty.
+/// Adds the nonempty condition to a schema.
 pub(crate) fn say_filled(schema: &mut Value) {
     if schema["type"] == "string" && schema.get("enum").is_none() {
         schema["minLength"] = json!(1);
@@ -338,15 +338,15 @@ pub(crate) fn say_filled(schema: &mut Value) {
     }
 }
 
-/// The keyword of a schema whose words have a place of their own in a document, with their name and what they are.
+/// Schema keyword for an enumeration with a separate named schema in the document.
 pub(crate) const NAMED: &str = "x-words";
 
-/// Closed words that have a name in the documents: see `values::words`.
+/// Returns the schema of a named enumeration, see `values::words`.
 pub(crate) fn named(name: &str, about: &str, words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words, (NAMED): {"name": name, "about": about}})
 }
 
-/// One of a closed list of names.
+/// An enumeration of names with their values.
 pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
     let all = || names.iter().map(|(name, _)| *name);
     let example = all().next().unwrap_or_default();
@@ -357,7 +357,7 @@ pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T
     })
 }
 
-/// One of a closed list, as it is.
+/// An enumeration of names.
 pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     let example = names.first().copied().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": names});
@@ -367,12 +367,12 @@ pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     })
 }
 
-/// For `include[]`: related records that may come along.
+/// Related records for `include[]`.
 pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
     name_of(names).about("Related records to include.")
 }
 
-/// How a list is ordered.
+/// Sort order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sort {
     pub by: &'static str,
@@ -388,7 +388,7 @@ fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
 
 const SORT: &str = "The sort order; a leading `-` means descending.";
 
-/// `sort=id`, `sort=-id`.
+/// `sort=id` or `sort=-id`.
 pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
     let example = names.first().copied().unwrap_or_default();
     let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
@@ -396,7 +396,7 @@ pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
         .about(SORT)
 }
 
-/// `sort=created_at,-id`: the first counts most.
+/// `sort=created_at,-id`, in order of precedence.
 pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
     let example = names.first().map(|name| format!("-{name}")).unwrap_or_default();
     let one = names.join("|");
@@ -424,7 +424,7 @@ pub(crate) fn email() -> Kind<String> {
     .about("E-mail address.")
 }
 
-/// 7 to 20 digits among signs, and an extension. More forms of an extension are understood.
+/// 7 to 20 digits with separators and an extension. The parser accepts more forms of extensions.
 const PHONE: &str = "^[+]?[ (]*([0-9][ ().-]*){7,20}((x|#|ext[.]|;ext=) ?[0-9]{1,7})?$";
 
 pub(crate) fn phone() -> Kind<String> {
@@ -436,7 +436,7 @@ pub(crate) fn phone() -> Kind<String> {
     .about("Phone number, perhaps with an extension.")
 }
 
-/// A social security number, with its dashes or without.
+/// A social security number with or without dashes.
 pub(crate) fn ssn() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[0-9]{3}-?[0-9]{2}-?[0-9]{4}$"});
     Kind::of_text(schema, "000-00-0000", |given| {
@@ -447,7 +447,7 @@ pub(crate) fn ssn() -> Kind<String> {
     .about("Social security number.")
 }
 
-/// Of a country or a state: two letters, made capital.
+/// A two-letter code of a country or state, converted to upper case.
 pub(crate) fn two_letters() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{2}$"});
     Kind::of_text(schema, "NY", |given| {
@@ -475,13 +475,13 @@ pub(crate) fn zone() -> Kind<Tz> {
     .about("The IANA time zone in which times without an offset are read.")
 }
 
-// Objects, in bodies only. What is in them is read by path.
+// Objects, in bodies only. Their fields are read by path.
 
 pub(crate) fn object(about: &'static str) -> Kind<()> {
     of_objects(|_| ()).about(about)
 }
 
-/// Whatever the client keeps in it.
+/// An arbitrary object of the client.
 pub(crate) fn json_object() -> Kind<Map<String, Value>> {
     of_objects(Map::clone)
 }
@@ -653,7 +653,7 @@ mod tests {
         for right in ["Anna", "Zoë-Mae O'Neill", "李", "Ana María"] {
             assert!(person_name(20).text(right).is_ok(), "{right}");
         }
-        // A joiner inside a name is part of its writing.
+        // Joiners inside of names are valid.
         assert!(person_name(10).text("نا\u{200c}زنین").is_ok());
         for empty in ["", " ", "\u{200b}", "\u{200b}\u{feff} \u{200d}", "\u{2060}", "\u{3164}"] {
             assert_eq!(refused(empty), "must not be empty", "{empty:?}");

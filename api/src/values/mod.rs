@@ -1,13 +1,13 @@
-//! What one value is: how it is read, checked, signed and written. Knows neither requests nor answers, neither callers nor records;
-//! whatever is above may use it.
+//! Values: parsing, validation, signing and formatting. Independent of requests, callers and records, and usable in all
+//! layers.
 //!
 //! ```text
-//!  kinds ◄── expected          what a parameter or field must be, and how the documentation describes it
-//!  limits                      every fixed limit, with its reason
-//!  words                       closed lists of words: as code, wire and documents have them
-//!  times, versions, reasons, role, grant    closed lists and formats that appear in JSON
-//!  record_uuid                 ids of records as UUIDs
-//!  secret ◄── token ◄── sessions, cursor, slot_token      what is handed to clients and comes back, signed
+//!  kinds ◄── expected          parsing and documentation of parameters and fields
+//!  limits                      fixed limits, with reasons
+//!  words                       enumerations on the wire and in documents
+//!  times, versions, reasons, role, grant    enumerations and formats in JSON
+//!  record_uuid                 UUIDs of records
+//!  secret ◄── token ◄── sessions, cursor, slot_token      signed values that clients return
 //! ```
 
 pub mod audience;

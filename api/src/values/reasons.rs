@@ -1,11 +1,12 @@
-//! Why a request failed, in one word that stays the same: programs act on it, the message is for people. One list for the whole API.
+//! Reasons of failed requests. They are stable identifiers for programs, while messages are for people. All endpoints
+//! share them.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// The list, with cause and fix where the message of the failure does not say them.
+/// Declares the reasons, with advice where the error message does not contain cause and fix.
 macro_rules! reasons {
     ($($name:ident $word:literal $advice:literal,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +19,7 @@ macro_rules! reasons {
                 match self { $(Reason::$name => $word,)* }
             }
 
-            /// Cause and fix; empty where the message says enough.
+            /// Returns cause and fix, empty if the message suffices.
             pub(crate) fn advice(self) -> &'static str {
                 match self { $(Reason::$name => $advice,)* }
             }

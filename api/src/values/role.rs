@@ -1,8 +1,8 @@
-//! What an operator may do, by the role of their token.
+//! Permissions of operators, by the role of their token.
 
 use super::words::{Words, closed};
 
-/// Each may do what those before it may.
+/// Each role includes the permissions of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Viewer,

@@ -1,4 +1,4 @@
-//! The one secret of the HTTP edge, and the keys derived from it for tokens, cursors and slot tokens.
+//! The secret of the HTTP edge, and keys derived from it for tokens, cursors and slot tokens.
 
 use std::{fs, io, path::Path};
 
@@ -16,19 +16,19 @@ impl Secret {
         Secret(bytes)
     }
 
-    /// From 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     pub(crate) fn parse(text: &str) -> Option<Secret> {
         let mut bytes = [0; 32];
         hex::decode_to_slice(text.trim(), &mut bytes).ok()?;
         Some(Secret(bytes))
     }
 
-    /// The secret of a data directory, made at the first start so that tokens outlive a restart.
+    /// Reads the secret of a data directory, or creates it at the first start. Tokens thus survive a restart.
     pub(crate) fn of_directory(dir: &Path) -> io::Result<Secret> {
         Secret::of_file(&dir.join(FILE))
     }
 
-    /// One that is made where it is not there yet.
+    /// Reads the secret in a file, or creates both.
     pub(crate) fn of_file(path: &Path) -> io::Result<Secret> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(path),
@@ -38,7 +38,7 @@ impl Secret {
             Some((digits, check)) => {
                 Secret::parse(digits).filter(|secret| secret.check() == check).ok_or_else(|| damaged(path))
             }
-            // As it was written before it had a checksum.
+            // Format without a checksum, written by earlier releases.
             None => {
                 let secret = Secret::parse(&text).ok_or_else(|| damaged(path))?;
                 files::replace(path, &secret.written())?;
@@ -51,12 +51,12 @@ impl Secret {
         let secret = Secret(random());
         match files::write_new(path, &secret.written())? {
             true => Ok(secret),
-            // Another process was faster.
+            // Another process has created the file meanwhile.
             false => Secret::of_file(path),
         }
     }
 
-    /// The line of its file: a digit that changes on the disk would void every token without a word.
+    /// Returns the content of the file. Without the checksum, a flipped digit would silently invalidate every token.
     fn written(&self) -> String {
         format!("{} {}", hex::encode(self.0), self.check())
     }
@@ -65,12 +65,12 @@ impl Secret {
         hex::encode(&self.key("checksum of its file").tag(&[])[..4])
     }
 
-    /// Names a server to those who have its data directory. Does not reveal the secret.
+    /// Returns a public id of the server for holders of its data directory. Does not reveal the secret.
     pub(crate) fn instance(&self) -> String {
         hex::encode(&self.key("instance").tag(&[])[..8])
     }
 
-    /// The secret in a file, which is only read; `None` if there is no such file.
+    /// Reads the secret in a file without creating it. Returns `None` if the file does not exist.
     pub(crate) fn peek(dir: &Path) -> io::Result<Option<Secret>> {
         let path = dir.join(FILE);
         match fs::read_to_string(&path) {
@@ -79,13 +79,13 @@ impl Secret {
         }
     }
 
-    /// A key for one purpose; keys of different purposes tell nothing about each other.
+    /// Derives the key for one purpose. Keys of different purposes are independent.
     pub(crate) fn key(&self, purpose: &str) -> Key {
         Key(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
     }
 }
 
-/// Authenticates what is handed to clients and comes back.
+/// MAC key for values that clients store and return.
 #[derive(Clone)]
 pub(crate) struct Key(Hmac<Sha256>);
 
@@ -94,13 +94,13 @@ impl Key {
         mac(self.0.clone(), parts)
     }
 
-    /// In constant time. `tag` may be the first bytes only.
+    /// Verifies a tag, possibly truncated, in constant time.
     pub(crate) fn verifies(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         fed(self.0.clone(), parts).verify_truncated_left(tag).is_ok()
     }
 }
 
-/// What a key alone makes of it: half the work of a short tag.
+/// Returns the precomputed HMAC state of a key, which saves half the work of a short tag.
 fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
 }
@@ -160,7 +160,7 @@ mod tests {
             assert!(Secret::of_directory(dir.path()).is_err(), "{cut}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        // One from before the checksum is taken over.
+        // A file without a checksum is accepted and completed.
         fs::write(&path, &written[..64]).unwrap();
         assert_eq!(Secret::of_directory(dir.path()).unwrap().0, made.0);
         assert_eq!(fs::read(&path).unwrap(), written);

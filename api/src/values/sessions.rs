@@ -1,4 +1,4 @@
-//! Sessions of the console: what its cookie holds, and the word that each of its forms carries along, so that no other site's form is taken.
+//! Console sessions: the signed cookie, and the CSRF token of its forms.
 
 use location::time::{HOUR, Millis, SECOND, Timestamp};
 
@@ -7,7 +7,7 @@ use super::{
     token::Tokens,
 };
 
-/// A working day.
+/// Session lifetime, a working day.
 pub(crate) const SESSION: Millis = 12 * HOUR;
 
 pub(crate) struct Sessions {
@@ -15,12 +15,12 @@ pub(crate) struct Sessions {
     forms: Key,
 }
 
-/// Whose session it is.
+/// Session of an operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
-    /// The id of the operator's token: one that is revoked ends the session.
+    /// Id of the operator's token. Revoking the token ends the session.
     pub operator: String,
-    /// What the session's forms carry along.
+    /// CSRF token of the session's forms.
     pub form_word: String,
     pub ends: Timestamp,
 }
@@ -31,12 +31,12 @@ impl Sessions {
         Sessions { tokens, forms: secret.key("console form") }
     }
 
-    /// The value of the cookie.
+    /// Creates a session. Returns the value of the cookie.
     pub(crate) fn begin(&self, operator: String, now: Timestamp) -> String {
         self.tokens.mint(operator, now, SESSION)
     }
 
-    /// None: it was not made here, or its time is over.
+    /// Reads a cookie. Returns `None` if it is invalid or expired.
     pub(crate) fn read(&self, cookie: &str, now: Timestamp) -> Option<Session> {
         let claims = self.tokens.verify(cookie, now).ok()?;
         let form_word = hex::encode(&self.forms.tag(&[claims.jti.as_bytes()])[..16]);

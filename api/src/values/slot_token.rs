@@ -1,5 +1,5 @@
-//! Slot tokens: `slt_` and hex over an offer and its authentication. Stateless; it can be neither altered nor guessed, and the
-//! engine's `hold` is derived from it.
+//! Slot tokens: `slt_` and hex of an offer and its MAC. They are stateless and cannot be forged or guessed. The
+//! engine's `hold` is derived from the MAC.
 
 use engine::commands::Offer;
 use location::{
@@ -11,7 +11,7 @@ use location::{
 use crate::values::secret::{Key, Secret, random};
 
 const PREFIX: &str = "slt_";
-/// Bytes of the authentication tag that travel.
+/// Bytes of the truncated MAC.
 const TAG: usize = 16;
 const OFFER: usize = 1 + 3 * 4 + 8 + 4 + 3 * 8 + 8;
 const HAS_OPERATORY: u8 = 1;
@@ -20,7 +20,7 @@ const JOINS_BLOCKS: u8 = 4;
 
 pub struct SlotTokens(Key);
 
-/// What the slots of one search have in common.
+/// Common properties of the slots of one search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub institution: InstitutionId,
@@ -35,7 +35,8 @@ impl SlotTokens {
         SlotTokens(secret.key("slot token"))
     }
 
-    /// Two searches that find the same slot give it two tokens, so that a hold belongs to one client.
+    /// Creates tokens for slots. Each search has a nonce, so that two searches never share a token and a hold belongs
+    /// to one client.
     pub(crate) fn seal<'a>(
         &'a self,
         terms: Terms,
@@ -49,7 +50,7 @@ impl SlotTokens {
         })
     }
 
-    /// None for anything not made by `seal` with this secret.
+    /// Opens a token. Returns `None` if it was not created with this secret.
     pub(crate) fn open(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
         let (offer, tag) = bytes.split_at(OFFER);
@@ -59,8 +60,8 @@ impl SlotTokens {
         decode(offer, hold_of(tag)?)
     }
 
-    /// What a token says that this secret does not vouch for: where it was offered, and what a booking made with it is known by. Its
-    /// time is long past, so that nothing can be booked or held by it.
+    /// Decodes a token without verification, for its location and its hold. The returned offer is expired, so that it
+    /// cannot be booked or held.
     pub(crate) fn recall(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
         let (offer, tag) = bytes.split_at(OFFER);
@@ -69,10 +70,10 @@ impl SlotTokens {
     }
 }
 
-/// The offer and its tag, as a token spells them.
+/// Decodes offer and tag.
 fn unsealed(token: &str) -> Option<Vec<u8>> {
     let digits = token.strip_prefix(PREFIX).filter(|digits| digits.len() == 2 * (OFFER + TAG))?;
-    // One spelling only: the token is also what a hold is known by.
+    // Only lower case, because the token identifies its hold and must be unique.
     if digits.bytes().any(|digit| digit.is_ascii_uppercase()) {
         return None;
     }
@@ -124,7 +125,7 @@ fn decode(bytes: &[u8], hold: u64) -> Option<Offer> {
     })
 }
 
-/// Numbers taken off the front, big-endian.
+/// Reader of big-endian numbers.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {

@@ -1,5 +1,5 @@
-//! Bearer tokens: JWT (HS256) with `sub`, `iat`, `exp`, `jti`. `sub` is the id of the API key, which is looked up on every call, so
-//! that revoking a key revokes its tokens.
+//! Bearer tokens: JWT (HS256) with `sub`, `iat`, `exp`, `jti`. `sub` is the id of the API key, which is looked up on
+//! every call, so that revoking a key revokes its tokens.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use location::time::{Millis, SECOND, Timestamp};
@@ -10,7 +10,7 @@ use crate::values::{
     secret::{Key, Secret, random},
 };
 
-/// The only header made here, so the only one accepted.
+/// The only issued header, and the only accepted one.
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl Tokens {
         Tokens::signed_by(secret.key("bearer token"))
     }
 
-    /// Tokens of another sort.
+    /// Creates tokens for another purpose.
     pub(crate) fn signed_by(key: Key) -> Tokens {
         Tokens { key, header: BASE64.encode(HEADER) }
     }
@@ -45,13 +45,13 @@ impl Tokens {
         format!("{signed}.{}", BASE64.encode(tag))
     }
 
-    /// The claims of a token made here that has not expired.
+    /// Verifies a token. Returns its claims if it is valid and not expired.
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, TokenFault> {
         let claims = self.claims(token).ok_or(TokenFault::Invalid)?;
         if now.0.div_euclid(SECOND) < claims.exp { Ok(claims) } else { Err(TokenFault::Expired) }
     }
 
-    /// Of a token made here, whenever that was.
+    /// Returns the claims of a valid token, regardless of expiry.
     fn claims(&self, token: &str) -> Option<Claims> {
         if token.len() > MAX_TOKEN {
             return None;
@@ -66,15 +66,15 @@ impl Tokens {
     }
 }
 
-/// Why a token is not accepted.
+/// Reason for the rejection of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFault {
-    /// It was made here.
+    /// Valid signature, but expired.
     Expired,
     Invalid,
 }
 
-/// Whether a text has the form of a token, be it one or not. API keys have not.
+/// Returns `true` if the text has the form of a token. API keys do not.
 pub(crate) fn looks_like_a_token(text: &str) -> bool {
     text.split('.').filter(|part| !part.is_empty()).count() == 3
 }

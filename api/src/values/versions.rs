@@ -1,5 +1,5 @@
-//! Versions of the API (specification 9). Which routes a version has is said in the table of routes; one that is not redefined in
-//! v3.1.0 behaves there as in v3.0.0.
+//! API versions (specification 9). The table of routes determines the endpoints of each version; v3.1.0 behaves like
+//! v3.0.0 unless it redefines an endpoint.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
@@ -9,7 +9,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// With their aliases.
+    /// Names and aliases.
     pub(crate) const NAMES: &[(&str, Version)] = &[
         ("v2.2.2", Version::V2_2_2),
         ("v2", Version::V2_2_2),
@@ -22,7 +22,7 @@ impl Version {
         Version::NAMES.iter().find(|(known, _)| *known == name).map(|(_, version)| *version)
     }
 
-    /// One that something was kept under; a version that is no more goes on as the stable one.
+    /// Parses a stored version. An unknown one is replaced by the stable version.
     pub fn stored(name: &str) -> Version {
         Version::named(name).unwrap_or(Version::V3_0_0)
     }
@@ -35,7 +35,7 @@ impl Version {
         }
     }
 
-    /// v2.2.2 has pages by number, and records of an older shape.
+    /// Returns `true` for v2.2.2, which has numbered pages and an older record format.
     pub fn is_v2(self) -> bool {
         self == Version::V2_2_2
     }

@@ -1,5 +1,5 @@
-//! Closed lists of words. Each is declared once: how the wire spells the values of a type, which are all, and the name under which the
-//! documents, and the clients generated from them, have the list.
+//! Enumerations in requests and responses. Each is declared once, with its wire values and its name in the API
+//! documents and generated clients.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer};
 
 use super::kinds::{Kind, named};
 
-/// A type whose values are the words of a closed list.
+/// Type with a fixed set of wire values.
 pub(crate) trait Words: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
@@ -25,7 +25,7 @@ pub(crate) trait Words: Copy + Send + Sync + 'static {
     fn word(self) -> &'static str;
 }
 
-/// Gives the values of a type their words.
+/// Declares the wire values of a type.
 macro_rules! closed {
     ($($value:ident: $name:literal $about:literal { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
         impl $crate::values::words::Words for $value {
@@ -69,7 +69,7 @@ closed! {
     }
 }
 
-/// The same where the contract of adapters has the words already.
+/// Declares types whose wire values the adapter contract defines.
 macro_rules! closed_in_records {
     ($($value:ty: $name:literal $about:literal;)*) => {$(
         impl Words for $value {
@@ -93,7 +93,7 @@ closed_in_records! {
     PlanStatus: "TreatmentPlanStatus" "How far a treatment plan is.";
 }
 
-/// A value as answers show it.
+/// Value in a response.
 #[derive(Clone, Copy)]
 pub(crate) struct Word<T>(pub T);
 
@@ -104,7 +104,7 @@ impl<T: Words> Serialize for Word<T> {
 }
 
 impl<T: Words> JsonSchema for Word<T> {
-    // The description of the field stands beside the words until they get their place.
+    // Inline, so that a field description can be added before the enumeration moves to its own schema.
     fn inline_schema() -> bool {
         true
     }
@@ -118,7 +118,7 @@ impl<T: Words> JsonSchema for Word<T> {
     }
 }
 
-/// As requests have it.
+/// Returns the kind for requests.
 pub(crate) fn word<T: Words>() -> Kind<T> {
     let example = all::<T>().first().copied().unwrap_or_default();
     Kind::of_text(
@@ -128,7 +128,7 @@ pub(crate) fn word<T: Words>() -> Kind<T> {
     )
 }
 
-/// The value of a word.
+/// Parses a wire value.
 pub(crate) fn spelled<T: Words>(text: &str) -> Option<T> {
     T::ALL.iter().copied().find(|value| value.word() == text)
 }

@@ -1,10 +1,10 @@
-//! Ids of records that a request names, so that unknown ones can be reported next to wrong values.
+//! Record ids in requests. Nonexistent records are reported together with invalid values.
 
 use location::pull::Resource;
 
 use super::Kind;
 
-/// A record that a request names by its id.
+/// Record that a request references by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     pub resource: Resource,
@@ -12,7 +12,7 @@ pub struct Reference {
 }
 
 impl<T: Copy + Into<u64> + 'static> Kind<T> {
-    /// The id of a record of this resource.
+    /// Marks the value as an id of a record of this resource.
     pub(crate) fn of(self, resource: Resource) -> Kind<T> {
         let number: fn(&T) -> u64 = |id| (*id).into();
         Kind { refers_to: Some((resource, number)), ..self }
@@ -20,7 +20,7 @@ impl<T: Copy + Into<u64> + 'static> Kind<T> {
 }
 
 impl<T> Kind<T> {
-    /// The record that a value names.
+    /// Returns the record that the value references.
     pub(crate) fn reference(&self, value: &T) -> Option<Reference> {
         self.refers_to.map(|(resource, id)| Reference { resource, id: id(value) })
     }

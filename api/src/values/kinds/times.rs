@@ -1,4 +1,4 @@
-//! Dates and times: read however clients write them, as long as it can mean one thing only.
+//! Dates and times, read in every unambiguous format.
 
 use std::{
     ops::RangeInclusive,
@@ -19,22 +19,22 @@ use crate::values::{
     limits::YEARS,
 };
 
-/// As `YEARS`.
+/// Pattern for `YEARS`.
 const CENTURIES: &str = "^(19|20|21)";
-/// As `YEARS`, from the first year of birth dates.
+/// Pattern for `YEARS`, extended to the first year of birth dates.
 const CENTURIES_OF_BIRTH: &str = "^(18[89]|19|20|21)";
 
-/// Reads times without an offset as the clocks of a place show them, and keeps what was read so: the answer says it.
+/// Time zone for times without an offset. Records the affected times for the notices of the response.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// None: no place is known; its clocks show UTC.
+    /// `None` if no location is known; times are then read as UTC.
     zone: Option<Tz>,
-    /// The client named the zone: nothing needs to be said.
+    /// The client named the zone, so that no notice is needed.
     named: bool,
     read: Arc<Mutex<Vec<String>>>,
 }
 
-/// Times said to have been read so; one request has few.
+/// Maximum number of recorded times per request.
 const MAX_READ: usize = 5;
 
 impl Clock {
@@ -42,12 +42,12 @@ impl Clock {
         self.zone.is_some()
     }
 
-    /// From here on of this place. What was read before stays said.
+    /// Sets the zone for times read from now on.
     pub(crate) fn set(&mut self, zone: Tz) {
         self.zone = Some(zone);
     }
 
-    /// In the zone a client named for this request.
+    /// Returns a clock in the zone that the client named.
     pub(crate) fn named(&self, zone: Option<Tz>) -> Clock {
         match zone {
             Some(zone) => Clock { zone: Some(zone), named: true, read: self.read.clone() },
@@ -55,7 +55,7 @@ impl Clock {
         }
     }
 
-    /// A sentence for each time without an offset.
+    /// Returns a sentence for each time without an offset.
     pub(crate) fn take_read(&self) -> Vec<String> {
         std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -65,7 +65,7 @@ impl Clock {
         let (at, odd) = match zone.from_local_datetime(&local) {
             MappedLocalTime::Single(at) => (at, ""),
             MappedLocalTime::Ambiguous(first, _) => (first, " (the first of two: clocks go back then)"),
-            // Clocks jump over it. The time as long after the jump is meant.
+            // A time in the gap of a clock change counts as the same time after the change.
             MappedLocalTime::None => (after_gap(zone, local), " (clocks go forward then and never show it)"),
         };
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,21 +76,21 @@ impl Clock {
         at.to_utc()
     }
 
-    /// Days need no word: the practice's day is meant.
+    /// Dates cause no notice, because the practice's day is meant.
     fn midnight(&self, date: NaiveDate) -> DateTime<Utc> {
         let (zone, local) = (self.zone.unwrap_or(Tz::UTC), date.and_time(NaiveTime::MIN));
         zone.from_local_datetime(&local).earliest().unwrap_or_else(|| after_gap(zone, local)).to_utc()
     }
 }
 
-/// Read by the offset from before the jump.
+/// Converts a nonexistent local time with the offset from before the clock change.
 fn after_gap(zone: Tz, local: NaiveDateTime) -> DateTime<Tz> {
     let before = zone.from_local_datetime(&(local - TimeDelta::hours(3))).earliest();
     let offset = before.map_or(0, |before| before.offset().fix().local_minus_utc());
     zone.from_utc_datetime(&(local - TimeDelta::seconds(offset.into())))
 }
 
-/// A date. A date-time means its day, as it is written.
+/// A date, or the local date of a date-time as written.
 pub(crate) fn date() -> Kind<Date> {
     Kind::of_text(
         || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
@@ -99,7 +99,7 @@ pub(crate) fn date() -> Kind<Date> {
     )
 }
 
-/// A date, or else a date-time.
+/// A date or a date-time.
 pub(crate) fn date_or_instant<T: 'static>(clock: &Clock, date: fn(Date) -> T, at: fn(Timestamp) -> T) -> Kind<T> {
     let instant = instant(clock);
     let schema = || json!({"type": "string", "format": "date-time"});
@@ -117,9 +117,9 @@ fn in_years(date: Date, years: RangeInclusive<i32>) -> Parsed<Date> {
     }
 }
 
-/// When somebody was born: today at the latest, in any form that can mean one day only.
+/// A date of birth up to today, in any unambiguous format.
 pub(crate) fn birth_date(today: Date) -> Kind<Date> {
-    // A schema cannot say all that is understood: it promises what is recommended.
+    // The schema covers only the recommended format.
     let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES_OF_BIRTH});
     Kind::of_text(schema, "1980-05-06", move |text| {
         let born = in_years(any_date(text)?, FIRST_YEAR_OF_BIRTH..=*YEARS.end())?;
@@ -128,7 +128,7 @@ pub(crate) fn birth_date(today: Date) -> Kind<Date> {
     .about("Date of birth: YYYY-MM-DD, or any other unambiguous date (`March 1 1985`, `08/22/1938`).")
 }
 
-/// With the month as a word, or the year first, the order is clear.
+/// Formats with a clear order, due to a month name or a leading year.
 const CLEAR_DATES: &[&str] =
     &["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%B %d, %Y", "%B %d %Y", "%d %B %Y", "%d. %B %Y", "%d-%B-%Y"];
 
@@ -136,7 +136,7 @@ fn any_date(text: &str) -> Parsed<Date> {
     if let Some(written) = Written::parse(text) {
         return Ok(days(written.date));
     }
-    // Of a date-time the day counts, however the day is written.
+    // Of a date-time only the date is used, in any format.
     let text = text
         .split_once('T')
         .map_or(text, |(day, time)| if time.starts_with(|c: char| c.is_ascii_digit()) { day } else { text });
@@ -164,7 +164,7 @@ fn days(date: NaiveDate) -> Date {
     Date(date.signed_duration_since(NaiveDate::default()).num_days() as i32)
 }
 
-/// `HH:MM`, as minutes after midnight.
+/// A time `HH:MM`, in minutes after midnight.
 pub(crate) fn time_of_day() -> Kind<i64> {
     let schema = || json!({"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"});
     Kind::of_text(schema, "09:30", |text| {
@@ -179,12 +179,12 @@ pub(crate) fn time_of_day() -> Kind<i64> {
     })
 }
 
-/// A date-time; without an offset, or as a date alone, it is read by the clock.
+/// A date-time. Without an offset, or for a date, the clock's zone applies.
 pub(crate) fn instant(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date)
 }
 
-/// Where a span of time ends: a date alone means that this day is part of it.
+/// End of a period. A date includes the whole day.
 pub(crate) fn end_of(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date.succ_opt().unwrap_or(date))
 }
@@ -209,7 +209,7 @@ fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind
     })
 }
 
-/// A date-time as ISO 8601, RFC 3339 and the usual libraries write it.
+/// Date-time in the formats of ISO 8601, RFC 3339 and common libraries.
 struct Written {
     date: NaiveDate,
     time: Option<NaiveTime>,
@@ -236,7 +236,7 @@ impl Written {
     }
 }
 
-/// `Z`, `+01:00`, `+0100`, `+01`. A plus sign that was not escaped in a query arrives as a blank.
+/// Parses `Z`, `+01:00`, `+0100` or `+01`. An unescaped plus sign of a query arrives as a space.
 fn offset_of(text: &str) -> Option<FixedOffset> {
     let text = text.strip_prefix(' ').filter(|rest| rest.starts_with(['+', '-', 'Z', 'z'])).unwrap_or(text);
     if text == "Z" || text == "z" {
@@ -284,7 +284,7 @@ mod tests {
             "2026-12-01T14:30:00.000Z",
             "2026-12-01T14:30Z",
             "2026-12-01t14:30:00z",
-            // Of the place.
+            // Local time of the clock.
             "2026-12-01T09:30:00",
             "2026-12-01 09:30:00",
             "2026-12-01T09:30",
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(read("2026-11-27T15:00:00"), utc("2026-11-27T20:00:00Z"));
         let said = "2026-11-27T15:00:00 has no offset and was read in America/New_York, as 2026-11-27T15:00:00-05:00.";
         assert_eq!(clock.take_read(), [said]);
-        // In the gap of spring, and in the overlap of autumn.
+        // A time in the gap of spring, and one in the overlap of autumn.
         assert_eq!(read("2026-03-08T02:30:00"), utc("2026-03-08T07:30:00Z"));
         assert!(clock.take_read()[0].contains("as 2026-03-08T03:30:00-04:00 (clocks go forward"));
         assert_eq!(read("2026-11-01T01:30:00"), utc("2026-11-01T05:30:00Z"));
