@@ -57,7 +57,7 @@ const BEFORE: Millis = 10 * MINUTE;
 const LOOKED_THROUGH: usize = 100_000;
 /// Record name in the entries of console sessions.
 const CONSOLE: &str = "console";
-/// Status of a change whose response is unknown.
+/// Status of a change with an unknown response.
 const COMMITTED: &str = "committed";
 
 /// Caller identity for audit entries, with the records that the call accessed.
@@ -118,7 +118,7 @@ impl Caller {
         }
     }
 
-    /// Restores the caller of a change whose handler did not write entries, because it failed or its process ended.
+    /// Restores the caller of a change without entries of its handler, after a failure or the end of the process.
     fn of_untold(untold: &Untold, institution: Option<InstitutionId>) -> Caller {
         let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
         let (location, _) = untold.decision;
