@@ -1,4 +1,5 @@
 //! Audit trail entries of calls: the records that a caller read or changed (`Call::audit`).
+//!
 //! A response with records is sent only once its entries are durable. A change is stored durably together with its
 //! caller (`engine::untold`), and its entries follow without delaying the response. Entries are retried while the
 //! trail's disk fails; after a crash the next process appends the missing ones.
@@ -52,8 +53,8 @@ const RETRY_LATER: u64 = 30;
 const RETRY: Duration = Duration::from_secs(1);
 /// Tolerance for a clock that was set back between a change and its entry. An entry carries the time of the response.
 const BEFORE: Millis = 10 * MINUTE;
-/// Newest entries that are searched for changes of an ended process; minutes of peak traffic. Changes with older
-/// entries are recorded twice.
+/// Number of recent entries that are searched for changes of an ended process, some minutes of peak traffic. Changes
+/// with older entries are recorded twice.
 const LOOKED_THROUGH: usize = 100_000;
 /// Record name in the entries of console sessions.
 const CONSOLE: &str = "console";
@@ -118,7 +119,7 @@ impl Caller {
         }
     }
 
-    /// Restores the caller of a change without entries of its handler, after a failure or the end of the process.
+    /// Restores the caller of a change that its handler did not record, due to a failure or the end of the process.
     fn of_untold(untold: &Untold, institution: Option<InstitutionId>) -> Caller {
         let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
         let (location, _) = untold.decision;
@@ -447,8 +448,8 @@ fn append(trail: &Trail, entry: Entry) {
 
 type Known = BTreeSet<(String, (u64, u64))>;
 
-/// Returns the changes that have entries. Returns none if the trail cannot be read: a duplicate entry is better than a
-/// missing one.
+/// Returns the changes that have entries. Returns an empty set if the trail cannot be read: a duplicate entry is better
+/// than a missing one.
 async fn known_since(api: &Data<Api>, from: Timestamp) -> Known {
     let reading = api.clone();
     let read = web::block(move || {

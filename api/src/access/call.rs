@@ -202,7 +202,7 @@ impl Call {
         }
     }
 
-    /// For endpoints without an institution: reads parameters and fields, and reports all problems at once.
+    /// Returns the input of an endpoint without an institution. Reports all problems at once.
     pub(super) fn anywhere<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<T, ApiError> {
         let value = read(&mut self.input);
         self.finish()?;

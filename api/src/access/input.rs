@@ -17,7 +17,7 @@ use crate::{
 const INCLUDED_AMOUNTS: [(&str, &str); 2] =
     [("insurance_coverages", "insurance_coverages.plan.annual_max_individual"), ("procedures", "procedures.fee")];
 
-/// The time zone where each date begins first.
+/// Time zone where each date begins first.
 pub(crate) const EARLIEST: Tz = Tz::Pacific__Kiritimati;
 
 /// Query parameters and body fields, read by name.

@@ -29,9 +29,9 @@ pub struct Operator {
     pub name: String,
     pub hash: KeyHash,
     pub role: Role,
-    /// Milliseconds of the last use; 0 if never used.
+    /// Timestamp of the last use; 0 if never used.
     last_used: AtomicI64,
-    /// Last use that is stored.
+    /// Timestamp of the last use that is stored.
     noted: AtomicI64,
 }
 

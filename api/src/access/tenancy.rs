@@ -36,7 +36,7 @@ pub struct OpenLocation {
 }
 
 impl Call {
-    /// For endpoints where `subdomain` is optional: returns the named institution, or all institutions of the key.
+    /// Returns the institution named by `subdomain`, or all institutions of the key, and the input.
     pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
         let named = self.input.query.optional("subdomain", subdomain());
         let named = self.tenant_named(named)?;
@@ -62,7 +62,7 @@ impl Call {
         Ok((tenant.ok_or(ApiError::Internal)?, location, value))
     }
 
-    /// For endpoints of an institution, named by `subdomain`.
+    /// Returns the institution named by `subdomain`, and the input.
     pub(super) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Tenant, T), ApiError> {
         let tenant = self.tenant()?;
         self.times_of(tenant.as_ref());
@@ -71,7 +71,7 @@ impl Call {
         Ok((tenant.ok_or(ApiError::Internal)?, value))
     }
 
-    /// For endpoints of a location, named by `subdomain` and `location_id`.
+    /// Returns the location named by `subdomain` and `location_id`, and the input.
     pub(super) fn at_location<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
         let id = self.input.query.required_or_none("location_id", location());
@@ -102,8 +102,7 @@ impl Call {
         Ok((location.ok_or(ApiError::Internal)?, value))
     }
 
-    /// For endpoints where `location_id` is optional: one location, or all of the institution that the caller may
-    /// reach.
+    /// Returns the institution named by `subdomain`, the location of an optional `location_id`, and the input.
     pub(super) fn in_locations<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> T,
@@ -171,7 +170,7 @@ impl Call {
         if problems.len() > 1 { ApiError::all(problems) } else { problems.remove(0) }
     }
 
-    /// Without a named location, uses the time zone of the institution's open locations if they share one.
+    /// Sets the time zone that the institution's open locations share, unless a zone is set already.
     fn times_of(&mut self, tenant: Option<&Tenant>) {
         let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
         let mut zones: Vec<Tz> = self.open_locations(tenant).iter().map(|location| location.setup.zone).collect();

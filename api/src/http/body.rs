@@ -1,5 +1,5 @@
-//! JSON bodies: read under limits, then field by field by path. Unread fields are ignored and reported; wrong ones are
-//! refused with their path.
+//! JSON bodies: read under limits, then field by field by path. Unread fields are ignored and reported; invalid ones
+//! are refused with their path.
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
@@ -242,7 +242,7 @@ impl Fields {
         self.expects.take()
     }
 
-    /// Reads an optional field. Returns `None` if it is missing, null or wrong; a wrong one is reported.
+    /// Reads an optional field. Returns `None` for missing, null and invalid values, and reports the latter.
     pub(crate) fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
@@ -258,7 +258,7 @@ impl Fields {
         read
     }
 
-    /// Reads a required field. Reports a missing or wrong one and returns an example.
+    /// Reads a required field. If it is missing or invalid, reports it and returns an example.
     pub(crate) fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> T {
         self.needed(path, &kind).unwrap_or_else(|| kind.stand_in())
     }
@@ -399,7 +399,7 @@ impl Fields {
         values
     }
 
-    /// Documents an object that is only read by its fields.
+    /// Documents an object whose fields are read separately.
     pub(crate) fn implied(&mut self, path: &str, about: &'static str) {
         self.expects.note(|| Expected::implied(path, about));
     }

@@ -17,7 +17,7 @@ pub struct Compatibility {
     pub default_version: Option<Version>,
     /// Accepts an API key in place of a bearer token.
     pub raw_keys: bool,
-    /// Refused User-Agent prefixes; empty and missing User-Agents are refused too. `None` disables the rule.
+    /// Refused first products of User-Agents. Empty and missing User-Agents are refused too. `None` disables the rule.
     pub refused_user_agents: Option<Vec<String>>,
 }
 

@@ -75,7 +75,7 @@ impl Params {
         self.given.iter().find(|given| given.name == name && !given.array).map(|given| given.value.as_str())
     }
 
-    /// Reads an optional parameter. Returns `None` if it is missing, empty or wrong; a wrong one is reported.
+    /// Reads an optional parameter. Returns `None` for missing, empty and invalid values, and reports the latter.
     pub(crate) fn optional<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
         if self.expects.note(|| Expected::of(name, &kind)) {
             return kind.example();
@@ -112,7 +112,7 @@ impl Params {
         kind.text(value).map_err(|problem| self.problems.push(format!("{name} {problem}."))).ok()
     }
 
-    /// Reads a required parameter. Reports a missing or wrong one and returns an example.
+    /// Reads a required parameter. If it is missing or invalid, reports it and returns an example.
     pub(crate) fn required<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> T {
         self.needed(name, &kind).unwrap_or_else(|| kind.stand_in())
     }

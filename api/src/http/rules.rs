@@ -19,7 +19,7 @@ pub struct HttpRules {
     pub operators_tls: Option<TlsFiles>,
     pub workers: usize,
     pub max_connections: usize,
-    /// Maximum connections per address, except trusted proxies.
+    /// Maximum connections per address. Trusted proxies are exempt.
     pub max_connections_per_address: usize,
     /// Maximum connections of workstations.
     pub max_workstations: usize,
@@ -42,7 +42,7 @@ pub struct HttpRules {
     pub trusted_proxies: Vec<IpNet>,
     /// Origins of web pages that may call.
     pub cors_origins: Vec<HeaderValue>,
-    /// Limit of rejected calls per address; 0 disables it.
+    /// Limit of calls with rejected credentials, per address; 0 disables it.
     pub refused_per_minute: u32,
     pub rate_limits: RateRules,
 }

@@ -169,7 +169,7 @@ async fn to_its_end(
     })
 }
 
-/// Attempts of a read whose API-key permissions changed meanwhile.
+/// Maximum number of attempts to read while the permissions of API keys change.
 const READ_UNDER_RIGHTS: usize = 3;
 
 /// Runs the handler, on the blocking pool behind a semaphore if `beside` is set. Slow reads can thus neither delay
