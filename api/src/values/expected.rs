@@ -57,7 +57,7 @@ impl Expected {
         Expected { never_null: true, ..self }
     }
 
-    /// Makes it a list of at most `most` values.
+    /// Turns the value into a list of at most `most` values.
     pub(crate) fn list(self, most: usize) -> Expected {
         Expected { list: Some(most), ..self }
     }

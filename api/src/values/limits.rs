@@ -11,7 +11,7 @@ pub(crate) const PAGE_NUMBER: RangeInclusive<usize> = 1..=100_000;
 pub(crate) const MAX_SKIPPED: usize = 20_000;
 /// Records of an unpaginated list, such as a catalogue or the records of one patient.
 pub(crate) const MAX_WHOLE: usize = 1_000;
-/// Higher than for other lists, because changes are read by programs.
+/// Default page size of changes, higher than for other lists because programs read them.
 pub(crate) const CHANGES_DEFAULT: usize = 100;
 /// Records read per page regardless of filters; takes some tenths of a second.
 pub(crate) const READ_BUDGET: usize = if cfg!(test) { 1_000 } else { 20_000 };
@@ -43,7 +43,7 @@ pub(crate) const MAX_RELATED_OF_PAGE: usize = 100_000;
 /// Digits of an amount before the decimal point.
 pub(crate) const MAX_AMOUNT_DIGITS: usize = 10;
 pub(crate) const MAX_PHONE: usize = 40;
-/// The maximum of SMTP.
+/// Longest e-mail address that SMTP can deliver to.
 pub(crate) const MAX_EMAIL: usize = 254;
 pub(crate) const MAX_IDEMPOTENCY_KEY: usize = 255;
 /// Longer than any issued token.

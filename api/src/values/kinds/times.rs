@@ -136,7 +136,7 @@ fn any_date(text: &str) -> Parsed<Date> {
     if let Some(written) = Written::parse(text) {
         return Ok(days(written.date));
     }
-    // Of a date-time only the date is used, in any format.
+    // Uses only the date of a date-time, in any format.
     let text = text
         .split_once('T')
         .map_or(text, |(day, time)| if time.starts_with(|c: char| c.is_ascii_digit()) { day } else { text });
