@@ -2,7 +2,7 @@
 //! the documentation.
 //!
 //! ```ignore
-//! async fn list(call: Call, AtLocation(location, asked): AtLocation<ListCharges>) -> Answer<Paged<ChargeView<'static>>>
+//! async fn list(call: Call, AtLocation(location, list): AtLocation<ListCharges>) -> Answer<Paged<ChargeView<'static>>>
 //! async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<ChargeView<'static>>>
 //! ```
 
