@@ -28,8 +28,12 @@ pub fn scaffold(dir: &Path, id: &str, start: Start) -> Result<(), KitError> {
     };
     begin(dir, &manifest)?;
     vendor::write(dir)?;
-    let own =
-        [("Cargo.toml", &*cargo_text(id)), (".gitignore", "/target\n/dist\n"), ("README.md", &readme_text(id, start))];
+    let own = [
+        ("Cargo.toml", &*cargo_text(id)),
+        (".gitignore", "/target\n/dist\n"),
+        ("README.md", &readme_text(id, start)),
+        ("AGENTS.md", AGENTS),
+    ];
     for (name, text) in own.iter().chain(sources) {
         let file = dir.join(name);
         file.parent().map_or(Ok(()), files::create_dir)?;
@@ -66,13 +70,13 @@ fn begin(dir: &Path, manifest: &str) -> Result<(), KitError> {
 
 fn manifest_text(id: &str) -> String {
     format!(
-        "# Who this adapter is and what it asks for. The operator can narrow it, never widen it.\n\
+        "# The adapter's identity and requirements. The operator can restrict these values, but not extend them.\n\
          id = {}\nname = {}\nversion = \"0.1.0\"\ncontract = 1\n\
-         # Prefixes of the paths it may request below the location's base URL.\npaths = [\"/\"]\n\
+         # Allowed path prefixes below the location's base URL.\npaths = [\"/\"]\n\
          memory_mib = 64\ncall_seconds = 30\nrequests_per_call = 50\n\
-         # Milliseconds of processor time a call may take, and one that reads a page, where less than the operator grants is enough.\n\
+         # Milliseconds of processor time for a call, and for a call that reads a page, if less than the operator's limit is enough.\n\
          # processor_ms = 500\n# pull_processor_ms = 2000\n\
-         # Requests a minute the EHR bears, where it names a limit.\n# requests_per_minute = 60\n",
+         # Rate limit of the EHR in requests per minute, if it has one.\n# requests_per_minute = 60\n",
         toml::Value::from(id),
         toml::Value::from(id),
     )
@@ -89,7 +93,7 @@ fn cargo_text(id: &str) -> String {
         "[package]\nname = \"{id}-adapter\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n\
          [dependencies]\nadapter-sdk = {{ path = \"{FOLDER}\" }}\n\
          serde = {{ version = \"1.0\", features = [\"derive\"] }}\nserde_json = \"1.0\"\n\n\
-         # A workspace of its own, wherever this folder lies.\n[workspace]\n",
+         # A separate workspace, wherever this folder is.\n[workspace]\n",
     )
 }
 
@@ -97,25 +101,27 @@ fn readme_text(id: &str, start: Start) -> String {
     let (call, holds) = match start {
         Start::Booking => (
             "pull patients",
-            "It begins as an adapter for the simulated EHR: schedule, patients and booking, six resources and four writes, which conform.\n\
-             `src/client.rs` asks the EHR, `src/map.rs` says what its rows are in the contract, `src/lib.rs` has the tables of what is read\n\
-             and written, `src/tests.rs` plays the EHR with answers kept in `fixtures`. Make them your EHR's one after the other.\n\n",
+            "It starts as an adapter for the simulated EHR: schedule, patients and booking, six resources and four writes. It passes the\n\
+             conformance suite. `src/client.rs` calls the EHR, `src/map.rs` maps its rows to records of the contract, `src/lib.rs` has the\n\
+             tables of reads and writes, `src/tests.rs` simulates the EHR with responses in `fixtures`. Replace them with those of your EHR\n\
+             one by one.\n\n",
         ),
         Start::Minimal => ("describe", ""),
     };
     let shows = match start {
         Start::Booking => "builds, and prints patients, masked",
-        Start::Minimal => "builds, and shows what the adapter says",
+        Start::Minimal => "builds, and prints the description",
     };
     format!(
         "# {id}\n\nAn adapter for practice-sync.\n\n```\n\
-         practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
+         practice-sync adapter ehr                 # the simulated EHR; local.toml has its address\n\
          practice-sync adapter run {call:<16}# {shows}\n\
-         practice-sync adapter test                # the conformance suite: subject.toml says what it needs to know\n\
+         practice-sync adapter test                # the conformance suite, configured by subject.toml\n\
          practice-sync adapter build               # dist/{id}.wasm\n\
-         practice-sync adapter check               # whether a server takes it\n\
+         practice-sync adapter check               # checks that a server accepts it\n\
          cargo test                                # natively, without a sandbox\n```\n\n\
-         {holds}`adapter.toml` says what it asks for. `vendor/adapter-sdk` is the SDK; its documentation: `cargo doc --open -p adapter-sdk`.\n"
+         {holds}`adapter.toml` lists its requirements. `vendor/adapter-sdk` is the SDK; its documentation: `cargo doc --open -p adapter-sdk`.\n\
+         `AGENTS.md` has the rules for coding assistants.\n"
     )
 }
 
@@ -124,16 +130,18 @@ fn javascript_readme_text(id: &str) -> String {
         "# {id}\n\nAn adapter for practice-sync, in JavaScript: Node.js 20 with npm.\n\n```\n\
          npm ci\n\
          npm test                                  # in Node.js, with a host for tests\n\
-         practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
+         practice-sync adapter ehr                 # the simulated EHR; local.toml has its address\n\
          practice-sync adapter run pull patients   # builds, and prints patients, masked\n\
-         practice-sync adapter test                # the conformance suite: subject.toml says what it needs to know\n\
+         practice-sync adapter test                # the conformance suite, configured by subject.toml\n\
          practice-sync adapter build               # dist/{id}.wasm, by `npm run componentize`\n\
-         practice-sync adapter check               # whether a server takes it\n```\n\n\
-         It begins as an adapter for the simulated EHR: schedule, patients and booking, six resources and eight writes, which conform.\n\
-         `src/adapter.js` has the tables of what is read and written, `src/requests.js` the paths and bodies, `src/map.js` the EHR's rows as\n\
-         records, `src/faults.js` what its refusals mean, `src/lib/` what any adapter needs. Make them your EHR's one after the other.\n\n\
-         `adapter.toml` says what it asks for, `wit/` is the contract. `types/` are its typings, which an editor shows by `jsconfig.json`. An\n\
-         Error that is thrown, or a record that lacks a field, ends the call: `adapter run` prints the message, the field and the stack.\n"
+         practice-sync adapter check               # checks that a server accepts it\n```\n\n\
+         It starts as an adapter for the simulated EHR: schedule, patients and booking, six resources and eight writes. It passes the\n\
+         conformance suite. `src/adapter.js` has the tables of reads and writes, `src/requests.js` the paths and bodies, `src/map.js` the\n\
+         mapping of rows to records, `src/faults.js` the meaning of the EHR's refusals, `src/lib/` the library for any adapter. Replace them\n\
+         with those of your EHR one by one.\n\n\
+         `adapter.toml` lists its requirements, `wit/` is the contract. `types/` are its typings; `jsconfig.json` enables them in editors. A\n\
+         thrown Error, or a record that lacks a field, ends the call: `adapter run` prints the message, the field and the stack.\n\
+         `AGENTS.md` has the rules for coding assistants.\n"
     )
 }
 
@@ -146,8 +154,11 @@ const BOOKING: [(&str, &str); 5] = [
     ("fixtures/patients.json", include_str!("../../examples/booking/fixtures/patients.json")),
 ];
 
+/// Notes for coding assistants.
+const AGENTS: &str = include_str!("../../examples/booking/AGENTS.md");
+
 /// For `adapter run`.
-const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
+const LOCAL: &str = "# The EHR that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
     base_url = \"http://127.0.0.1:8090\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n\n\
     [headers]\n# authorization = \"env:MY_EHR_TOKEN\"\n\n[settings]\n";
 
@@ -159,7 +170,8 @@ macro_rules! javascript {
 }
 
 /// The adapter `sandbox-js`, and the contract.
-const JAVASCRIPT: [(&str, &str); 25] = javascript! {
+const JAVASCRIPT: [(&str, &str); 26] = javascript! {
+    "AGENTS.md": "../../sandbox-js/AGENTS.md"
     ".gitignore": "../../sandbox-js/.gitignore"
     "jsconfig.json": "../../sandbox-js/jsconfig.json"
     "package.json": "../../sandbox-js/package.json"

@@ -28,6 +28,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     scaffold(&dir, "my-ehr", Start::Minimal).unwrap();
     assert!(matches!(scaffold(&dir, "my-ehr", Start::Booking), Err(KitError::NotEmpty(_))));
     lock_like_the_workspace(&dir);
+    assert!(fs::read_to_string(dir.join("AGENTS.md")).unwrap().contains("cargo test"));
 
     let mut lines = Vec::new();
     let built = build(&dir, &out, Profile::Quick, &mut |progress| lines.push(progress.to_string())).unwrap();
@@ -104,6 +105,7 @@ fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
         assert!(!text(file).contains("sandbox") && !text(file).contains("../"), "{file}");
     }
     assert!(text("adapter.toml").contains("id = \"my-ehr\"\nname = \"my-ehr\"\n"));
+    assert!(text("AGENTS.md").contains("npm test"));
     assert!(text("README.md").contains("dist/my-ehr.wasm") && text("local.toml").contains("base_url"));
     // All of `sandbox-js` but its README, and only imports of what is in the package.
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sandbox-js");
