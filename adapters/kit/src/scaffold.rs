@@ -70,7 +70,7 @@ fn begin(dir: &Path, manifest: &str) -> Result<(), KitError> {
 
 fn manifest_text(id: &str) -> String {
     format!(
-        "# The adapter's identity and requirements. The operator can restrict these values, but not extend them.\n\
+        "# The identity and requirements of the adapter. The operator can restrict these values, but not extend them.\n\
          id = {}\nname = {}\nversion = \"0.1.0\"\ncontract = 1\n\
          # Allowed path prefixes below the location's base URL.\npaths = [\"/\"]\n\
          memory_mib = 64\ncall_seconds = 30\nrequests_per_call = 50\n\
