@@ -248,7 +248,7 @@ async fn the_fleet_counts_finds_and_pages() {
     let by_institution = browser.page("/console?q=rival").await;
     assert!(by_institution.contains("Place 5<") && !by_institution.contains("Place 1<"));
     assert!(browser.page("/console?q=6").await.contains("1 to 1 of 1"));
-    assert!(browser.page("/console?q=nowhere").await.contains("No location is as asked for."));
+    assert!(browser.page("/console?q=nowhere").await.contains("No locations match."));
     assert!(browser.page("/console?page=99&q=%26").await.contains("No location"));
 }
 
@@ -297,7 +297,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
     // It asks none of them, and brings none into memory.
     assert_eq!(world.engine.metrics().locations_active, 0);
     assert!(browser.page("/console?state=no-news&order=name&q=branch").await.contains("Branch 1000<"));
-    assert!(browser.page("/console?state=red&q=branch").await.contains("No location is as asked for."));
+    assert!(browser.page("/console?state=red&q=branch").await.contains("No locations match."));
     let last = browser.page("/console?q=branch&page=40").await;
     assert!(last.contains("1951 to 2000 of 2000") && !last.contains(">Next<"));
 }
@@ -485,7 +485,7 @@ async fn messages_are_seen_and_sent_again() {
     let path = format!("/console/webhooks/{id}");
     let one = operator.page(&path).await;
     assert!(one.contains("webhook_endpoint.test") && one.contains("pending"), "{one}");
-    assert!(operator.page(&format!("{path}?status=delivered")).await.contains("No delivery is as asked for."));
+    assert!(operator.page(&format!("{path}?status=delivered")).await.contains("No deliveries match."));
     let (_, rest) = one.split_once("delivery=").unwrap();
     let delivery = rest.split('"').next().unwrap();
     let done = operator.act(&format!("/console/actions/redeliver?endpoint={id}&delivery={delivery}")).await;
