@@ -154,16 +154,16 @@ const BOOKING: [(&str, &str); 5] = [
     ("fixtures/patients.json", include_str!("../../examples/booking/fixtures/patients.json")),
 ];
 
-/// Notes for coding assistants.
-const AGENTS: &str = include_str!("../../examples/booking/AGENTS.md");
-
 /// For `adapter run`.
-const LOCAL: &str = "# The EHR that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
+const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
     base_url = \"http://127.0.0.1:8090\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n\n\
     [headers]\n# authorization = \"env:MY_EHR_TOKEN\"\n\n[settings]\n";
 
 /// For `adapter test`.
 const SUBJECT: &str = include_str!("subject.toml");
+
+/// Notes for coding assistants.
+const AGENTS: &str = include_str!("../../examples/booking/AGENTS.md");
 
 macro_rules! javascript {
     ($($file:literal: $source:literal)+) => { [$(($file, include_str!($source))),+] };
