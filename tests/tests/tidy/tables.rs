@@ -277,6 +277,9 @@ pub const LANGUAGE: Allowed = Allowed {
         ("tests/tests", 409),
     ],
     markdown: &[
+        ("adapters/extension/README.md", 3),
+        ("adapters/fhir/README.md", 6),
+        ("adapters/sandbox-js/README.md", 2),
         ("api/docs/operations/configuration.md", 25),
         ("engine/adapter-host/tests/fixtures/README.md", 3),
     ],
