@@ -1,4 +1,4 @@
-//! Who may call what: version, User-Agent, token, subdomain, location, environment, grants. Every route, every gate.
+//! Access by version, User-Agent, token, subdomain, location, environment and grants.
 
 use actix_web::http::Method;
 use api::access::keys::ApiKey;
@@ -13,7 +13,7 @@ use crate::support::*;
 
 const NO_ACCESS: &str = "You don't have access to perform this action.";
 
-/// All routes that need a token, with a body where they take one. `{tenant}` and `{place}` are filled in.
+/// Routes that need a token, with a body where required. `{tenant}` and `{place}` are replaced.
 const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "/locations?subdomain={tenant}", ""),
     ("GET", "/locations/{place}", ""),
@@ -120,7 +120,7 @@ async fn environments_never_meet() {
     for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{tenant}")) {
         assert_eq!(ask(&world, route, "acme", MAIN).key(REAL_KEY).fails(403).await, [NO_ACCESS]);
     }
-    // Not even when someone lists an institution of the other environment in a key.
+    // A key that lists an institution of the other environment has no access to it, either.
     let mixed = ApiKey { institutions: vec![location::ids::InstitutionId(1)], ..keys().pop().unwrap() };
     world.api.replace_keys(vec![mixed]);
     assert_eq!(ask(&world, &ROUTES[0], "acme", MAIN).key(REAL_KEY).fails(403).await, [NO_ACCESS]);
@@ -145,7 +145,7 @@ async fn a_pending_location_refuses_all_calls() {
     for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{place}") && !path.contains("sync_status")) {
         assert_eq!(ask(&world, route, "acme", PENDING).fails(403).await, [NO_ACCESS], "{}", route.1);
     }
-    // Operators are told that it is there.
+    // Operators see a pending location.
     let operator = world.get("/operator").operator(VIEWER).ok().await["data"].clone();
     let locations = operator["institutions"][0]["locations"].as_array().unwrap();
     let status = |id| locations.iter().find(|it| it["id"] == json!(id)).unwrap()["status"].clone();
@@ -160,7 +160,7 @@ async fn revoking_a_key_ends_its_tokens_at_once() {
     asked().ok().await;
     world.api.replace_keys(keys().into_iter().filter(|key| key.name != ACME_KEY).collect());
     assert_eq!(asked().fails(401).await, [NO_ACCESS]);
-    // Nor does a new key of the same name take over its tokens.
+    // A new key of the same name does not take over the tokens.
     let renewed =
         keys().into_iter().map(|key| if key.name == ACME_KEY { ApiKey { hash: [9; 32], ..key } } else { key });
     world.api.replace_keys(renewed.collect());
@@ -266,14 +266,14 @@ async fn wrong_methods_and_paths_are_answered_in_the_envelope() {
     }
 }
 
-/// Specification 5.11: keys are made where the configuration is, which is the administrators'. No call makes, shows or changes one.
+/// Specification 5.11: administrators manage keys in the configuration. No endpoint creates, shows or changes a key.
 #[actix_web::test]
 async fn no_call_makes_or_rotates_an_api_key() {
     let world = world().await;
     for document in ["/openapi.json", "/openapi.json?for=operators", "/openapi.json?for=workstations"] {
         let document = world.get(document).ok().await;
         let paths = document["paths"].as_object().unwrap();
-        // Those that seal the store are keys of another sort.
+        // The keys that encrypt the store are of another kind.
         let about_keys =
             paths.keys().filter(|path| path.to_lowercase().contains("key") && !path.starts_with("/store/"));
         assert_eq!(about_keys.collect::<Vec<_>>(), Vec::<&String>::new());
@@ -281,7 +281,7 @@ async fn no_call_makes_or_rotates_an_api_key() {
         let with_keys = schemas.iter().filter(|(_, schema)| schema["properties"].get("api_key").is_some());
         assert_eq!(with_keys.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<&String>::new());
     }
-    // Also not under a path nobody wrote down, and with every grant there is.
+    // Undocumented paths do not exist, either, even for a key with all grants.
     for path in ["/keys", "/api_keys", "/authenticates/rotate", "/organizations/1/api_keys"] {
         assert_eq!(
             world.post(path, serde_json::json!({"environment": "production"})).fails(404).await,

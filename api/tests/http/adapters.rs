@@ -1,4 +1,4 @@
-//! Adapters that cannot be used, or not yet: they close their own locations and no others.
+//! Adapters that are unusable or still being prepared close their own locations only.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const KEY: &str = "psk_of_a_client";
 const TOKEN: &str = "pso_of_an_operator";
 
-/// A practice whose location 1 needs the adapter, and whose location 2 has no EHR.
+/// An institution whose location 1 needs the adapter and whose location 2 has no EHR.
 fn config(dir: &Path) -> Config {
     let [hash, operator] = [KEY, TOKEN].map(|secret| hex::encode(api::access::keys::hash(secret)));
     let text = r#"data_dir = "data"
@@ -63,7 +63,7 @@ role = "viewer"
     Config::load(&file).unwrap()
 }
 
-/// Status, head and body of an answer.
+/// Returns the status, head and body of the response.
 async fn call(address: SocketAddr, method: &str, path: &str, authorization: &str, body: Value) -> (u16, String, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = format!(
@@ -118,7 +118,7 @@ async fn a_bad_adapter_closes_its_own_locations_and_the_server_serves() {
     assert_eq!((status, &adapter["name"], &adapter["status"]), (200, &json!("bad"), &json!("refused")), "{sync}");
     assert!(problem.as_str().unwrap().starts_with("the adapter cannot be used: not a component"), "{sync}");
 
-    // While one is prepared its locations say so.
+    // Locations answer 503 while their adapter is prepared.
     running.engine.adapters().announce("bad");
     let (status, head, answer) = search(1).await;
     assert_eq!(status, 503, "{answer}");
@@ -128,7 +128,7 @@ async fn a_bad_adapter_closes_its_own_locations_and_the_server_serves() {
     running.engine.stop().await;
 }
 
-/// The binary with these arguments: its exit code, and all it said.
+/// Runs the binary with these arguments. Returns its exit code and its output.
 fn command(arguments: &[&str]) -> (Option<i32>, String) {
     let done = std::process::Command::new(env!("CARGO_BIN_EXE_practice-sync")).args(arguments).output().unwrap();
     let said = [done.stdout, done.stderr].concat();
@@ -142,7 +142,7 @@ fn check_judges_as_a_server_does_and_never_steers_the_terminal() {
     let path = file.to_str().unwrap();
     let manifest = r#"{"id":"x","name":"X","version":"1\u001b[31m","contract":1,"paths":["/"],
         "memory_mib":1,"call_seconds":1,"requests_per_call":1}"#;
-    // An empty component with a manifest: a component, but no adapter.
+    // A component with a manifest but without exports is not an adapter.
     let mut component = b"\0asm\x0d\0\x01\0".to_vec();
     let content = [b"\x16practice-sync:manifest", manifest.as_bytes()].concat();
     component.extend([0, (content.len() & 0x7f) as u8 | 0x80, (content.len() >> 7) as u8]);

@@ -9,7 +9,7 @@ use crate::support::*;
 const POST: &str = "/appointments?subdomain=acme&location_id=1";
 const TAKEN: &str = "Unfortunately this time is no longer available, please go back and choose another time.";
 
-/// 14:00 UTC of the Monday of the tests is within working hours in New York and Chicago.
+/// Body of a booking at 15:00 UTC on the Monday of the tests, within working hours in New York and Chicago.
 fn appt(world: &World, fields: Value) -> Value {
     let start = format!("{}T15:00:00Z", world.monday());
     let mut appt = json!({"patient_id": PAT, "provider_id": ANNA, "operatory_id": CHAIR_1, "start_time": start});
@@ -92,7 +92,7 @@ async fn a_guardian_books_for_a_dependent() {
     let path = format!("/appointments/{}?subdomain=acme&include[]=guarantor", made["id"]);
     let one = world.get(&path).ok().await["data"]["patient"].clone();
     assert_eq!((&one["name"], &one["guarantor"]["name"]), (&json!("Kim Present"), &json!("Nora New")));
-    // The same child again is the same patient.
+    // The same child in a second booking is the same patient.
     let mut again = appt(&world, ben);
     again["appt"]["start_time"] = json!(format!("{}T18:00:00Z", world.monday()));
     let again = world.post(POST, again).answers(201).await;
@@ -101,7 +101,7 @@ async fn a_guardian_books_for_a_dependent() {
     assert_eq!(half, ["appt.patient.last_name is missing.", "appt.patient.bio.date_of_birth is missing."]);
 }
 
-/// A patient with a phone number, made by a booking at the first location.
+/// Creates a patient with a phone number by a booking at the first location.
 async fn nora(world: &World, last_name: &str) -> Value {
     let slot = world.offers(MAIN, 1).await[0].clone();
     let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora",
@@ -147,7 +147,7 @@ async fn words_of_the_specification() {
     let reply = post(wrong).reply().await;
     assert_eq!((reply.status.as_u16(), &reply.json()["reason"]), (404, &json!("not_found")));
     assert_eq!(reply.json()["error"], json!(all.map(|it| format!("{it} not found"))), "all at once");
-    // Hours that accept one type only.
+    // Working hours that accept only one type.
     let tuesday = world.monday().add_days(5).to_string();
     let hour = json!({"working_hour": {"provider_id": ANNA, "operatory_id": CHAIR_1, "begin_time": "10:00", "end_time": "12:00",
         "specific_date": tuesday, "appointment_type_ids": [CLEANING]}});
@@ -162,14 +162,14 @@ async fn words_of_the_specification() {
 #[actix_web::test]
 async fn whose_patient_it_is() {
     let world = world().await;
-    // The first location's system never gets her.
+    // The EHR of the first location never receives this patient.
     let nora = nora(&world, "Slow").await;
     let elsewhere = appt(&world, json!({"patient_id": nora, "operatory_id": SECONDS_CHAIR}));
     assert_eq!(
         world.post("/appointments?subdomain=acme&location_id=2", elsewhere).fails(404).await,
         [format!("Patient with id {nora} not found")]
     );
-    // The location without a system has no patients of the others.
+    // The location without an EHR has no patients of the other locations.
     let bare = "/appointments?subdomain=acme&location_id=7";
     let of_pat = appt(&world, json!({"operatory_id": null}));
     assert_eq!(world.post(bare, of_pat).fails(400).await, ["Patient with ID 1 not found in location 7"]);
@@ -178,7 +178,7 @@ async fn whose_patient_it_is() {
         world.post(bare, of_nora).fails(400).await,
         ["Cannot create an appointment where the patient belongs to a location from a different EHR"]
     );
-    // One whom the practice shows on a first appointment only.
+    // The practice shows this patient on a first appointment only.
     let una = world.get("/patients?subdomain=real&location_id=6&name=una").key(REAL_KEY).ok().await;
     let una = appt(&world, json!({"patient_id": una["data"][0]["id"], "provider_id": 4, "operatory_id": 5}));
     let real = "/appointments?subdomain=real&location_id=6";
@@ -225,7 +225,7 @@ async fn times_are_those_of_appointments() {
     assert_eq!(fails(json!({"end_time": format!("{}T03:01:00Z", monday.add_days(1))})).await, [length]);
     let far = json!({"start_time": format!("{}T15:00:00Z", monday.add_days(731))});
     assert_eq!(fails(far).await, ["appt.start_time must not be more than 730 days ahead."]);
-    // Staff may take more or less time for it than its type does.
+    // The length of an appointment may differ from the length of its type.
     let short = json!({"appointment_type_id": CLEANING, "end_time": format!("{monday}T15:05:00Z")});
     let made = world.post(POST, appt(&world, short)).answers(201).await;
     assert_eq!(made["description"], json!("The appointment lasts 5 minutes; its type, Cleaning, takes 60."));
@@ -300,7 +300,7 @@ async fn refusals_of_changes() {
     for change in [json!({"confirmed": true}), json!({"operatory_id": CHAIR_1, "note": "x"})] {
         assert_eq!(world.patch(&path, json!({ "appt": change })).fails(400).await, [unsynced]);
     }
-    // What is on its way can be called off, as /intent/booking/cancel does.
+    // A pending write is cancelled, as by /intent/booking/cancel.
     let cancelled = world.patch(&path, json!({"appt": {"cancelled": true}})).ok().await;
     assert_eq!(cancelled["data"]["appt"]["cancelled"], json!(true), "{cancelled}");
     let change = json!({"subdomain": "acme", "appt": {"confirmed": true}});

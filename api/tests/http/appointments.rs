@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// The week of the seeded appointments.
+/// Query parameters for the week of the seeded appointments.
 fn week(world: &World) -> String {
     let first = world.monday().add_days(21);
     format!("start={first}T00:00:00Z&end={}T00:00:00Z", first.add_days(7))
@@ -44,7 +44,7 @@ async fn without_location_all_locations_make_one_list() {
     let own = world.get(&format!("{base}&per_page=100")).key(MAIN_KEY).ok().await;
     assert_eq!(own["data"].as_array().unwrap().len(), 12);
 
-    // Page by page, forwards in both orders and back, each appointment is seen once.
+    // Page by page, forwards in both orders and back, each appointment appears once.
     for sort in ["start_time", "-start_time"] {
         let mut expected = each(&all["data"], "id");
         if sort.starts_with('-') {
@@ -136,7 +136,7 @@ async fn a_walk_by_calendar_shows_what_moves_ahead_again_and_all_else_once() {
     let base = format!("/appointments?subdomain=acme&location_id=1&per_page=4&{}", week(&world));
     let first = world.get(&base).ok().await;
     assert_eq!(each(&first["data"], "id"), [1, 2, 3, 4]);
-    // Behind the page that was read, and before what comes: inside the working hours of that Monday.
+    // After the first page and before the next one, within the working hours of that Monday.
     let at = format!("{}T20:00:00Z", world.monday().add_days(21));
     let moved = world.patch("/appointments/1?subdomain=acme", json!({"appt": {"start_time": at}})).ok().await;
     assert_eq!(moved["data"]["appt"]["end_time"], json!(format!("{}T20:30:00.000Z", world.monday().add_days(21))));
@@ -168,7 +168,7 @@ async fn v2_counts_its_pages_and_its_lists_are_bare() {
 async fn times_without_offset_are_read_in_the_zone_asked_for() {
     let world = world().await;
     let day = world.monday().add_days(21);
-    // Its locations lie in several zones: without one it is UTC.
+    // The institution has locations in several zones, so the default is UTC.
     let ids = async |query: &str| {
         each(&world.get(&format!("/appointments?subdomain=acme&per_page=100&{query}")).ok().await["data"], "id")
     };

@@ -1,4 +1,4 @@
-//! Whoever is shown a record of a patient leaves an entry in the audit trail, each time, before the answer.
+//! Every read of a patient's record adds an entry to the audit trail before the response is sent.
 
 use std::{
     cell::Cell,
@@ -30,7 +30,7 @@ use crate::support::*;
 
 const SECRET: [u8; 32] = [9; 32];
 
-/// A world with an audit trail, whose first key has a name of its own.
+/// A world with an audit trail and a named first key.
 struct Watched {
     world: World,
     folder: Arc<TempDir>,
@@ -38,7 +38,7 @@ struct Watched {
     seen: Cell<usize>,
 }
 
-/// A disk that fails when it is told to.
+/// A disk that fails on demand.
 #[derive(Default)]
 struct Failing(AtomicBool);
 
@@ -82,7 +82,7 @@ impl Watched {
         until("an entry of every change", async || self.engine.untold().waiting() == 0).await;
     }
 
-    /// As a service does once it has started, and for the first location alone.
+    /// Audits pending changes as a service does after its start, for the first location only.
     async fn tells_what_is_left(&self) {
         let api = Arc::downgrade(&self.api.clone().into_inner());
         let _telling = actix_web::rt::spawn(audited::tell_what_is_left(self.engine.clone(), api));
@@ -90,14 +90,14 @@ impl Watched {
         self.all_is_told().await;
     }
 
-    /// The process ends: no location leaves memory in order.
+    /// Ends the process without an orderly unload of the locations.
     fn vanishes(self) {
         let Watched { world: World { api, engine, .. }, .. } = self;
         std::mem::forget(engine);
         drop(api);
     }
 
-    /// The entries since the last time.
+    /// Returns the entries since the last call.
     fn entries(&self) -> Vec<Value> {
         let mut lines = Vec::new();
         audit::export(self.folder.path(), &SECRET, Filter::default(), &mut lines).unwrap();
@@ -108,7 +108,7 @@ impl Watched {
         new
     }
 
-    /// What was noted of the first key since the last time.
+    /// Returns the entries of the first key since the last call, one text per id.
     fn noted(&self) -> Vec<String> {
         let own = self.entries().into_iter().filter(|entry| entry["actor"]["key"] == NAME);
         let said = |entry: Value| -> Vec<String> {
@@ -143,7 +143,7 @@ async fn an_entry_says_who_was_shown_what() {
     let list = format!("/patients?subdomain=acme&location_id={MAIN}");
     world.get(&list).ok().await;
     assert_eq!(world.entries()[0]["location"], json!(MAIN));
-    // Who is refused was shown nothing.
+    // A refused request shows no record.
     world.get("/patients/4711?subdomain=acme").fails(404).await;
     assert_eq!(world.entries(), Vec::<Value>::new());
 }
@@ -158,12 +158,12 @@ async fn nothing_is_shown_that_leaves_no_entry() {
     assert!(refused.header("Retry-After").is_some() && refused.json()["data"].is_null(), "{}", refused.text);
     assert_eq!(refused.json()["reason"], "audit_unavailable");
     assert!(refused.text.contains("audit trail cannot be written"), "{}", refused.text);
-    // Nothing is changed that could not be told of.
+    // A change that cannot be audited is refused.
     let change = json!({"patient": {"email": "untold@example.com"}});
     let patient = format!("/patients/{PAT}?subdomain=acme&location_id={MAIN}");
     let unchanged = world.patch(&patient, change).version("v3.1.0").reply().await;
     assert_eq!((unchanged.status.as_u16(), &unchanged.json()["reason"]), (503, &json!("audit_unavailable")));
-    // What is nobody's record goes on.
+    // Endpoints without records of patients still work.
     world.get("/locations").ok().await;
     world.disk.0.store(false, Ordering::SeqCst);
     let shown = until("the patient is shown again", async || {
@@ -180,7 +180,8 @@ fn email(address: &str) -> (String, Value) {
     (path, json!({"patient": {"email": address}}))
 }
 
-/// It is durable with its caller: the entry follows when the disk of the trail takes it, and until then nothing else is changed.
+/// The change commits together with its caller. Its entry follows once the disk of the trail accepts writes, and until
+/// then other changes are refused.
 #[actix_web::test]
 async fn the_entry_of_a_change_outlasts_a_disk_that_fails() {
     let world = watched().await;
@@ -203,7 +204,7 @@ async fn the_entry_of_a_change_outlasts_a_disk_that_fails() {
     assert_eq!(update["decisions"][0][0], json!(MAIN), "{update}");
 }
 
-/// The handlers of some records name none: what was decided does.
+/// The handlers of some records add no entry; the committed decision does.
 #[actix_web::test]
 async fn each_change_of_a_record_has_an_entry_with_its_answer() {
     let world = watched().await;
@@ -217,7 +218,7 @@ async fn each_change_of_a_record_has_an_entry_with_its_answer() {
     assert_eq!(written["actor"], json!({"key": NAME}), "{written}");
 }
 
-/// The process ends after the commit, before anything is in the trail: the next one tells of it, once.
+/// The process ends after the commit and before the entry. The next process adds the entry once.
 #[actix_web::test]
 async fn what_a_process_left_untold_the_next_one_tells() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
@@ -251,7 +252,7 @@ async fn what_a_process_left_untold_the_next_one_tells() {
     }
 }
 
-/// A location that is paused has no turn after the one that paused it: its journal cannot say that the trail has the entry, the trail can.
+/// A paused location takes no turn after the pause, so its journal cannot record that the entry exists. The trail can.
 #[actix_web::test]
 async fn what_the_trail_has_is_not_told_again() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
@@ -339,7 +340,7 @@ async fn what_a_client_has_already_leaves_its_lines_again() {
     }
 }
 
-/// And not by the call that asks.
+/// The time is stored in the background, not by the request.
 #[actix_web::test]
 async fn when_a_token_was_last_used_is_known_after_a_restart() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
@@ -359,7 +360,7 @@ async fn when_a_token_was_last_used_is_known_after_a_restart() {
     assert_eq!(last_used(&life().await).await, used);
 }
 
-/// Copies of the store and changes of its keys belong to no location and no record.
+/// Backups and changes of store keys belong to no location and no record.
 #[actix_web::test]
 async fn backups_and_changes_of_store_keys_leave_entries() {
     let dir = tempfile::tempdir().unwrap();
@@ -395,7 +396,7 @@ async fn backups_and_changes_of_store_keys_leave_entries() {
     assert_eq!((&rotated["record"], &rotated["route"]), (&json!("store"), &json!("POST /store/keys")));
     assert!(rotated.get("ids").is_none(), "{rotated}");
     world.until("/store/keys", |it| it["data"]["values_left"] == 0).await;
-    // What needs the earlier key is in a backup.
+    // A backup needs the earlier key.
     world.delete(&format!("/store/keys/{old}")).fails(409).await;
     world.post("/backups", json!({})).ok().await;
     entry("end backup").await;

@@ -138,12 +138,12 @@ async fn days_times_locations_have_a_limit() {
     assert_eq!(too_much, ["days times locations must not be more than 93, and it is 94."]);
     ask(46, "&lids[]=1&lids[]=2").ok().await;
     ask(93, "&lids[]=1&lids[]=1").ok().await;
-    // Slots as short as that stand no closer than five minutes.
+    // Slots shorter than five minutes still start five minutes apart.
     let close = ask(1, "&lids[]=1&pids[]=1&slot_length=1").ok().await;
     assert_eq!(close["data"][0]["slots"].as_array().unwrap().len(), 8 * 12);
 }
 
-/// Where each slot begins, in the order of the answer.
+/// Returns the start of each slot, in the order of the response.
 fn starts(list: &Value) -> Vec<(u64, u64, String)> {
     let rows = list["data"].as_array().unwrap().iter();
     let of = |row: &Value| {
@@ -212,7 +212,7 @@ async fn weeks_without_slots_are_passed_over() {
     assert_eq!(none["data"][0]["next_available_date"], Value::Null);
 }
 
-/// A long search is many short ones: after each week of it the location and the worker do what others ask of them.
+/// A long search runs as one short search per week. Between weeks, the location and the worker serve other requests.
 #[actix_web::test]
 async fn a_long_search_is_asked_week_by_week() {
     let world = world().await;

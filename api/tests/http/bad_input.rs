@@ -1,4 +1,4 @@
-//! Bodies that are none, and odd values in every place: clear answers, no panic, no 500.
+//! Malformed bodies and odd values in every field give clear errors, no panic and no 500.
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ async fn media_types_that_are_not_json() {
     }
 }
 
-/// Values no parameter asks for, or at the edges of what it does.
+/// Values that are invalid for every parameter, or at the limits.
 const ODD: &[&str] = &[
     "",
     "0",
@@ -187,7 +187,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/webhook_endpoints/1/webhook_subscriptions", &["resource_type", "event"]),
 ];
 
-/// What the endpoint needs besides the odd value.
+/// Returns the parameters that the endpoint requires in addition to the odd value.
 fn needed(path: &str) -> &'static [(&'static str, &'static str)] {
     match path {
         "/operatories" => &[("subdomain", "acme"), ("location_id", "1")],
@@ -308,7 +308,7 @@ async fn odd_body_values_never_end_in_a_500() {
     }
 }
 
-/// Decisions: all problems of a request at once, also unknown references next to wrong values.
+/// Decisions: a response names all problems of a request, including unknown references next to invalid values.
 #[actix_web::test]
 async fn unknown_records_are_reported_next_to_wrong_values() {
     let world = world().await;
@@ -330,7 +330,7 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
         "Appointment Descriptor with id 79 not found",
     ];
     assert_eq!(world.post(appointments, more).fails(400).await, expected);
-    // A known record, and one that is wrong itself, are not unknown.
+    // Known records, and invalid values, are not reported as unknown.
     let known = json!({"appt": {"patient_id": PAT, "provider_id": "x", "start_time": soon}});
     assert_eq!(world.post(appointments, known).fails(400).await, ["appt.provider_id must be an integer."]);
     let moved = json!({"appt": {"operatory_id": 77, "start_time": "never"}});

@@ -49,12 +49,12 @@ async fn search_keeps_to_times_and_days() {
     let locals = each(&found["slots"], "start_local");
     assert_eq!(locals.len(), 2 * 2 * 3, "two days, two providers, 13:00, 13:30 and 14:00");
     assert!(locals.iter().all(|it| it.as_str().unwrap().starts_with("Tue") || it.as_str().unwrap().starts_with("Fri")));
-    // Everything is optional, even the body.
+    // The body and all its fields are optional.
     let bare = world.ask(Method::POST, "/intent/booking/search?subdomain=acme&location_id=1").ok().await;
     assert!(!bare["slots"].as_array().unwrap().is_empty() && bare["slots"].as_array().unwrap().len() <= 20);
     let none = search(json!({"start_date": world.monday().add_days(-1).to_string(), "days": 1})).await;
     assert_eq!((&none["slots"], &none["next_available_date"]), (&json!([]), &json!(monday)));
-    // The next date is one that keeps to them too.
+    // The next available date respects the days of the week, too.
     let none = search(json!({"start_date": monday, "days": 1, "days_of_week": ["wednesday"]})).await;
     let wednesday = world.monday().add_days(2).to_string();
     assert_eq!((&none["slots"], &none["next_available_date"]), (&json!([]), &json!(wednesday)));
@@ -87,7 +87,7 @@ async fn a_search_that_begins_in_the_past_begins_today() {
     let said = late["description"].as_str().unwrap();
     assert!(said.starts_with("start_date 2020-01-06 is in the past: the search begins today, 20"), "{said}");
     assert_eq!(now.get("description"), None);
-    // The next date is looked for from today on too.
+    // The next available date is searched from today on, too.
     let none = search(json!({"start_date": "2020-01-06", "days": 1, "earliest": "23:59"})).await;
     assert_eq!(none["next_available_date"], Value::Null);
     assert_eq!(none["message"], json!("There is no such slot at Place 1."));
@@ -108,7 +108,7 @@ async fn a_key_holds_so_many_slots_and_others_may_still() {
     let wait: u64 = refused.header("Retry-After").unwrap().parse().unwrap();
     assert!((200..=301).contains(&wait), "until the first one lapses: {wait}");
     world.post(hold, json!({"slot_token": offers[50]["slot_token"]})).key(MAIN_KEY).ok().await;
-    // What it says can be done.
+    // The advice of the message works.
     let released = format!("{hold}&slot_token={}", offers[0]["slot_token"].as_str().unwrap());
     world.ask(Method::DELETE, &released).ok().await;
     world.post(hold, json!({"slot_token": offers[51]["slot_token"]})).ok().await;
@@ -192,7 +192,7 @@ async fn a_taken_slot_is_answered_with_others() {
     assert!((1..=5).contains(&alternatives.len()));
     let advice = "The time is taken. Book one of `alternatives` with its `slot_token`, or search for free slots again.";
     assert_eq!(taken["description"], json!(advice));
-    // Each alternative books, and the refused key is free.
+    // Each alternative can be booked, and the refused idempotency key is free.
     world.post(BOOK, booking(&alternatives[0]["slot_token"], "k2")).ok().await;
 }
 
@@ -248,7 +248,7 @@ async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
     let mut other = booking(&offers[0]["slot_token"], "k1");
     other["note"] = json!("another visit");
     assert_eq!(world.post(BOOK, other).answers(409).await["reason"], json!("idempotency_conflict"));
-    // A token nobody vouches for books nothing, also where it has a hold.
+    // A token that fails verification books nothing, even if its slot is held.
     for offer in &offers {
         let refused = world.post(BOOK, booking(&offer["slot_token"], "k2")).answers(404).await;
         assert_eq!(refused["reason"], json!("slot_not_found"));
@@ -296,7 +296,7 @@ async fn status_follows_the_booking() {
     let cancel = "/intent/booking/cancel?subdomain=acme";
     let cancelled = world.post(cancel, json!({"booking_ref": reference, "reason": "ill"})).ok().await;
     assert_eq!(cancelled["booking"]["booking_status"], json!("cancelled"));
-    // Its insert is on its way, and so is the cancellation.
+    // The insert and the cancellation are both in flight.
     let freeing = " is cancelled; its time stays booked until the practice's system has cancelled it.";
     assert!(cancelled["message"].as_str().unwrap().ends_with(freeing), "{cancelled}");
     assert_eq!(cancelled["booking"]["cancellation_writeback"], json!("pending"));

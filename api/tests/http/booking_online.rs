@@ -1,4 +1,4 @@
-//! What is not bookable online, and practices whose schedule is not known.
+//! Operatories and types closed to online booking, and practices whose schedule is unknown.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ fn booking(token: &Value, key: &str) -> Value {
         "date_of_birth": "1990-02-03", "phone_number": "5550109999"}})
 }
 
-/// Of Ben, who works in the second chair.
+/// Returns offers of Ben, who works in the second operatory.
 async fn offers_of_ben(world: &World) -> Vec<Value> {
     let body = json!({"start_date": world.monday().to_string(), "provider_ids": [BEN], "limit": 3, "appointment_type_id": CHECKUP});
     world.post(SEARCH, body).ok().await["slots"].as_array().unwrap().clone()
@@ -62,7 +62,7 @@ async fn a_room_that_is_closed_to_patients_is_for_staff_only() {
     let path = format!("/available_slots?subdomain=acme&start_date={monday}&days=5&lids[]=1");
     assert_eq!(each(&world.get(&path).ok().await["data"], "operatory_id"), [CHAIR_1]);
 
-    // Tokens of before the room was closed, and what they are offered instead.
+    // Tokens issued before the operatory was closed are refused, with alternatives.
     for refused in [
         world.post(BOOK, booking(&offers[1]["slot_token"], "after")).answers(409).await,
         world.post(HOLD, json!({"slot_token": offers[1]["slot_token"]})).answers(409).await,
@@ -127,7 +127,7 @@ async fn nobody_is_told_there_is_no_time_before_the_schedule_was_read() {
     let refused = world.get(&slots).reply().await;
     assert_eq!((refused.status.as_u16(), refused.header("Retry-After")), (503, Some("30")));
     assert!(refused.text.contains("has not been read yet"), "{}", refused.text);
-    // A practice without a system has nothing to be read.
+    // A location without an EHR has no schedule to wait for.
     let bare = "/intent/booking/search?subdomain=acme&location_id=7";
     assert_eq!(world.post(bare, json!({})).ok().await["message"], json!("There is no such slot at Place 7."));
 

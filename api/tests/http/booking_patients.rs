@@ -1,4 +1,4 @@
-//! Whose chart a booking goes into.
+//! Matching of a booking to the chart of a patient.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use crate::support::*;
 
 const BOOK: &str = "/intent/booking/book?subdomain=acme";
 
-/// One of a family that shares a phone and an e-mail address.
+/// A member of a family that shares a phone number and an email address.
 fn one_of(first_name: &str, last_name: &str, born: &str) -> Value {
     json!({"first_name": first_name, "last_name": last_name, "date_of_birth": born,
         "phone_number": "+1 555 777 1234", "email": "mum@example.com"})
 }
 
-/// Books them one after the other, each another slot.
+/// Books a separate slot for each patient, one after the other.
 async fn booked(world: &World, patients: &[Value]) -> Vec<Value> {
     let offers = world.offers(MAIN, patients.len()).await;
     let mut made = Vec::new();
@@ -69,7 +69,7 @@ async fn a_patient_of_the_practice_is_known_and_replays_and_status_say_so() {
     let world = world().await;
     let patient = json!({"first_name": "PAT", "last_name": "présent", "date_of_birth": "1980-05-06", "email": "pat@example.com",
         "phone_number": "5550101010"});
-    // The practice's own Pat has neither phone nor e-mail, so that nobody can know it is the same.
+    // The practice's own Pat has neither phone nor email, so the match is uncertain.
     let made = booked(&world, std::slice::from_ref(&patient)).await.remove(0);
     assert_eq!((matched(std::slice::from_ref(&made)), made["patient_id"] == json!(PAT)), (vec![false], false));
     let again = booked_with(&world, &patient, "second").await;
@@ -84,7 +84,7 @@ async fn a_patient_of_the_practice_is_known_and_replays_and_status_say_so() {
     assert_eq!(world.get(&status).ok().await["booking"], again["booking"]);
 }
 
-/// The answer to a booking, sent twice.
+/// Sends a booking twice and returns the response.
 async fn booked_with(world: &World, patient: &Value, key: &str) -> Value {
     let offer = world.offers(MAIN, 1).await.remove(0);
     let body = json!({"slot_token": offer["slot_token"], "idempotency_key": key, "patient": patient});

@@ -34,7 +34,7 @@ async fn changes_follow_a_cursor() {
     assert!(payment["changed_at"].is_string());
     let next = list["page_info"]["end_cursor"].as_str().unwrap();
     assert_eq!(world.get(&format!("{PATH}&since={next}")).ok().await["data"], json!([]));
-    // One at a time.
+    // Pages of one change.
     let first = world.get(&format!("{PATH}&since={start}&per_page=1")).ok().await;
     assert_eq!((each(&first["data"], "resource").len(), &first["page_info"]["has_next_page"]), (1, &json!(true)));
     let (mut cursor, mut seen) = (start.clone(), Vec::new());

@@ -40,7 +40,7 @@ async fn one_with_what_comes_along() {
     assert_eq!(world.get("/claims/77?subdomain=acme").fails(404).await, ["Claim with id 77 not found"]);
 }
 
-/// v2.2.2 has the older names wherever a charge is shown.
+/// v2.2.2 uses the older field names in every response with a charge.
 #[actix_web::test]
 async fn charges_of_a_claim_have_the_form_of_the_version() {
     let world = world().await;

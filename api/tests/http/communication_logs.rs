@@ -47,7 +47,7 @@ async fn only_requests_made_here_are_listed() {
     let notes = async |rest: &str| each(&world.edge(&format!("{LOGS}{rest}")).await, "note");
     world.data_until(&format!("{LOGS}&status=failed"), |it| !it.as_array().unwrap().is_empty()).await;
     world.data_until(&format!("{LOGS}&status=succeeded"), |it| !it.as_array().unwrap().is_empty()).await;
-    // Last, so that nothing waits for what never ends.
+    // The slow one comes last, because its write never ends.
     log(&world, PAT.into(), "slow").await;
     assert_eq!(notes("").await, ["second", "refused", "slow"]);
     assert_eq!(notes("&sort=-created_at").await, ["slow", "refused", "second"]);

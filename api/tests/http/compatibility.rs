@@ -1,4 +1,4 @@
-//! What `[compatibility]` lets in, and that nothing of it is let in without.
+//! Requests that `[compatibility]` accepts and that are refused without the setting.
 
 use api::{
     http::{compatibility::Compatibility, rules::HttpRules},

@@ -1,4 +1,5 @@
-//! `ETag` and `If-None-Match`: what a client has already comes without a body, and what it may not have does not come at all.
+//! `ETag` and `If-None-Match`: an unchanged response has no body, and a response outside the caller's rights is
+//! refused.
 
 use actix_web::http::Method;
 use api::{
@@ -58,7 +59,7 @@ async fn tags_are_named_as_the_standard_has_it() {
 
 #[actix_web::test]
 async fn a_page_that_is_read_anew_has_the_same_tag() {
-    // Nothing is cached: every page is read.
+    // Without a cache every page is read again.
     let world = world_with(HttpRules { list_cache_bytes: 0, ..free_rates() }).await;
     for path in [
         APPOINTMENTS,

@@ -1,4 +1,4 @@
-//! The console as a browser without scripts uses it.
+//! The console in a browser without scripts.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::support::*;
 
 const TRAIL: [u8; 32] = [9; 32];
 
-/// A world with operators and an audit trail.
+/// Creates a world with operators and an audit trail.
 pub async fn house() -> (World, TempDir) {
     watched(world().await)
 }
@@ -39,7 +39,7 @@ pub fn watched(mut world: World) -> (World, TempDir) {
     (world, folder)
 }
 
-/// Whoever sits there; signed in or not.
+/// A browser, signed in or not.
 pub struct Browser<'w> {
     world: &'w World,
     pub cookie: Option<String>,
@@ -56,7 +56,7 @@ impl Seen {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The value of a field of the first form that has it.
+    /// Returns the value of a field in the first form that has the field.
     pub fn field(&self, name: &str) -> String {
         let (_, rest) =
             self.text.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{}", self.text));
@@ -94,7 +94,7 @@ impl<'w> Browser<'w> {
         self.ask(TestRequest::with_uri(path)).await
     }
 
-    /// A page that is there.
+    /// Returns a page that must exist.
     pub async fn page(&self, path: &str) -> String {
         let seen = self.get(path).await;
         assert_eq!(seen.status, 200, "{path}: {}", seen.text);
@@ -105,7 +105,7 @@ impl<'w> Browser<'w> {
         self.ask(TestRequest::with_uri(path).method(Method::POST).set_form(fields)).await
     }
 
-    /// Sees the page that asks, and presses its button.
+    /// Opens the confirmation page and presses its button.
     pub async fn act(&self, path: &str) -> Seen {
         let asked = self.get(path).await;
         assert_eq!(asked.status, 200, "{path}: {}", asked.text);
@@ -137,7 +137,7 @@ async fn nobody_sees_anything_without_signing_in() {
         assert!(seen.header("location").starts_with("/console/sign-in?to=%2Fconsole"), "{path}");
     }
     assert_eq!(nobody.post("/console/actions/sync", &[("location", "1")]).await.status, 303);
-    // An API key opens nothing, and neither does its token.
+    // Neither an API key nor its token opens the console.
     for token in [ACME_KEY, "", "pso_viewe"] {
         assert_eq!(nobody.post("/console/sign-in", &[("token", token)]).await.status, 403, "{token}");
     }
@@ -165,7 +165,7 @@ async fn the_cookie_is_the_consoles_alone() {
     let behind_tls = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
     let seen = Browser::new(&world).ask(behind_tls.insert_header(("X-Forwarded-Proto", "https"))).await;
     assert!(seen.header("set-cookie").ends_with("; Secure"));
-    // Another site's form signs nobody in.
+    // A form of another site cannot sign in.
     let foreign = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
     assert_eq!(Browser::new(&world).ask(foreign.insert_header(("Sec-Fetch-Site", "cross-site"))).await.status, 403);
 }
@@ -184,7 +184,7 @@ async fn wrong_tokens_are_limited() {
     let limited = nobody.post("/console/sign-in", &[("token", "pso_wrong")]).await;
     assert_eq!(limited.status, 429);
     assert!(limited.header("retry-after").parse::<u64>().unwrap() > 0);
-    // Who has the right one is let in.
+    // The correct token is accepted.
     Browser::signed_in(&world, VIEWER).await;
 }
 
@@ -272,7 +272,7 @@ async fn what_is_red_says_why() {
     assert_eq!(none["data"], json!([]));
 }
 
-/// A practice with more than fifty locations is led through page by page.
+/// A practice with more than fifty locations is shown in pages.
 #[actix_web::test]
 async fn thousands_of_locations_are_shown_in_pages() {
     let mut setup: Setup = setup();
@@ -294,7 +294,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
     let first = browser.page("/console?q=branch").await;
     assert_eq!(first.matches("Branch ").count(), 50);
     assert!(first.contains("1 to 50 of 2000") && first.contains("page=2") && !first.contains("Previous"));
-    // It asks none of them, and brings none into memory.
+    // The list neither queries a location nor loads one into memory.
     assert_eq!(world.engine.metrics().locations_active, 0);
     assert!(browser.page("/console?state=no-news&order=name&q=branch").await.contains("Branch 1000<"));
     assert!(browser.page("/console?state=red&q=branch").await.contains("No locations match."));
@@ -304,7 +304,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
 
 const CANARY: &str = "Kanarienvogel";
 
-/// A patient of the first location who has an appointment today.
+/// Creates a patient of the first location with an appointment today.
 async fn with_canary(world: &World) -> String {
     let list =
         format!("/appointments?subdomain=acme&location_id={MAIN}&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z");
@@ -342,7 +342,7 @@ async fn a_viewer_sees_no_patient_and_who_does_is_in_the_audit_trail() {
     assert_eq!(operator.get("/console/audit?from=yesterday").await.status, 400);
 }
 
-/// What the trail says an operator did.
+/// Returns the actions of an operator in the audit trail.
 pub fn entries(folder: &TempDir, name: &str) -> Vec<String> {
     let actor = Some(audit::Actor::Operator(name.to_owned()));
     let mut lines = Vec::new();
@@ -389,7 +389,7 @@ async fn actions_are_asked_about_and_done_once_by_who_may() {
     until("the audit entries", async || world.engine.untold().waiting() == 0).await;
     assert!(entries(&folder, OPERATOR).contains(&"start read cycle location".to_owned()));
 
-    // Without the session's word, with another session's, and without the role nothing is done.
+    // An action is refused without the form token, with that of another session, and without the role.
     let other = Browser::signed_in(&world, OPERATOR).await;
     let word = other.get("/console").await.field("form_word");
     for word in ["", "x", &word] {
@@ -414,7 +414,7 @@ async fn actions_are_asked_about_and_done_once_by_who_may() {
     ] {
         assert_eq!(operator.get(path).await.status, status, "{path}");
     }
-    // What the engine refuses is said.
+    // A refusal by the engine is shown.
     let refused = operator.act("/console/actions/accept-deletions?location=1&resource=patients").await;
     assert!(refused.status.is_client_error() && refused.text.contains("<h1>"), "{}", refused.text);
 }
@@ -431,7 +431,7 @@ async fn a_write_is_dropped_and_one_that_failed_retried() {
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let page = operator.page("/console/locations/1").await;
     assert!(page.contains("parked") && page.contains("create patients"), "{page}");
-    // The request that wanted it is named beside what went wrong.
+    // The id of the request that caused the write is shown next to the error.
     let errors = world.get("/locations/1/errors").operator(VIEWER).ok().await["data"].clone();
     let of_write = errors.as_array().unwrap().iter().find(|it| it["part"] == "write").unwrap();
     assert_eq!((&of_write["resource"], &of_write["request_id"]), (&json!("patients"), &json!("booking-of-mia")));
@@ -549,7 +549,7 @@ async fn a_page_hears_that_it_is_out_of_date() {
     };
     let answer = listening(&live).await;
     assert_eq!(answer.headers().get("content-type").unwrap(), "text/event-stream");
-    // It ends with the session, and says before that something has changed.
+    // The stream ends with the session, after it reported the change.
     let mut body = answer.into_body();
     let mut next = async || std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_next(cx)).await;
     world.sync(MAIN).await;
@@ -562,7 +562,7 @@ async fn a_page_hears_that_it_is_out_of_date() {
     world.api.replace_operators(Vec::new());
     until("the stream ends with the session", async || next().await.is_none()).await;
     world.api.replace_operators(operators());
-    // And with the server.
+    // The stream ends with the server, too.
     let answer = listening(&live).await;
     world.api.leaving.store(true, Ordering::Relaxed);
     tokio::time::timeout(PATIENCE, read_body(answer)).await.unwrap();

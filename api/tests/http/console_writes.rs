@@ -1,5 +1,4 @@
-//! What needs an operator: failed writes, failing webhooks and problems, on the console's pages and in the calls behind
-//! them.
+//! Failed writes, failing webhooks and problems, on the pages of the console and in the calls behind the pages.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +13,7 @@ use crate::{
 
 const WRITES: &str = "/write_requests?subdomain=acme&location_id=1&sort=queued_at";
 
-/// A payment that the practice refuses, by a request with this id.
+/// Creates a payment that the practice refuses, in a request with this id.
 async fn refused(world: &World, request: &str) -> Value {
     let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": format!("REFUSE {request}")}});
     let paid = world.post("/payments?subdomain=acme&location_id=1", body).with("X-Request-Id", request);
@@ -22,7 +21,7 @@ async fn refused(world: &World, request: &str) -> Value {
     world.until(WRITES, |list| list["data"].as_array().unwrap().last().is_some_and(|it| it["status"] == "failed")).await
 }
 
-/// The value of the tile with this label.
+/// Returns the value of the tile with this label.
 fn tile<'p>(page: &'p str, label: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(">{label}</a></dt><dd>")).unwrap_or_else(|| panic!("{label}: {page}"));
     rest.split("</dd>").next().unwrap()
@@ -144,11 +143,11 @@ async fn a_write_has_a_page_with_each_attempt_and_what_belongs_to_it() {
     }
     let times = page.matches(" UTC").count();
     assert!(times >= 6, "queued, sent and answered, each with a time and a title: {times}");
-    // The question names what it is about.
+    // The confirmation page names the subject of the action.
     let asked = operator.page(&format!("/console/actions/retry?write={id}")).await;
     assert!(asked.contains(&format!("create payments {record}; failed: the practice refuses it")), "{asked}");
     operator.act(&format!("/console/actions/drop?write={id}")).await;
-    // An entry of the audit trail may come a moment later.
+    // The entry of the audit trail may appear a moment later.
     for tries in 0.. {
         let dropped = operator.page(&format!("/console/writes/{id}")).await;
         if dropped.contains("drop write request") && dropped.contains("by an operator") {
@@ -157,7 +156,7 @@ async fn a_write_has_a_page_with_each_attempt_and_what_belongs_to_it() {
         assert!(tries < 500, "{dropped}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // A viewer sees how it went, and of whom nothing.
+    // A viewer sees the outcome, but no data of the patient.
     let viewer = Browser::signed_in(&world, VIEWER).await;
     let seen = viewer.page(&format!("/console/writes/{id}")).await;
     assert!(

@@ -1,4 +1,5 @@
-//! Every answer any test here gets is held against the OpenAPI document: its status must be there, and its body must fit.
+//! Every response in these tests is validated against the OpenAPI document: its status must be documented and its body
+//! valid.
 
 use std::{
     cell::RefCell,
@@ -24,7 +25,7 @@ pub struct Asked {
 
 struct Contract {
     documents: Vec<(&'static openapi::Document, Value)>,
-    /// None: the answer has no body.
+    /// `None` if the response has no body.
     validators: HashMap<String, Option<Rc<Validator>>>,
 }
 
@@ -48,7 +49,7 @@ pub fn check(asked: &Asked, reply: &Reply) {
     CONTRACT.with_borrow_mut(|contract| contract.check(asked, reply));
 }
 
-/// A message fits what the document says of its event.
+/// Asserts that a webhook message matches the documented schema of its event.
 pub fn check_message(event: &str, version: &str, body: &Value) {
     CONTRACT.with_borrow_mut(|contract| {
         let wanted = openapi::of(Audience::Clients, Some(Version::stored(version)));
@@ -109,7 +110,7 @@ fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     value["$ref"].as_str().map_or(value, |path| document.pointer(path.trim_start_matches('#')).unwrap())
 }
 
-/// The operation a path belongs to. Paths and methods that are not there have no contract.
+/// Returns the operation of a path. Unknown paths and methods have no contract.
 fn find<'a>(document: &'a Value, asked: &Asked) -> Option<(&'a str, &'a Value)> {
     let fits = |template: &str| {
         let (mut template, mut path) = (template.split('/'), asked.path.split('/'));

@@ -1,4 +1,4 @@
-//! What every answer has, whatever it is about.
+//! Headers and rules of every response.
 
 use actix_web::{
     http::Method,
@@ -90,7 +90,7 @@ async fn documents_that_are_known_are_not_sent_again() {
 
 const PAGE: &str = "https://app.example.com";
 
-/// As a browser asks before a page calls.
+/// Builds the preflight request of a browser.
 fn preflight(world: &World) -> Ask<'_> {
     let ask = world.ask(Method::OPTIONS, "/patients").without("Authorization").without("Svc-Api-Version");
     ask.with("Access-Control-Request-Method", "POST").with("User-Agent", "")
@@ -144,7 +144,7 @@ async fn wrong_keys_and_tokens_are_limited_by_address() {
         assert_eq!(reply.status, 429);
         assert!((1..=20).contains(&reply.header("Retry-After").unwrap().parse::<u64>().unwrap()));
     }
-    // Neither other addresses nor a caller with a right one are held up.
+    // Other addresses, and callers with a correct credential, are not limited.
     wrong_key("192.0.2.2").fails(401).await;
     world.get("/locations").from("192.0.2.1").ok().await;
     world.ask(Method::POST, "/authenticates").with("Authorization", ACME_KEY).from("192.0.2.1").answers(201).await;
@@ -159,7 +159,7 @@ async fn callers_behind_a_trusted_proxy_are_told_apart() {
     wrong("192.0.2.1").fails(401).await;
     wrong("192.0.2.1").fails(429).await;
     wrong("192.0.2.2").fails(401).await;
-    // Who writes the header itself gains nothing by it.
+    // A forged header of a client has no effect.
     wrong("198.51.100.7, 192.0.2.2").fails(429).await;
     let direct = |client| {
         world.get("/locations").with("Authorization", "Bearer x").from("192.0.2.9").with("X-Forwarded-For", client)

@@ -1,4 +1,4 @@
-//! What all answers have in common.
+//! The common form of all responses.
 
 use serde_json::json;
 
@@ -52,13 +52,13 @@ async fn ignored_parameters_are_named_everywhere() {
         let note = "Note that following parameters are ignored: a, b.";
         assert!(description.as_str().is_some_and(|text| text.ends_with(note)), "{path}: {description}");
     }
-    // As the specification has it for the list of appointments.
+    // The specification gives this text for the list of appointments.
     let list = "/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02&include[]=patient";
     assert_eq!(
         world.get(list).ok().await["description"],
         json!("Note that following parameters are ignored: include.")
     );
-    // `lids=1,2` is not the way to write an array.
+    // `lids=1,2` is not a valid array.
     let slots = "/available_slots?subdomain=acme&start_date=2026-12-01&days=1&lids[0]=1&lids=1,2";
     let description = world.get(slots).ok().await["description"].clone();
     assert!(description.as_str().unwrap().contains("ignored: lids."), "{description}");

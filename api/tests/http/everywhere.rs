@@ -1,5 +1,5 @@
-//! Every documented endpoint against everyone who must not use it, and nobody sees another tenant's records. Parameters and bodies
-//! are the examples of the OpenAPI document, so that an endpoint is covered as soon as the table has it.
+//! Every documented endpoint against every caller without access, and isolation between tenants. Parameters and bodies
+//! come from the examples of the OpenAPI document, so a new endpoint of the table is covered at once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,11 +26,11 @@ use crate::{filled::Filled, support::*};
 const NO_ACCESS: &str = "You don't have access to perform this action.";
 /// Stands in every text of the rival's records, and in no answer to anyone else.
 const STRANGER: &str = "Zyzzyva";
-/// Of the rival's setup.
+/// Texts of the rival's setup.
 const STRANGERS: [&str; 4] = [STRANGER, "zyzzyva", "RIVAL", "Place 5"];
 const NOBODY: u64 = 2_000_000_000;
 
-/// May do everything at the first location, and nothing at the second.
+/// Key with all grants at the first location and no access to the second.
 const ONE_PLACE: &str = "key-one-place";
 const NOT_FINANCIAL: &str = "key-not-financial";
 const NOT_BETA: &str = "key-not-beta";
@@ -47,12 +47,12 @@ pub struct Endpoint {
     operation: &'static Value,
 }
 
-/// What a request says, where it differs from one that is all right.
+/// Parts of a request that differ from a valid one.
 pub struct Asking<'a> {
     pub tenant: &'a str,
     pub place: u32,
     pub key: &'a str,
-    /// Instead of the examples: a parameter's or a field's last name.
+    /// Replaces the example of the parameter or field with this last name.
     pub instead: Option<(&'a str, u64)>,
 }
 
@@ -62,7 +62,7 @@ impl Asking<'_> {
     }
 }
 
-/// Those that keys open.
+/// Returns the endpoints that API keys can call.
 fn of_clients() -> impl Iterator<Item = Endpoint> {
     guarded().filter(|it| it.route.role.is_none())
 }
@@ -79,7 +79,7 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
     })
 }
 
-/// All but the one that takes the API key itself.
+/// Returns all endpoints except the one that accepts the API key itself.
 pub fn guarded() -> impl Iterator<Item = Endpoint> {
     endpoints().filter(|it| it.route.access == Access::Token)
 }
@@ -129,7 +129,7 @@ impl Endpoint {
         format!("{path}?{}", query.join("&"))
     }
 
-    /// What is said of a parameter; None: only what must be.
+    /// Returns the value of a required or overridden parameter. Returns `None` for other parameters.
     fn value(&self, name: &str, example: &Value, asking: &Asking) -> Option<String> {
         match asking.instead {
             Some((other, id)) if other == name => return Some(id.to_string()),
@@ -157,7 +157,7 @@ impl Endpoint {
         let ask = world.ask(self.route.method.clone(), &self.path(asking)).version(self.version.name());
         let ask = match self.route.access {
             Access::ApiKey => ask.with("Authorization", asking.key),
-            // As an operator who may everything.
+            // Asks as an operator with all rights.
             _ if self.route.role.is_some() => ask,
             _ => ask.with("Authorization", &token(world, asking.key)),
         };
@@ -174,7 +174,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Puts an id in every field of this name.
+/// Puts an id into every field of this name.
 fn replace(value: &mut Value, name: &str, id: u64) {
     match value {
         Value::Object(object) => {
@@ -222,7 +222,7 @@ async fn filled_world() -> World {
     world
 }
 
-/// The answer has this status and message, and nothing of a stranger in it.
+/// Asserts the status and message of the response, and that no text of the other tenant is in it.
 async fn refused(ask: Ask<'_>, status: u16, message: &str, what: &str) -> Reply {
     let reply = ask.reply().await;
     assert_eq!(reply.status.as_u16(), status, "{what}: {}", reply.text);
@@ -367,8 +367,8 @@ async fn operators_may_what_their_role_says_and_keys_nothing_of_theirs() {
     assert_eq!((reply.status.as_u16(), &reply.json()["reason"]), (401, &json!("operator_token_unknown")));
 }
 
-/// What `GET /docs` sends when nobody changes it. An id of it may be unknown, and a rule of the practice may stand against it, but
-/// nothing is wrong with the request itself.
+/// `GET /docs` sends the examples unchanged. An id may be unknown and a rule of the practice may fail, but the request
+/// itself is valid.
 #[actix_web::test]
 async fn examples_of_bodies_are_not_refused_for_what_they_say() {
     let world = filled_world().await;
@@ -377,7 +377,7 @@ async fn examples_of_bodies_are_not_refused_for_what_they_say() {
         let reply = it.ask(&world, &Asking::right()).reply().await;
         assert!(!reply.status.is_server_error(), "{}: {}", it.name(), reply.text);
         let answer = reply.json();
-        // The document does not change with the days, and nothing is booked in the past.
+        // The dates of the document are fixed, and a booking in the past is refused.
         let over = answer["error"] == json!(["appt.start_time is in the past."]);
         if !over && ["invalid_request", "unsupported_media_type"].contains(&answer["reason"].as_str().unwrap_or("")) {
             wrong.push(format!("{}: {}", it.name(), answer["error"]));
@@ -440,10 +440,10 @@ async fn libraries_and_wrong_methods_are_refused() {
     }
 }
 
-/// List -> ids of its records, for one tenant.
+/// Ids of the records of each list, for one tenant.
 type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
 
-/// What a tenant's own lists show, and whether the stranger's name is in each.
+/// Returns the ids in a tenant's own lists. The flag tells whether a list contains the other tenant's name.
 async fn own_ids(world: &World, asking: &Asking<'_>) -> (Ids, Vec<(&'static str, bool)>) {
     let (mut ids, mut named) = (Ids::new(), Vec::new());
     for it in of_clients().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
@@ -465,7 +465,7 @@ async fn own_ids(world: &World, asking: &Asking<'_>) -> (Ids, Vec<(&'static str,
     (ids, named)
 }
 
-/// Spans of time of the examples are short, and the records of the test lie in the weeks to come.
+/// Widens the short time spans of the examples to the weeks ahead, which hold the records of the test.
 pub fn wide(path: &str) -> String {
     let now = engine::clock::now();
     let day = |days: i64| location::zone::Date((now.0 / location::time::DAY + days) as i32).to_string();
@@ -507,7 +507,7 @@ async fn no_answer_shows_another_tenants_texts_or_ids() {
     }
 }
 
-/// Wherever an id is taken, one of another tenant's record is answered like one that nobody has.
+/// An id of another tenant's record gives the same response as an unknown id.
 #[actix_web::test]
 async fn another_tenants_ids_are_like_those_of_nobody() {
     let world = filled_world().await;
@@ -537,7 +537,8 @@ async fn another_tenants_ids_are_like_those_of_nobody() {
     assert!(tried >= 10, "only {tried} references were tried");
 }
 
-/// Nobody's messages as they are for the id. An unknown record is named once, and an example may name this one in another field.
+/// Returns the messages for the unknown id, rewritten for this id. An unknown record is named once, and an example may
+/// name this one in another field.
 fn without(messages: &Value, nobody: u64, id: u64) -> Value {
     let mut told: Value =
         serde_json::from_str(&messages.to_string().replace(&nobody.to_string(), &id.to_string())).unwrap();
@@ -548,7 +549,7 @@ fn without(messages: &Value, nobody: u64, id: u64) -> Value {
     told
 }
 
-/// The names under which an endpoint takes ids of records that have a list, and that list.
+/// Returns the parameters that take ids of records with a list, and the path of that list.
 fn references(it: &Endpoint) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for parameter in it.parameters().filter(|it| it["in"] != "header") {

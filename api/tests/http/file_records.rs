@@ -1,6 +1,4 @@
-//! The files of the first location's patients, and what its EHR does with writes.
-//!
-//! Quinn is Pat's child; Ada has everything else. A new patient named `Slow` is never written, one named `Refused` is rejected.
+//! The files of the first location's patients, and the results of writes to its EHR.
 
 use engine::records::ehr::{Address, EhrPatient, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
@@ -63,11 +61,11 @@ pub fn max_lengths() -> Vec<(String, u32)> {
     vec![("insurance_plan.name".into(), 32)]
 }
 
-/// What becomes of a write.
+/// The outcome of a write.
 pub enum Fate {
     Taken,
     Refused(&'static str),
-    /// It takes forever.
+    /// The write never ends.
     Slow,
 }
 
@@ -272,27 +270,27 @@ fn rows(resource: Resource) -> Vec<(&'static str, Value)> {
 }
 
 impl World {
-    /// The id of one of the patients above.
+    /// Returns the id of one of the patients above.
     pub async fn patient(&self, foreign_id: &str) -> u64 {
         self.one_of(&format!("/patients?subdomain=acme&location_id=1&foreign_id={foreign_id}")).await["id"]
             .as_u64()
             .unwrap()
     }
 
-    /// The only row of a list.
+    /// Returns the only row of a list.
     pub async fn one_of(&self, path: &str) -> Value {
         let rows = self.edge(path).await;
         assert_eq!(rows.as_array().unwrap().len(), 1, "{path}: {rows}");
         rows[0].clone()
     }
 
-    /// The rows of a list, in the version that has all of them.
+    /// Returns the rows of a list in the version that has all fields.
     pub async fn edge(&self, path: &str) -> Value {
         let joint = if path.contains('?') { "&" } else { "?" };
         self.get(&format!("{path}{joint}per_page=100")).version("v3.1.0").ok().await["data"].clone()
     }
 
-    /// Asks until it is so.
+    /// Repeats the request until the condition holds.
     pub async fn data_until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
         until(path, async || {
             let found = self.get(path).version("v3.1.0").ok().await["data"].clone();
@@ -301,7 +299,7 @@ impl World {
         .await
     }
 
-    /// What the EHR was told of records in a frame.
+    /// Waits for `count` records of a resource that were written to the EHR in frames.
     pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrRecord> {
         until("writes of the record", async || {
             let sent = self.books.all();

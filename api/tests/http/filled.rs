@@ -1,4 +1,4 @@
-//! An EHR that has some of every resource there is, each text of it marked with its owner's name, and that changes when a test says so.
+//! An EHR with records of every resource, which change on demand. Each text contains the name of its owner.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,21 +21,22 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{midnight_utc, monday};
 
-/// One per location; those of one owner show the same shared records.
+/// EHR of one location. Instances of one owner show the same shared records.
 pub struct Filled {
     owner: &'static str,
-    /// Its operatories, working hours and appointments have names of their own.
+    /// Part of the names of operatories, working hours and appointments.
     location: u32,
     rows: Mutex<Rows>,
-    /// Writes it does not take.
+    /// Names of the writes that are not supported.
     refuses: Vec<&'static str>,
-    /// Records that nobody can read.
+    /// Unreadable records.
     spoilt: Mutex<BTreeSet<(Resource, u32)>>,
-    /// The number of patients that records are about, one after the other. By default all but appointments are about the first one.
+    /// Number of patients to whom records are assigned in turn. By default all records except appointments belong to
+    /// the first.
     patients: Option<u32>,
 }
 
-/// How often each record was changed, by resource and number.
+/// Number of changes of each record, by resource and number.
 type Rows = BTreeMap<(Resource, u32), u32>;
 
 impl Filled {
@@ -62,7 +63,7 @@ impl Filled {
         self.rows.lock().unwrap()
     }
 
-    /// Makes the record, or changes it.
+    /// Creates the record, or changes it.
     pub fn touch(&self, resource: Resource, n: u32) {
         self.rows().entry((resource, n)).and_modify(|version| *version += 1).or_default();
     }
@@ -71,7 +72,7 @@ impl Filled {
         self.rows().remove(&(resource, n));
     }
 
-    /// Nobody can read the record, or everybody again.
+    /// Makes the record unreadable, or readable again.
     pub fn spoil(&self, resource: Resource, n: u32, spoilt: bool) {
         let mut all = self.spoilt.lock().unwrap();
         if spoilt {
@@ -81,7 +82,7 @@ impl Filled {
         };
     }
 
-    /// A text that says whose it is.
+    /// Returns a text with the name of the owner.
     fn text(&self, what: &str, n: u32) -> String {
         format!("{} {what} {n}", self.owner)
     }
@@ -141,7 +142,7 @@ impl Filled {
         }
     }
 
-    /// Three weeks after the Monday of the tests; a change moves it to another hour.
+    /// Returns an appointment three weeks after the Monday of the tests; each version is at another hour.
     fn appointment(&self, id: String, n: u32, version: u32) -> EhrAppointment {
         let first = midnight_utc(monday(engine::clock::now())).plus(21 * DAY);
         let start = first.plus(i64::from((n * 7 + version * 5) % 48) * HOUR);
@@ -158,7 +159,7 @@ impl Filled {
         }
     }
 
-    /// What an entry may hold: the field names of the contract, references as foreign ids.
+    /// Returns the fields of an entry: the field names of the contract, with references as foreign ids.
     fn fields(&self, resource: Resource, n: u32, version: u32) -> Map<String, Value> {
         let text = |what: &str| self.text(what, n);
         let money = json!({"amount": format!("{n}.{:02}", version % 100), "currency": "USD"});
@@ -194,7 +195,7 @@ impl Filled {
     }
 }
 
-/// Every resource an EHR can be asked for.
+/// Returns every resource that can be pulled from an EHR.
 pub fn resources() -> Vec<Resource> {
     RESOURCES.iter().copied().filter(|resource| *resource != Resource::CommunicationLogs).collect()
 }

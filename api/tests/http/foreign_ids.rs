@@ -1,4 +1,4 @@
-//! Every main list whose records show the name that the practice's own system has for them can be asked for several of these names.
+//! Every main list whose records show a `foreign_id` can be filtered by several of these ids.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ async fn filled() -> World {
     world_on([ehr(MAIN), ehr(SECOND)]).await
 }
 
-/// Lists that no part of a path narrows.
+/// Returns the lists without a parameter in the path.
 fn main_lists() -> impl Iterator<Item = Endpoint> {
     guarded().filter(|it| it.route.method == Method::GET && !it.route.path.contains('{'))
 }
 
-/// The records of a page, whatever the version nests them in.
+/// Returns the records of a page in any version.
 fn rows(answer: &Value) -> Vec<Value> {
     let data = &answer["data"];
     data.as_array().or_else(|| data["patients"].as_array()).cloned().unwrap_or_default()
@@ -32,13 +32,13 @@ fn foreign_ids(rows: &[Value]) -> Vec<String> {
     rows.iter().filter_map(|row| row["foreign_id"].as_str()).map(str::to_owned).collect()
 }
 
-/// The first one of the location: which ids it has depends on which location is read first.
+/// Returns the id of the location's first patient, which depends on the order of the first pulls.
 async fn first_patient(world: &World) -> u64 {
     let all = rows(&world.get(&format!("/patients?subdomain=acme&location_id={MAIN}&per_page=100")).ok().await);
     all.iter().filter_map(|row| row["id"].as_u64()).min().unwrap()
 }
 
-/// The list with its examples; appointments of all years, form responses of a patient.
+/// Returns the list with its examples: appointments of all years, and form responses of one patient.
 async fn ask(world: &World, it: &Endpoint, more: &str) -> Vec<Value> {
     let always = "&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z";
     let path = match it.route.path {
@@ -56,7 +56,7 @@ async fn ask(world: &World, it: &Endpoint, more: &str) -> Vec<Value> {
 async fn several_are_found_at_once_and_nothing_else() {
     let world = filled().await;
     let (mut asked, mut wrong) = (Vec::new(), Vec::new());
-    // Locations are inside institutions, and claims do not show theirs.
+    // Locations are nested in institutions, and claims do not show foreign ids.
     let others = ["/locations", "/claims"];
     for it in main_lists().filter(|it| it.has("foreign_ids[]") && !others.contains(&it.route.path)) {
         let all = foreign_ids(&ask(&world, &it, "").await);
@@ -77,7 +77,7 @@ async fn several_are_found_at_once_and_nothing_else() {
         asked.push((it.route.path, all.len()));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // Of a patient there is one.
+    // The list of form responses has one row per patient.
     assert!(asked.iter().all(|(path, count)| *count > 1 || *path == "/form_responses"), "{asked:?}");
     let expected = [
         "/operatories",

@@ -35,7 +35,7 @@ async fn each_answer_says_what_is_left() {
     assert_eq!(left("/locations").await, ["6", "5", "10"]);
     assert_eq!(left("/locations").await, ["6", "4", "20"]);
     assert_eq!(left("/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02").await, ["2", "1", "1"]);
-    // Also where something else is wrong, but not where the caller is not known.
+    // Failed calls of a known caller count, too; calls of unknown callers do not.
     assert_eq!(left("/patients/1").await, ["6", "2", "40"]);
     let unknown = world.get("/locations").with("Authorization", "Bearer x").reply().await;
     assert_eq!((unknown.status.as_u16(), unknown.header("RateLimit-Limit")), (401, None));
@@ -67,10 +67,10 @@ async fn single_endpoints_are_limited_further() {
     let list = "/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02";
     let started = std::time::Instant::now();
     let ask = || world.get(list).reply();
-    // Three at once, four that wait for their turn, and one too many.
+    // Three run at once, four wait and one is over the limit.
     let (a, b, c, d, e, f, g, h) = tokio::join!(ask(), ask(), ask(), ask(), ask(), ask(), ask(), ask());
     let refused = [a, b, c, d, e, f, g, h].iter().filter(|reply| reply.status == 429).count();
-    // On a slow machine a turn more may have come meanwhile.
+    // On a slow machine another slot may have become free.
     assert!(refused <= 1 && started.elapsed() > std::time::Duration::from_millis(1_000), "{refused}");
     world.get("/appointments/1?subdomain=acme").ok().await;
 }

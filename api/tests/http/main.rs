@@ -1,4 +1,4 @@
-//! Tests mirror the routes: one module per resource, and the rules all routes share in `access` and `bad_input`.
+//! Tests mirror the routes: one module per resource, and the rules of all routes in `access` and `bad_input`.
 #![allow(clippy::unwrap_used)]
 
 mod access;

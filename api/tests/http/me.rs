@@ -1,4 +1,4 @@
-//! Who calls: the key, its grants, its reach and its limits.
+//! The caller's key, its grants, locations and limits.
 
 use api::{
     access::keys::ApiKey,

@@ -68,7 +68,7 @@ async fn a_batch_creates_changes_and_ends() {
     );
     assert_eq!((by_item("latex").id(), by_item("asthma").id()), ("", "ada asthma"));
 
-    // Again, with the key and without: nothing is made twice.
+    // A repeated batch, with and without the key, creates nothing twice.
     let again = world.post(OF_PATIENT, body.clone()).version("v3.1.0").with("Idempotency-Key", "k").reply().await;
     assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (201, Some("true")));
     let without = world.post(OF_PATIENT, body.clone()).version("v3.1.0").answers(201).await;

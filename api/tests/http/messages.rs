@@ -1,5 +1,5 @@
-//! Every message and case of the specification (7.3), every status (7.2) and every reason (7.4), each with the test that brings it
-//! about; and the tests of those that belong to no resource.
+//! Messages (7.3), statuses (7.2) and reasons (7.4) of the specification, each with the test that causes it. Also the
+//! tests of messages without a resource.
 
 use std::{fs, path::PathBuf};
 
@@ -28,7 +28,8 @@ use serde_json::{Value, json};
 
 use crate::{filled::Filled, support::*};
 
-/// A word of the specification, where and why it is said, and the test: `module::function` of `tests/http`. `<id>` stands for an id.
+/// A text of the specification, its endpoint and cause, and the test: `module::function` of `tests/http`. `<id>` is a
+/// placeholder.
 struct Said {
     words: &'static str,
     by: &'static str,
@@ -206,7 +207,7 @@ fn everything_the_specification_says_is_brought_about_by_a_test() {
     assert!(missing.is_empty(), "these words have no test: {missing:#?}");
 }
 
-/// A test's text, with the constants of its file that it names, and the table of requests it walks. None: there is no such test.
+/// Returns the text of a test with the constants and the table of requests it uses. Returns `None` for an unknown test.
 fn source(test: &str) -> Option<String> {
     let (module, function) = test.split_once("::")?;
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/http").join(format!("{module}.rs"));
@@ -221,7 +222,7 @@ fn source(test: &str) -> Option<String> {
     Some([body].into_iter().chain(constants).collect::<Vec<_>>().join("\n"))
 }
 
-/// Word for word, with something for every `<id>`.
+/// Matches word for word, with any text for `<id>`.
 fn holds(source: &str, words: &str) -> bool {
     let plain = source.replace("\\\"", "\"");
     plain.lines().any(|line| {
@@ -284,7 +285,7 @@ async fn a_problem_of_the_server_is_told_without_details() {
     let table: &'static [Route] = Vec::from(routes).leak();
     let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(table, app)).wrap(from_fn(guard));
     let app = init_service(app).await;
-    // What only reads runs on another thread than what writes.
+    // Reads and writes run on different threads.
     for method in [Method::GET, Method::POST] {
         let token = world.token(ACME_KEY);
         let headers = [("User-Agent", "test/1"), ("Svc-Api-Version", "v3.0.0"), ("Authorization", &token)];

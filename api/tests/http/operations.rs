@@ -47,7 +47,7 @@ async fn answers_are_counted_by_route_and_time() {
     assert!(value(&format!("http_request_seconds_sum{}}}", patients("2xx"))) > 0.0);
     assert_eq!(value("http_limited_total{limit=\"other\"}"), 1.0);
     assert_eq!(value("http_limited_total{limit=\"key_minute\"}"), 0.0);
-    // No label tells of a practice.
+    // No label identifies a practice.
     assert!(!text.contains("acme") && !text.contains("/patients/1"), "{text}");
 }
 
@@ -69,16 +69,16 @@ async fn writes_that_wait_and_locations_that_are_red_are_counted() {
     assert!(value("oldest_read_seconds").await < 60.0 && value("oldest_write_seconds").await < 60.0);
 }
 
-/// What operators load into Prometheus and Grafana asks for no metric that nobody writes.
+/// The rules for Prometheus and the dashboard for Grafana use only metrics that exist.
 #[actix_web::test]
 async fn alerts_and_dashboard_name_metrics_that_exist() {
-    // Written only with [node], with [backup], with TLS, and once an adapter was called.
+    // Exported only with [node], with [backup], with TLS, and after a call of an adapter.
     const ELSEWHERE: [&str; 5] = ["node_", "forwarded_", "backup", "tls_", "adapter_"];
     let written = include_str!("../../src/resources/operations.rs").to_owned()
         + include_str!("../../src/resources/adapter_costs.rs")
         + include_str!("../../../engine/adapter-host/src/costs.rs");
     let world = world().await;
-    // A histogram is there from its first entry on.
+    // A histogram exists from its first entry on.
     world.get("/healthz").ok().await;
     let shown = world.get("/metrics").reply().await.text;
     let asked = [include_str!("../../deploy/alerts.yml"), include_str!("../../deploy/grafana.json")].concat();

@@ -1,4 +1,4 @@
-//! Pages of lists are kept while nothing has changed, and for nobody else.
+//! Pages of lists are cached per caller until a change.
 
 use serde_json::{Value, json};
 

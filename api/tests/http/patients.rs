@@ -68,7 +68,7 @@ async fn the_location_counts_when_it_is_strict() {
     assert!(ids(SECOND, "").await.contains(&id), "one EHR, one list");
     assert!(ids(MAIN, "location_strict=true").await.contains(&id));
     assert!(!ids(SECOND, "location_strict=true").await.contains(&id));
-    // An appointment makes somebody a patient of that location too.
+    // An appointment makes a person a patient of that location, too.
     assert!(!ids(SECOND, "location_strict=true").await.contains(&json!(PAT)));
     let slot = world.offers(SECOND, 1).await.swap_remove(0);
     let appt = json!({"patient_id": PAT, "provider_id": slot["provider_id"], "operatory_id": slot["operatory_id"],
@@ -177,7 +177,7 @@ async fn what_a_new_one_lacks() {
     assert_eq!(world.post(CREATE, nobody).fails(404).await, [format!("Provider with id {RIVALS_PROVIDER} not found")]);
 }
 
-/// The date at the location counts, where the query names one; elsewhere the latest there is.
+/// The date at the location counts if the query names a location; otherwise the latest current date of any zone.
 #[actix_web::test]
 async fn nobody_was_born_in_the_future() {
     let world = world().await;
@@ -230,7 +230,7 @@ async fn what_changed_since_then_is_listed_whenever_it_was_made() {
     }
 }
 
-/// A page has what each of its patients has alone, however many patients it has.
+/// Each patient of a page has the same related records as in a request of its own, for any number of patients.
 #[actix_web::test]
 async fn a_v2_page_has_the_related_records_of_every_patient() {
     let world = world_on([(MAIN, Filled::new("Acme", MAIN, 130).about_patients(110) as _)]).await;

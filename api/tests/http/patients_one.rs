@@ -86,7 +86,7 @@ async fn the_ledger_needs_a_grant() {
     assert_eq!((one["data"].get("charges"), each(&one["data"]["procedures"], "code")), (None, vec![json!("D1110")]));
 }
 
-/// Decisions: `description` names each withheld field; who the plan is of is shown.
+/// Decisions: `description` names each withheld field. The subscriber of a plan is shown.
 #[actix_web::test]
 async fn each_withheld_amount_is_named() {
     let world = world().await;
@@ -241,7 +241,7 @@ async fn what_staff_put_back_is_news() {
     assert_eq!(changed["last_name"], "Lovelace");
     let done = |all: &Value| each(&all["data"], "status").iter().all(|status| *status == "done");
     world.until("/write_requests?subdomain=acme&location_id=1", done).await;
-    // The practice of this test shows what it always showed: staff changed the name back.
+    // The EHR of this test keeps its first name for the patient, as if staff had changed the name back.
     world.sync(1).await;
     let shown = world.get(&format!("/patients/{ada}?subdomain=acme")).ok().await["data"].clone();
     assert_eq!(shown["last_name"], "Lübke");
@@ -287,7 +287,7 @@ async fn one_the_ehr_does_not_have_cannot_be_changed() {
     assert_eq!(refused, ["The patient is not in the health record system yet; try again later."]);
 }
 
-/// Their ids say nothing of their times: the next visit may be the last one made.
+/// Ids are not in the order of times: the next visit may be the last one created.
 #[actix_web::test]
 async fn the_next_visit_is_found_among_very_many() {
     let world = world().await;

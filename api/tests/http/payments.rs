@@ -170,7 +170,7 @@ async fn words_of_the_specification() {
         world.post(rivals, payment(json!({}))).key(RIVAL_KEY).fails(400).await,
         ["Patient with ID 1 not found in location 5", "Payment Type with id 1 not found in location 5"]
     );
-    // A patient whom the practice's system does not have yet.
+    // A patient that the EHR does not have yet.
     let slot = world.offers(MAIN, 1).await[0].clone();
     let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "Slow",
         "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
@@ -270,7 +270,7 @@ async fn a_payment_has_one_sign_however_it_is_entered() {
     assert_eq!(yen["data"]["payment_amount"], json!({"amount": "1200", "currency": "JPY"}));
 }
 
-/// Charge 1 is Pat's, charge 2 is Ada's and Pat pays for it; Quinn is Pat's child.
+/// Charge 1 is Pat's, charge 2 is Ada's and paid by Pat; Quinn is Pat's child.
 #[actix_web::test]
 async fn splits_are_of_charges_of_the_family() {
     let world = world().await;
@@ -319,7 +319,7 @@ async fn a_transaction_is_paid_once() {
     ] {
         assert_eq!(world.post(PATH, payment(fields.clone())).fails(409).await, [other.as_str()], "{fields}");
     }
-    // What the practice entered itself under that number is another matter, as is another number, and an adjustment.
+    // Payments entered by the practice under that number, other numbers, and adjustments are independent.
     for fields in [json!({"transaction_id": "T1"}), json!({"transaction_id": "TX-1"})] {
         let made = world.post(PATH, payment(fields)).reply().await;
         assert_eq!((made.status.as_u16(), made.header("Idempotent-Replay")), (202, None));

@@ -1,4 +1,4 @@
-//! Who is the same person: one comparison of names, one reader of telephone numbers, and which dates are birth dates.
+//! Identity of persons: the comparison of names, the parser of telephone numbers, and valid dates of birth.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ async fn made(world: &World, path: &str, person: Value) -> Value {
     world.post(path, person).answers(201).await["data"]["user"]["id"].clone()
 }
 
-/// Ids that a list of patients shows.
+/// Returns the ids in a list of patients.
 async fn found(world: &World, location: u32, query: &str) -> Vec<Value> {
     let path = format!("/patients?subdomain=acme&location_id={location}&per_page=100&{query}");
     each(&world.get(&path).ok().await["data"], "id")

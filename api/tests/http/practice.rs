@@ -1,8 +1,5 @@
-//! What the EHR of each location knows. Writes of new appointments never end, so that a booking stays `pending` for as long as a test
-//! looks, unless the test opens the books; of patients `file_records` says what becomes; every other write is taken.
-//!
-//! Anna works in chair 1 and Ben in chair 2 of the first location, Monday to Friday from 9 to 17; Anna also in the chair of the
-//! second. The other institutions have one provider and one chair each.
+//! The EHR of each location. Writes of new appointments never end, so a booking stays `pending` until the test opens
+//! the books. `file_records` decides about writes of patients; every other write is accepted.
 
 use std::{
     sync::{
@@ -47,7 +44,7 @@ const WRITES: [&str; 7] = [
     "note-appointment",
 ];
 
-/// The second location's EHR takes working hours, but for those that begin at a certain time.
+/// Writes of working hours. The second location's EHR accepts them except for certain begin times.
 const HOURS: [&str; 3] = ["create-working-hour", "update-working-hour", "delete-working-hour"];
 pub const REFUSED_BEGIN: &str = "00:07";
 pub const SLOW_BEGIN: &str = "00:08";
@@ -55,7 +52,7 @@ pub const SLOW_BEGIN: &str = "00:08";
 pub struct Practice {
     location: u32,
     order: usize,
-    /// Whose turn it is to be pulled.
+    /// Position of the location that is pulled next.
     turn: Arc<AtomicUsize>,
     books: Arc<Books>,
 }
@@ -66,33 +63,33 @@ impl Practice {
     }
 }
 
-/// What was written to the EHRs of all locations, and what a test did there.
+/// Writes to the EHRs of all locations, and the state set by a test.
 #[derive(Default)]
 pub struct Books {
-    /// New patients and appointments are taken.
+    /// Accepts new patients and appointments.
     pub open: AtomicBool,
-    /// What was refused before is taken, and look-ups are answered.
+    /// Accepts writes that were refused before, and answers look-ups.
     pub kind: AtomicBool,
     written: Mutex<Vec<(u32, Receipt, Write)>>,
-    /// Deleted by the practice's staff.
+    /// Records deleted by the practice's staff.
     gone: Mutex<Vec<(Resource, String)>>,
-    /// Patients the EHR does not show for a while.
+    /// Patients that the EHR hides for a while.
     pub hidden: Mutex<Vec<String>>,
-    /// Made or changed by the staff of the first location.
+    /// Records created or changed by the staff of the first location.
     edited: Mutex<Vec<EhrRecord>>,
-    /// Nothing can be read.
+    /// Fails all reads.
     pub unreadable: AtomicBool,
-    /// The credentials are refused to whoever writes.
+    /// Refuses the credentials of all writes.
     pub locked: AtomicBool,
 }
 
 impl Books {
-    /// What all locations wrote, oldest first.
+    /// Returns the writes of all locations, oldest first.
     pub fn all(&self) -> Vec<Write> {
         self.written.lock().unwrap().iter().map(|(.., write)| write.clone()).collect()
     }
 
-    /// What a location wrote, oldest first.
+    /// Returns the writes of a location, oldest first.
     pub fn written(&self, location: u32) -> Vec<Write> {
         let written = self.written.lock().unwrap();
         written.iter().filter(|(from, ..)| *from == location).map(|(.., write)| write.clone()).collect()
@@ -106,7 +103,7 @@ impl Books {
         self.edited.lock().unwrap().push(record);
     }
 
-    /// Changes some fields of a record of the first location, or makes another one like it.
+    /// Changes some fields of a record of the first location, or creates another one like it.
     pub fn edit_entry(&self, resource: Resource, (like, id): (&str, &str), fields: serde_json::Value) {
         let known = self.edit_of(MAIN, resource, records(MAIN, resource)).into_iter().find(|it| it.id() == like);
         let mut changed = known.unwrap_or_else(|| panic!("{resource:?} {like} is not there")).fields();
@@ -155,7 +152,7 @@ impl Books {
         Ok(receipt)
     }
 
-    /// The entries that were made here, as the EHR shows them.
+    /// Returns the entries that were written to the EHR, as the EHR shows them.
     fn made(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
         let written = self.written.lock().unwrap();
         let entries = written.iter().filter_map(|(from, receipt, write)| match write {
@@ -169,7 +166,7 @@ impl Books {
         entries.collect()
     }
 
-    /// The hours that were made here, as the EHR has them.
+    /// Returns the working hours that were written to the EHR, as the EHR shows them.
     fn hours(&self, location: u32) -> Vec<EhrWorkingHour> {
         let written = self.written.lock().unwrap();
         let mut hours: Vec<EhrWorkingHour> = Vec::new();
@@ -253,7 +250,7 @@ impl Ehr for Practice {
         if let Write::CreateWorkingHour(hour) = &write
             && hour.begin_time == SLOW_BEGIN
         {
-            // Written at once, and told when the practice becomes kind.
+            // Written at once; acknowledged when `kind` is set.
             let receipt = self.books.write(self.location, write);
             return Box::pin(async move {
                 while !self.books.kind.load(Ordering::SeqCst) {
@@ -373,7 +370,7 @@ fn pat() -> EhrPatient {
     }
 }
 
-/// Shown on her first appointment only, until the practice converts her.
+/// A patient shown on a first appointment only, until the practice converts her.
 fn una() -> EhrPatient {
     EhrPatient {
         id: "una_np".into(),
@@ -395,7 +392,8 @@ fn hours(chair: &str, who: &str) -> EhrWorkingHour {
     }
 }
 
-/// Three weeks after the Monday of the tests: one an hour at the first location, one at the second and one at the rival's.
+/// Returns the appointments three weeks after the Monday of the tests: hourly at the first location, one at the second
+/// and one at the rival's.
 fn appointments(location: u32) -> Vec<EhrAppointment> {
     let first = midnight_utc(monday(engine::clock::now())).plus(21 * DAY);
     match location {

@@ -65,7 +65,7 @@ async fn one_and_what_comes_along() {
     let one = world.get(&all).ok().await["data"].clone();
     assert_eq!(each(&one["availabilities"], "operatory_id"), [CHAIR_1, SECONDS_CHAIR]);
     assert_eq!(one["availabilities"][0]["begin_time"], json!("09:00"));
-    // Her hours accept every type.
+    // Anna's hours accept every type.
     assert_eq!(each(&one["appointment_types"], "name"), ["Cleaning", "Checkup"]);
     let list = world.get("/providers?subdomain=acme&include[]=availabilities").ok().await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What a key for some locations sees of the others: nothing made there, nothing of EHRs it does not reach.
+//! Isolation of a key for some locations from records of other locations and EHRs.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ async fn providers_and_types_are_those_of_the_ehrs_in_reach() {
     world.post(&format!("/intent/booking/search?subdomain=acme&location_id={BARE}"), search).answers(404).await;
 }
 
-/// Their bookings stay here (specification 1 and 3).
+/// Bookings without an EHR are not written back (specification 1 and 3).
 #[actix_web::test]
 async fn a_location_without_an_ehr_takes_bookings() {
     let world = world().await;
@@ -66,7 +66,7 @@ async fn a_location_without_an_ehr_takes_bookings() {
         "days": ["Monday"]}});
     world.post(&format!("/working_hours?{at_bare}"), hour).answers(201).await;
     assert_eq!(each(&world.get(&format!("/providers?{at_bare}")).ok().await["data"], "id"), [ANNA]);
-    // Also for a key that reaches no EHR.
+    // The same holds for a key without access to an EHR.
     for path in ["/providers?subdomain=acme".to_owned(), format!("/providers?{at_bare}")] {
         assert_eq!(each(&world.get(&path).key(BARE_KEY).ok().await["data"], "id"), [ANNA]);
     }
@@ -89,7 +89,7 @@ async fn a_location_without_an_ehr_takes_bookings() {
             .clone();
     assert_eq!(known["email"], json!("mia@example.com"));
     assert_eq!(world.get(&patient).ok().await["data"]["email"], json!("mia@example.com"));
-    // Nothing of it ever lands anywhere else: it is changed and cancelled here.
+    // The appointment is never written to another system: it is changed and cancelled in the engine.
     let start = format!("{}T11:00:00-0{}:00", world.monday(), &shown["timezone_offset"].as_str().unwrap()[2..3]);
     let change = json!({"appt": {"start_time": start, "note": "Call first", "confirmed": true}});
     let changed = world.patch(&path, change).ok().await["data"]["appt"].clone();

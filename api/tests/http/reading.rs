@@ -1,4 +1,4 @@
-//! Clients write times, numbers and names in many ways: what can mean one thing only is read, everywhere alike.
+//! Lenient parsing: every endpoint accepts unambiguous times, numbers and names in the same forms.
 
 use location::time::{HOUR, Timestamp};
 use serde_json::{Value, json};
@@ -59,13 +59,13 @@ async fn a_time_without_offset_is_the_locations_and_said() {
         )),
         "{said}"
     );
-    // A change is read by the clocks of the appointment's location, which no parameter names.
+    // A change uses the zone of the appointment's location, which no parameter names.
     let second = format!("/appointments/{SECONDS_APPOINTMENT}?subdomain=acme");
     let body = json!({"appt": {"checkin_at": format!("{day}T10:00:00")}});
     let changed = world.patch(&second, body).answers(400).await;
     assert_eq!(changed["reason"], "appointment_not_open");
     assert!(changed["description"].as_str().unwrap().contains("was read in America/Chicago"), "{changed}");
-    // Where locations of several zones may be meant it is UTC, and said too.
+    // With locations of several zones the default is UTC, and the description reports it.
     let all = format!("/appointments?subdomain=acme&start={day}T00:00:00&end={day}T23:00:00Z");
     assert!(world.get(&all).ok().await["description"].as_str().unwrap().contains("was read in UTC"));
     // The client named the zone.
@@ -224,7 +224,7 @@ async fn names_that_mean_a_known_filter_filter() {
     assert_eq!(found("patient_id=1").await, ["pat"]);
     assert_eq!(found("since=2190-01-01T00:00:00Z").await, [""; 0]);
     assert_eq!(found("updated_after=2190-01-01T00:00:00Z").await, [""; 0]);
-    // The EHR of this world takes answers to forms, and has all four.
+    // The EHR of this world accepts form responses and has all four patients.
     assert_eq!(found("forms_syncable=true").await.len(), 4);
     assert_eq!(found("forms_syncable=false").await, [""; 0]);
     let named = world.get("/locations?filter_by_subscription_feature=forms").reply().await;

@@ -1,4 +1,4 @@
-//! Every failure has a reason, one word; where one message has several causes the description says which, and what to do.
+//! Every failure has a one-word reason. If a message has several causes, the description names the cause and the fix.
 
 use engine::setup::Environment;
 use location::time::{HOUR, Timestamp};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// The reason of an answer; its description says cause and fix.
+/// Returns the reason and the description of a failure.
 async fn reason(ask: Ask<'_>, status: u16) -> (String, String) {
     let body = ask.answers(status).await;
     let text = |name: &str| body[name].as_str().unwrap_or_else(|| panic!("no {name}: {body}")).to_owned();
@@ -100,7 +100,7 @@ async fn failures_keep_the_notes() {
     let slots = world.get("/available_slots?subdomain=acme&start_date=2026-12-01&days=1&lids=1").answers(400).await;
     assert_eq!(slots["error"], json!(["lids[] is missing: it is a list, written lids[]=1&lids[]=2."]));
     assert_eq!(slots["description"], "Note that following parameters are ignored: lids.");
-    // Also where the handler fails later, and in the booking intent.
+    // Handlers that fail later, and the booking intent, keep the notes, too.
     let missing = world.get("/appointments/4711?subdomain=acme&foo=1").answers(404).await;
     assert_eq!(missing["description"], "Note that following parameters are ignored: foo.");
     let hold =

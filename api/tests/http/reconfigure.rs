@@ -1,4 +1,4 @@
-//! Another setup takes the place of the one that is served, and clients notice what it says and nothing else.
+//! Replacement of the setup at run time: clients notice the changes and no interruption.
 
 use std::sync::Arc;
 

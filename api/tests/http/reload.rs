@@ -1,4 +1,4 @@
-//! What a running server takes over of files that have changed; and that nothing read under earlier rights is given out afterwards.
+//! Reload of changed files at run time. Responses read under earlier rights are never sent.
 
 use std::{fs, future::Future, path::Path, sync::Arc, task::Poll, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::support::*;
 
 const LIST: &str = "/patients?subdomain=acme&location_id=1";
 
-/// A server's settings in one file, an institution in another.
+/// Server settings in one file, an institution in another.
 const SERVER: &str = "[http]\nlisten = \"127.0.0.1:0\"\n[rate_limits]\nper_second = 0\nper_minute = 0\n";
 const ACME: &str = "[institution]\nid = 1\nsubdomain = \"acme\"\nname = \"Acme\"\nenvironment = \"sandbox\"\n\
                     [[locations]]\nid = 1\nname = \"Main\"\nzone = \"America/New_York\"\n\
@@ -36,7 +36,7 @@ fn key(name: &str, more: &str) -> String {
 
 const TRAIL: [u8; 32] = [3; 32];
 
-/// A server of a folder of files.
+/// A server configured by a folder of files.
 struct Served {
     world: World,
     reload: Reload,
@@ -71,7 +71,7 @@ impl Served {
         self.reload.reload(&self.world.api, false).await
     }
 
-    /// Of a reload that is refused.
+    /// Returns the errors of a refused reload.
     async fn refused(&mut self) -> Vec<String> {
         let reloaded = self.reload().await;
         assert!(!reloaded.applied, "{reloaded:?}");
@@ -88,7 +88,7 @@ fn write(dir: &Path, file: &str, text: &str) {
 async fn a_key_is_revoked_whatever_else_is_wrong() {
     let main_only = key(MAIN_KEY, "locations = [1]");
     for (file, text) in [
-        // Not even TOML, a setting that does not exist, an institution that is cut in half.
+        // Invalid TOML, an unknown setting, and a truncated institution.
         ("practice-sync.toml", "this is not"),
         ("practice-sync.toml", "[http]\nno_such_knob = 1\n"),
         ("institutions/acme.toml", &ACME[..ACME.len() / 2]),
@@ -121,7 +121,7 @@ async fn a_fault_in_one_key_keeps_no_other_from_being_revoked() {
 #[actix_web::test]
 async fn what_cannot_be_read_of_a_key_gives_it_nothing() {
     let mut served = Served::start().await;
-    // All its locations, its grants, or the key itself.
+    // Errors in the locations, the grants, or the key itself.
     served.write("keys.toml", &key(ACME_KEY, "locations = \"2\""));
     assert_eq!(served.refused().await, ["keys.toml:6: `locations` must be an array of ids"]);
     served.world.get(LIST).fails(401).await;
@@ -193,7 +193,7 @@ async fn a_change_that_needs_a_restart_is_named_and_nothing_is_applied() {
     assert!(reloaded.changes.contains(&"~ data_dir data -> elsewhere".to_owned()), "{:?}", reloaded.changes);
     let limits = served.world.get("/me").ok().await["data"]["limits"].clone();
     assert_eq!(limits["calls_per_minute"], serde_json::Value::Null);
-    // The file as it was is in force already.
+    // The original file is already in force.
     served.write("practice-sync.toml", SERVER);
     assert_eq!(served.reload().await, Reloaded { applied: true, ..Reloaded::default() });
 }
@@ -219,14 +219,14 @@ async fn locations_and_institutions_come_and_go() {
     assert_eq!(reloaded.changes[..4], changes);
     served.world.get(third).ok().await;
     served.world.get("/patients?subdomain=other&location_id=11").ok().await;
-    // A location stays with its institution.
+    // A location cannot move to another institution.
     served.write("institutions/acme.toml", ACME);
     served.write("institutions/other.toml", &(other + &more[ACME.len()..]));
     assert_eq!(served.reload().await.needs_restart, ["location 3 institution"]);
     served.world.get(third).ok().await;
     fs::remove_file(served.dir.path().join("institutions/other.toml")).unwrap();
     served.write("keys.toml", &key(ACME_KEY, ""));
-    // What is removed has to be confirmed. The keys are taken all the same.
+    // A removal needs confirmation. The keys are applied all the same.
     let unconfirmed = served.reload().await;
     let gone = ["institution 11 (Acme)", "location 3 (Harbour)", "location 11 (Main)", "location 12 (Second)"];
     assert_eq!((unconfirmed.applied, &unconfirmed.removals[..]), (false, &gone.map(str::to_owned)[..]));
@@ -288,7 +288,7 @@ async fn an_admin_has_the_configuration_read_and_its_files_are_watched() {
     write(served.dir.path(), "practice-sync.toml", "this is not");
     let refused = reload(false).ok().await["data"].clone();
     assert!(refused["problems"][0].as_str().unwrap().contains("practice-sync.toml:1: "), "{refused}");
-    // Nobody asks, and nothing is wrong any more.
+    // The watcher reloads corrected files without a request.
     write(served.dir.path(), "practice-sync.toml", SERVER);
     write(served.dir.path(), "keys.toml", &keys);
     until("the files are read again", async || {
@@ -304,7 +304,7 @@ async fn an_admin_has_the_configuration_read_and_its_files_are_watched() {
     assert!(files.iter().all(|line| line.starts_with("service reload ")), "{all:?}");
 }
 
-/// Who reloaded what, as the audit trail has it.
+/// Returns the reloads and their operators from the audit trail.
 fn reloads(trail: &TempDir) -> Vec<String> {
     let mut lines = Vec::new();
     audit::export(trail.path(), &TRAIL, audit::Filter::default(), &mut lines).unwrap();
@@ -339,9 +339,9 @@ async fn a_copy_is_compared_with_what_runs_and_changes_nothing() {
     write(copy.path(), "practice-sync.toml", "this is not");
     let wrong = compare(serde_json::json!({"dry_run": true, "config": path})).ok().await["data"].clone();
     assert!(wrong["problems"][0].as_str().unwrap().contains(":1: "), "{wrong}");
-    // Only what the server reads itself can be put in force.
-    compare(serde_json::json!({"config": path})).fails(422).await;
-    compare(serde_json::json!({"dry_run": true, "config": "conf"})).fails(422).await;
+    // Only the server's own files can be applied.
+    compare(serde_json::json!({"config": path})).fails(400).await;
+    compare(serde_json::json!({"dry_run": true, "config": "conf"})).fails(400).await;
 }
 
 #[actix_web::test]
@@ -355,7 +355,7 @@ async fn without_watch_files_are_read_only_when_asked() {
     api.replace_operators(operators());
     let changed = format!("watch = false\n{}", SERVER.replace("per_minute = 0", "per_minute = 500"));
     write(dir.path(), "practice-sync.toml", &changed);
-    // Long enough for two looks at the files.
+    // Longer than two intervals of the watcher.
     actix_web::rt::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(api.edge().rules.rate_limits.per_minute, 0);
     served.world.post("/configuration/reload", serde_json::json!({})).ok().await;
@@ -372,11 +372,11 @@ async fn a_credential_is_shown_to_nobody() {
     assert!(!format!("{reloaded:?}").contains("5555"));
 }
 
-/// Good files, bad ones and half-written ones, over and over, while clients call.
+/// Reloads valid, invalid and truncated files repeatedly while clients call.
 #[actix_web::test]
 async fn no_call_fails_while_the_configuration_is_reloaded() {
     const RELOADS: u32 = 120;
-    /// A call that is under way while rights change is read again, three times at most.
+    /// A call in flight is repeated up to three times when rights change.
     const PAUSE: Duration = Duration::from_millis(50);
     engine::webhooks::egress::install_crypto();
     let mut served = Served::start().await;
@@ -451,7 +451,7 @@ async fn a_page_read_under_earlier_rights_is_not_kept() {
 #[actix_web::test]
 async fn a_page_being_read_while_rights_change_is_not_given_out() {
     let world = world().await;
-    // The page is read on another thread; whoever answers is free. Now and then that thread is done before anybody looks.
+    // The page is read on another thread. Repeats until one read is still in progress when it is polled.
     let mut asking = None;
     for per_page in 1..=50 {
         let mut asked = Box::pin(world.get(&format!("{LIST}&per_page={per_page}")).reply());

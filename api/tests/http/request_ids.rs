@@ -1,4 +1,5 @@
-//! A request is followed by its id: from its answer to the location, the EHR, and the receivers of webhooks, long after it was answered.
+//! The id of a request appears in its response, in logs of the location, in calls to the EHR and in webhook messages,
+//! even after the response.
 
 use std::{
     io,
@@ -14,7 +15,7 @@ use crate::{support::*, webhook_events::listen};
 
 const ID: &str = "follow-me-7";
 
-/// The lines of this process that name the request. What is on other threads writes here too.
+/// The log lines of this process with the id of the request, from all threads.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -69,7 +70,7 @@ async fn a_booking_is_followed_to_the_ehr_and_to_who_hears_of_it() {
 
     lines.has(&["access", "/intent/booking/book", "status=200"]).await;
     lines.has(&["turn{location=1", "the turn has ended"]).await;
-    // The patient and the appointment; their answers come to turns of the location's own.
+    // The patient and the appointment. Their results are handled in separate turns of the location.
     for write in ["write=\"1-1\"", "write=\"1-2\""] {
         lines.has(&["ehr_call{location=1 call=\"push\"", write, "the EHR call has ended"]).await;
     }

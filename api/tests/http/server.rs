@@ -1,4 +1,4 @@
-//! On a real socket: timeouts and what is not HTTP.
+//! Timeouts and invalid HTTP on a real socket.
 
 use std::{
     io::{Read, Write},
@@ -51,7 +51,7 @@ async fn a_request_is_answered() {
     handle.stop(true).await;
 }
 
-/// A client that keeps its connection would otherwise send its next request into one that closes just then.
+/// Otherwise a client could reuse a connection that is about to close.
 #[actix_web::test]
 async fn a_server_that_is_to_stop_says_so_with_each_answer() {
     let (world, address, handle) = serving(HttpRules::default()).await;
@@ -136,7 +136,7 @@ async fn an_answer_to_head_has_no_body() {
     handle.stop(true).await;
 }
 
-/// The HTTP library answers these before there is a request, with an empty body.
+/// The HTTP library answers these before a request exists, with an empty body.
 #[actix_web::test]
 async fn errors_of_the_http_library_have_the_envelope_and_a_request_id() {
     let rules = HttpRules {
@@ -163,14 +163,14 @@ async fn errors_of_the_http_library_have_the_envelope_and_a_request_id() {
         assert!(body["code"] == false && !body["error"][0].as_str().unwrap().is_empty(), "{sent:.60}: {answer}");
         assert!(head.contains("x-request-id: ") && head.contains("\r\nconnection: close"), "{sent:.60}: {answer}");
     }
-    // A request that ends too early has both as well.
+    // A truncated request has both as well.
     let head = "POST /authenticates HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\nConnection: close\r\n\r\n";
     let answer = exchange(address, vec![now(head)]).await;
     assert!(answer.to_lowercase().contains("x-request-id: ") && answer.contains("\"code\":false"), "{answer}");
     handle.stop(true).await;
 }
 
-/// One thread answers, and a page of the longest sort is asked for as often as there are others.
+/// One thread accepts requests, while the other threads read long pages.
 #[actix_web::test]
 async fn a_probe_is_answered_while_lists_are_read() {
     let (world, address, handle) = serving(HttpRules::default()).await;
@@ -189,7 +189,7 @@ async fn a_probe_is_answered_while_lists_are_read() {
     handle.stop(true).await;
 }
 
-/// A listener whose connections are all taken answers nobody else; operators have one of their own, with a thread of its own.
+/// A listener with all connections in use accepts no others. Operators have a separate listener with its own thread.
 #[actix_web::test]
 async fn operators_probes_are_answered_while_clients_get_no_answer() {
     let (world, address, handle) = serving(HttpRules { max_connections: 1, ..HttpRules::default() }).await;
@@ -209,7 +209,7 @@ async fn operators_probes_are_answered_while_clients_get_no_answer() {
         stream.write_all(hold.as_bytes()).unwrap();
         assert!(stream.read(&mut [0; 1_024]).unwrap() > 0);
         held.send(()).unwrap();
-        // The connection stays open until nobody needs it any more.
+        // The connection stays open until the end of the test.
         let _ = wait.recv();
     });
     holds.await.unwrap();

@@ -1,4 +1,4 @@
-//! Only the simulated EHR of a sandbox can be told what to do.
+//! Only the simulated EHR of a sandbox accepts commands.
 
 use serde_json::json;
 

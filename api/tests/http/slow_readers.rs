@@ -33,7 +33,7 @@ async fn connections_that_read_nothing_are_cut_and_others_are_answered() {
     let held: Vec<TcpStream> = (0..CLIENTS).map(|_| asking(address)).collect();
     until("all are cut", async || world.api.connections.cut() == CLIENTS as u64).await;
     until("none is open", async || world.api.connections.open() == 0).await;
-    // The document is part of the program: its bytes are not counted.
+    // The document is part of the program, so its bytes are not counted.
     assert_eq!((world.api.response_bytes.in_flight(), world.api.response_bytes.refused()), (0, 0));
     drop(held);
     let closing = DOCUMENT.replace("Host", "Connection: close\r\nHost");
@@ -92,7 +92,7 @@ async fn lists_beyond_the_total_of_bytes_are_refused_with_503() {
     assert_eq!(body["reason"], "unavailable");
     assert!(body["error"][0].as_str().unwrap().contains("`max_response_bytes`"), "{body}");
     assert_eq!((world.api.response_bytes.in_flight(), world.api.response_bytes.refused()), (0, 1));
-    // Small responses, and those to operators, are given out.
+    // Small responses, and responses to operators, are still sent.
     world.get("/locations").ok().await;
     assert_eq!(world.get("/metrics").reply().await.status, 200);
     world.api.replace_rules(HttpRules { max_response_bytes: 256 << 20, ..rules });

@@ -1,4 +1,4 @@
-//! A new key for the store of a server that goes on.
+//! Rotation of the store key on a running server.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -21,7 +21,7 @@ async fn world_in(dir: &Path) -> World {
     let folder = dir.join("backups");
     std::fs::create_dir_all(&folder).unwrap();
     setup.engine.backup = Some(BackupRules { folder, every: None, keep: 9 });
-    // The threads of the engine before may still hold the store.
+    // Threads of the previous engine may still hold the store.
     let store = until("the store opens", async || EmbeddedStore::open(config.clone())).await;
     world_kept_in(setup, std::sync::Arc::new(store), file).await
 }
@@ -83,7 +83,7 @@ async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
     all_are_sealed_anew(&world).await;
     assert_eq!(gauge(&world).await, Some(0));
 
-    // The backup from before needs the first key.
+    // The earlier backup needs the first key.
     let told = world.delete(&format!("/store/keys/{first}")).fails(409).await;
     assert!(told[0].contains(&backup) && told[0].contains("move it away"), "{told:?}");
     std::fs::remove_file(dir.path().join("backups").join(&backup)).unwrap();
@@ -92,7 +92,7 @@ async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
     assert_eq!(keys(&world).await, (vec![newest.clone()], json!(0)));
     assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), format!("{newest} {secret}"));
 
-    // Another start has the one key, and everything.
+    // After a restart the store has one key and all data.
     world.engine.stop().await;
     drop(world);
     let world = world_in(dir.path()).await;
@@ -102,7 +102,7 @@ async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
     assert_eq!(status["booking"]["booking_ref"], reference);
 }
 
-/// A process that ends in between leaves two keys, and the next one goes on without being asked.
+/// A process that ends during the rotation leaves two keys; the next process continues by itself.
 #[actix_web::test]
 async fn what_was_begun_goes_on_after_a_start() {
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ async fn what_was_begun_goes_on_after_a_start() {
     all_are_sealed_anew(&world).await;
     let newest = two.newest().to_string();
     assert_eq!(keys(&world).await.0, [newest.clone(), "00000000".to_owned()]);
-    // A folder without any backup may be a disk that is not mounted.
+    // A folder without backups may be a disk that is not mounted.
     let refused = world.delete("/store/keys/00000000").fails(409).await;
     assert!(refused[0].contains("Mount its disk"), "{refused:?}");
     backed_up(&world).await;

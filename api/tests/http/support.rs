@@ -1,4 +1,4 @@
-//! A world to call: three institutions, their locations on EHRs of their own, keys, and requests that read like sentences.
+//! A world to call: three institutions, their locations with separate EHRs, keys, and a fluent request builder.
 
 use std::{
     net::IpAddr,
@@ -52,17 +52,17 @@ use crate::{
 
 // Institutions `acme` (1) and `rival` (2) are in the sandbox, `real` (3) is in production.
 pub const MAIN: u32 = 1;
-/// Books by operatory, in Chicago.
+/// Location that books by operatory, in Chicago.
 pub const SECOND: u32 = 2;
 pub const PENDING: u32 = 3;
 pub const CLOSED: u32 = 4;
 pub const RIVAL: u32 = 5;
 pub const REAL: u32 = 6;
 
-/// Without EHR.
+/// Location without an EHR.
 pub const BARE: u32 = 7;
 
-/// One after the other, so that ids are known.
+/// Locations in the order of their first pulls, which makes ids predictable.
 const PULLED: [u32; 4] = [MAIN, SECOND, RIVAL, REAL];
 
 pub const ANNA: u32 = 1;
@@ -75,17 +75,17 @@ pub const CLEANING: u32 = 1;
 pub const CHECKUP: u32 = 2;
 pub const RIVALS_TYPE: u32 = 3;
 pub const PAT: u32 = 1;
-/// After the twelve of the first location.
+/// Id after the twelve appointments of the first location.
 pub const SECONDS_APPOINTMENT: u64 = 13;
 pub const RIVALS_APPOINTMENT: u64 = 14;
 
-/// May do everything at `acme`.
+/// Key with all rights at `acme`.
 pub const ACME_KEY: &str = "key-acme";
-/// Only at the first location, without grants.
+/// Key for the first location only, without grants.
 pub const MAIN_KEY: &str = "key-main";
-/// The same with all grants.
+/// Key for the first location only, with all grants.
 pub const MAIN_FULL_KEY: &str = "key-main-full";
-/// Only at the location without EHR.
+/// Key for the location without an EHR only.
 pub const BARE_KEY: &str = "key-bare";
 pub const RIVAL_KEY: &str = "key-rival";
 pub const REAL_KEY: &str = "key-real";
@@ -98,7 +98,7 @@ pub const ADMIN: &str = "pso_admin";
 pub struct World {
     pub api: Data<Api>,
     pub engine: Arc<Engine>,
-    /// Of the practices' EHRs.
+    /// Books of the practices' EHRs.
     pub books: Arc<Books>,
 }
 
@@ -106,12 +106,12 @@ pub async fn world() -> World {
     world_with(free_rates()).await
 }
 
-/// The engine as it is, over a store in memory, after its first pull.
+/// Starts the engine over a store in memory, after its first pull.
 pub async fn world_with(rules: HttpRules) -> World {
     world_set_up(setup(), rules).await
 }
 
-/// The same; the first institution's EHR opens only at workstations.
+/// Starts a world in which the first institution's EHR opens only at workstations.
 pub async fn world_gated() -> World {
     let mut setup = setup();
     let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
@@ -121,26 +121,26 @@ pub async fn world_gated() -> World {
     world_set_up(setup, free_rates()).await
 }
 
-/// The same, with messages to receivers on this machine.
+/// Starts a world that sends messages to receivers on this machine.
 pub async fn world_that_sends() -> World {
     let mut setup = setup();
     setup.engine.webhook_development = true;
     world_set_up(setup, free_rates()).await
 }
 
-/// Nothing can be read of any practice, from the beginning.
+/// Starts a world in which no EHR can be read.
 pub async fn world_unread() -> World {
     let books = Books::default();
     books.unreadable.store(true, Ordering::SeqCst);
     let mut setup = setup();
     for location in setup.locations.values_mut() {
-        // Tests do not wait for the usual pauses.
+        // Shorter than the usual pauses, so that tests do not wait.
         Arc::make_mut(location).pull.retry_cap = 50;
     }
     world_of(setup, free_rates(), books).await
 }
 
-/// Practices are read that often, in milliseconds.
+/// Starts a world with this read interval, in milliseconds.
 pub async fn world_read_every(every: i64) -> World {
     let mut setup = setup();
     for location in setup.locations.values_mut() {
@@ -162,7 +162,7 @@ async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> World {
     world_over(setup, rules, books, Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared())).await
 }
 
-/// On a store that is kept, with its keys in a file.
+/// Starts a world on a persistent store with its keys in a file.
 pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBuf) -> World {
     let parts = Parts { key_file: Some(key_file), ..Parts::new(store, RecordViews::shared()) };
     world_over(setup, free_rates(), Books::default(), parts).await
@@ -190,7 +190,7 @@ async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Par
     World { api: Data::new(api), engine, books }
 }
 
-/// The same on EHRs of the test's own, by location.
+/// Starts a world with the test's own EHRs, by location.
 pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
     let ehrs: Vec<_> = ehrs.into_iter().collect();
     let locations: Vec<LocationId> = ehrs.iter().map(|(location, _)| LocationId(*location)).collect();
@@ -201,13 +201,13 @@ pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> Wo
     world
 }
 
-/// The same, whether the EHRs can be read or not.
+/// Starts such a world even if the EHRs cannot be read.
 pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     let mut setup = setup();
     for location in setup.locations.values_mut() {
-        // Tests do not wait for the usual pauses, which a page makes that may show what is just being written.
+        // Shorter than the usual pauses for a page that may show a write in flight, so that tests do not wait.
         let pull = &mut Arc::make_mut(location).pull;
         (pull.retry_base, pull.retry_cap, pull.confirm_after) = (50, 50, HOUR);
     }
@@ -297,7 +297,7 @@ fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> Locat
     }
 }
 
-/// A Monday three to nine days from now.
+/// Returns a Monday three to nine days from now.
 pub fn monday(now: Timestamp) -> Date {
     let first = Date((now.0.div_euclid(DAY) + 3) as i32);
     (0..7).map(|days| first.add_days(days)).find(|date| date.weekday() == Weekday::Monday).unwrap()
@@ -341,7 +341,7 @@ impl World {
         self.ask(Method::DELETE, path)
     }
 
-    /// Reads everything from a location's EHR again, and once more if a deletion has to be confirmed.
+    /// Reads everything from a location's EHR, twice if a deletion has to be confirmed.
     pub async fn sync(&self, location: u32) {
         self.read(location).await;
         if !self.engine.sync_state(LocationId(location)).await.unwrap().missing.is_empty() {
@@ -349,7 +349,7 @@ impl World {
         }
     }
 
-    /// One read cycle.
+    /// Runs one read cycle.
     async fn read(&self, location: u32) {
         let (id, before) = (LocationId(location), self.engine.now());
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -357,7 +357,7 @@ impl World {
         until("a read cycle", async || self.engine.sync_state(id).await.unwrap().last_sync > Some(before)).await;
     }
 
-    /// Asks again until the answer is as wanted.
+    /// Repeats the request until the response matches.
     pub async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         until(path, async || {
             let shown = self.get(path).ok().await;
@@ -366,7 +366,7 @@ impl World {
         .await
     }
 
-    /// The first `count` slots of a search at a location.
+    /// Returns the first `count` slots of a search at a location.
     pub async fn offers(&self, location: u32, count: usize) -> Vec<Value> {
         let search = format!("/intent/booking/search?subdomain=acme&location_id={location}");
         let body = serde_json::json!({"start_date": self.monday().to_string(), "limit": count, "appointment_type_id": CHECKUP});
@@ -414,7 +414,7 @@ impl Ask<'_> {
         self
     }
 
-    /// Whose connection it is.
+    /// Sets the peer address of the connection.
     pub fn from(mut self, address: &str) -> Self {
         self.peer = Some(address.parse().unwrap());
         self
@@ -425,12 +425,12 @@ impl Ask<'_> {
         self.with("Authorization", &token)
     }
 
-    /// At the operators' listener, as an operator.
+    /// Calls the operators' listener as an operator.
     pub fn operator(self, token: &str) -> Self {
         Ask { at_operators: true, ..self }.with("Authorization", &format!("Bearer {token}"))
     }
 
-    /// Where clients call, whatever it is.
+    /// Calls the clients' listener.
     pub fn at_clients(self) -> Self {
         Ask { at_operators: false, ..self }
     }
@@ -462,7 +462,7 @@ impl Ask<'_> {
         reply
     }
 
-    /// The body of an answer with this status.
+    /// Returns the body of a response with this status.
     pub async fn answers(self, status: u16) -> Value {
         let asked = format!("{} {}", self.method, self.path);
         let reply = self.reply().await;
@@ -470,7 +470,7 @@ impl Ask<'_> {
         reply.json()
     }
 
-    /// An answer without a body.
+    /// Asserts a response without a body.
     pub async fn answers_nothing(self, status: u16) {
         let reply = self.reply().await;
         assert_eq!((reply.status.as_u16(), reply.text.as_str()), (status, ""));
@@ -480,7 +480,7 @@ impl Ask<'_> {
         self.answers(200).await
     }
 
-    /// The messages of a failure, in the envelope.
+    /// Returns the messages of a failure, in the envelope.
     pub async fn fails(self, status: u16) -> Vec<String> {
         let body = self.answers(status).await;
         assert_eq!((&body["code"], &body["data"]), (&Value::Bool(false), &Value::Null), "{body}");
@@ -501,7 +501,7 @@ impl Reply {
     }
 }
 
-/// Whether only operators have it: a call of theirs begins at their listener.
+/// Returns whether only operators can call the path; such a call uses their listener.
 fn is_of_operators(method: &Method, path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let fits = |template: &str| {
@@ -512,7 +512,7 @@ fn is_of_operators(method: &Method, path: &str) -> bool {
     path == "/metrics" || TABLE.iter().filter(theirs).any(|route| fits(route.path))
 }
 
-/// One field of each element.
+/// Returns one field of each element.
 pub fn each(rows: &Value, field: &str) -> Vec<Value> {
     rows.as_array().unwrap().iter().map(|row| row[field].clone()).collect()
 }

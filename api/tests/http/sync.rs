@@ -1,4 +1,4 @@
-//! The read cycle in an operator's hands.
+//! The read cycle under an operator's control.
 
 use std::{
     sync::{
@@ -72,7 +72,7 @@ async fn deletions_that_were_stopped_are_let_go() {
     world.until(SYNC, |state| state["data"]["read_problem"].is_null()).await;
 }
 
-/// The others are read, and what was known of it stays.
+/// Other records are read, and the last known version of the unreadable one stays.
 #[actix_web::test]
 async fn a_record_that_cannot_be_read_is_shown_until_it_can() {
     let (world, ehr) = open().await;
@@ -113,7 +113,7 @@ async fn a_location_without_a_health_record_system_reads_nothing() {
     world.get(SYNC).key(MAIN_KEY).fails(401).await;
 }
 
-/// An EHR that nobody reaches: not even to ask what it can do, or, where it says that by itself, not to read it.
+/// An unreachable EHR: `describe` fails, or, if the EHR describes itself, `pull`.
 struct Down {
     describes: bool,
     up: AtomicBool,
@@ -189,7 +189,7 @@ async fn an_ehr_that_is_reached_at_last_is_green() {
     world.until(SYNC, |state| state["data"]["read_problem"] == "connection refused").await;
     ehr.up.store(true, Ordering::SeqCst);
     world.post(SYNC, json!({})).ok().await;
-    // While a cycle runs the next one has no time yet.
+    // During a cycle the next one has no time yet.
     let green = |state: &Value| {
         let state = &state["data"];
         state["read_problem"].is_null() && state["next_cycle_at"].is_string() && state["last_sync_at"].is_string()

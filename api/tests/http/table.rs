@@ -1,4 +1,4 @@
-//! What the table itself promises, on endpoints made for it: grants, versions, methods, statuses, Idempotency-Key.
+//! Guarantees of the table on endpoints made for this test: grants, versions, methods, statuses, Idempotency-Key.
 
 use actix_web::{
     App,
@@ -172,7 +172,7 @@ async fn an_idempotency_key_counts_where_something_is_made() {
         let problem = "Idempotency-Key must hold 1 to 255 visible ASCII characters, and be given once.";
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (400, &json!([problem])));
     }
-    // A read is a read.
+    // A read ignores the key.
     let read = ask(&world, Method::GET, "/money", ACME_KEY, "v3.0.0", &given, Value::Null).await;
     assert_eq!((read.status.as_u16(), &read.json()["data"]["key"]), (200, &Value::Null));
 }

@@ -1,4 +1,5 @@
-//! A listener with a certificate: calls, WebSockets, what is not TLS, and certificates that are replaced while it serves.
+//! A listener with a certificate: calls, WebSockets, connections without TLS, and replacement of certificates at run
+//! time.
 
 use std::{
     io::Read,
@@ -36,14 +37,14 @@ use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest, http::Head
 
 use crate::support::*;
 
-/// A certificate for `localhost` and its key, as files and clients want them.
+/// A certificate for `localhost` and its key, as files and for clients.
 struct Pair {
     der: CertificateDer<'static>,
     certificate: String,
     key: String,
 }
 
-/// Valid until the first day of a year.
+/// Creates a certificate that is valid until the first day of a year.
 fn pair(last_year: i32) -> Pair {
     let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.not_after = rcgen::date_time_ymd(last_year, 1, 1);
@@ -86,7 +87,7 @@ impl Secured {
         Secured { api, address, handle, dir }
     }
 
-    /// A connection of a client that trusts this certificate alone.
+    /// Opens a connection of a client that trusts this certificate only.
     async fn connect(&self, trusted: &Pair) -> std::io::Result<TlsStream<tokio::net::TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(trusted.der.clone()).unwrap();
@@ -101,7 +102,7 @@ impl Secured {
         self.connect(pair).await.is_ok()
     }
 
-    /// As operators read them.
+    /// Returns the metrics of the operators' listener.
     async fn metrics(&self) -> String {
         let app = init_service(server::operators_app(self.api.clone())).await;
         let answer = call_service(&app, TestRequest::with_uri("/metrics").to_request()).await;
@@ -118,7 +119,7 @@ fn write(dir: &Path, certificate: &str, key: &str) {
     std::fs::write(dir.join("key.pem"), key).unwrap();
 }
 
-/// A call on a connection that stays open.
+/// Sends a call on a connection that stays open.
 async fn get(stream: &mut TlsStream<tokio::net::TcpStream>, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: t/1\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -168,7 +169,7 @@ async fn what_is_not_tls_gets_no_answer_and_who_says_nothing_is_let_go_of() {
             stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
             std::io::Write::write_all(&mut stream, sent.as_bytes()).unwrap();
             let (mut answer, started) = (Vec::new(), Instant::now());
-            // Closed or reset, but not open.
+            // The connection is closed or reset, but not open.
             let ended = stream.read_to_end(&mut answer);
             assert!(ended.is_ok() || started.elapsed() < Duration::from_secs(9), "{sent:?}: {ended:?}");
             answer
@@ -199,7 +200,7 @@ async fn a_pair_that_cannot_be_used_leaves_the_present_one() {
     let (old, new) = (pair(2039), pair(2040));
     let secured = Secured::start(&old).await;
     let half = &new.certificate[..new.certificate.len() / 2];
-    // One of the two files is not there yet, is written in part, or is empty; and nonsense.
+    // One of the two files is missing, truncated or empty; or its content is invalid.
     for (certificate, key) in [
         (new.certificate.as_str(), old.key.as_str()),
         (half, &new.key),
@@ -245,7 +246,7 @@ fn nothing_starts_without_its_certificate_and_the_file_is_named() {
     assert!(refused().contains("key.pem: there is no private key in it"), "{}", refused());
 }
 
-/// The address of the client and the socket are what they are without TLS.
+/// The client's address and the socket work as without TLS.
 #[actix_web::test]
 async fn a_workstation_connects() {
     let pair = pair(2039);
@@ -258,7 +259,7 @@ async fn a_workstation_connects() {
     headers.insert("User-Agent", HeaderValue::from_static("t/1"));
     let (mut socket, answer) = tokio_tungstenite::client_async(request, stream).await.unwrap();
     assert_eq!(answer.status(), 101);
-    // What is not a message of the protocol ends it, from the other side.
+    // A message outside the protocol makes the server close the socket.
     use futures_util::{SinkExt, StreamExt};
     socket.send(tungstenite::Message::text("nonsense")).await.unwrap();
     let said = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.unwrap();

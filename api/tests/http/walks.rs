@@ -1,5 +1,6 @@
-//! Walking any list of the table, forwards and back, in pages of any size, while records are made, changed, moved and deleted: what is
-//! in the list from the start to the end is seen once; by time of change, what changed at least once; by calendar, what did not change.
+//! Walks any list of the table forwards and back, with pages of any size, while records are created, changed, moved and
+//! deleted. A record that stays in the list appears once; by time of change, a changed record at least once; by
+//! calendar, an unchanged record once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,17 +24,17 @@ use crate::{
     support::*,
 };
 
-/// Records of each resource at the start.
+/// Number of records of each resource at the start.
 const RECORDS: u32 = 12;
-/// More pages than any list of the test has.
+/// Upper limit for the pages of any list in this test.
 const MAX_PAGES: usize = 400;
-/// Each case pulls a whole practice a dozen times; `WALK_CASES` asks for more.
+/// Default number of cases, because each case pulls a whole practice a dozen times. `WALK_CASES` overrides it.
 const CASES: u32 = 3;
 
-/// What happens between two pages.
+/// A change between two pages.
 #[derive(Clone, Debug)]
 enum Event {
-    /// Makes the record in the EHR, or changes it; an appointment moves.
+    /// Creates the record in the EHR, or changes it; an appointment moves.
     Touch(usize, u32),
     Remove(usize, u32),
     /// One of the table's POSTs and PATCHes, with its example.
@@ -49,18 +50,18 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A list as it is walked.
+/// The state of a walk over one list.
 struct Walker {
     path: String,
     version: Version,
-    /// What was in the list all the time, as it was at the start.
+    /// Records that have been in the list since the start, with their first content.
     steady: BTreeMap<String, Value>,
-    /// What of it changed since.
+    /// Ids of records that have changed since the start.
     changed: BTreeSet<String>,
-    /// Forwards, then back.
+    /// Ids seen forwards, then back.
     seen: [Vec<String>; 2],
     backwards: bool,
-    /// Leads to the next page; None before the first.
+    /// Cursor of the next page. `None` before the first page.
     cursor: Option<String>,
     done: bool,
 }
@@ -90,7 +91,7 @@ impl Walker {
         if *more == true {
             self.cursor = Some(further.as_str().unwrap().to_owned());
         } else if self.backwards || rows.is_empty() {
-            // Where the last page lost all its records there is no way back from it.
+            // No way back exists from a last page that lost all its records.
             self.done = true;
         } else {
             self.backwards = true;
@@ -100,21 +101,21 @@ impl Walker {
         }
     }
 
-    /// A record that left the list and came back may have been away when its page was shown.
+    /// A record that left the list and came back may have been absent when its page was shown.
     async fn look(&mut self, world: &World) {
         let now = whole(world, &self.path, self.version).await;
         self.steady.retain(|id, _| now.contains_key(id));
         self.changed.extend(now.into_iter().filter(|(id, row)| self.steady.get(id) != Some(row)).map(|(id, _)| id));
     }
 
-    /// How often a record is to be seen on one of the two ways; None where nothing is promised.
+    /// Returns how often a record must appear on one of the two ways, or `None` without a guarantee.
     fn promised(&self, id: &str, way: &str) -> Option<RangeInclusive<usize>> {
         let by_change = self.path.contains("sort=updated_at") || self.path.contains("sort=-updated_at");
         let other_order = self.path.contains("sort=") && !self.path.contains("start_time");
         let by_calendar = self.path.starts_with("/appointments?") && !other_order;
         match (self.changed.contains(id), by_change, by_calendar) {
             (true, _, true) => None,
-            // Ahead of who walks towards it, it comes again.
+            // A record that moves ahead of a forward walk appears again.
             (true, true, _) => (way == "forwards").then_some(1..=MAX_PAGES),
             _ => Some(1..=1),
         }
@@ -156,7 +157,7 @@ fn ids(page: &Value) -> Vec<String> {
     page["data"].as_array().unwrap().iter().map(key).collect()
 }
 
-/// What tells a record from others: its id; of a balance, whose it is.
+/// Returns the unique key of a record: its id, or the patient and guarantor of a balance.
 fn key(row: &Value) -> String {
     match &row["id"] {
         Value::Null => format!("{} {}", row["patient_id"], row["guarantor_id"]),
@@ -164,7 +165,7 @@ fn key(row: &Value) -> String {
     }
 }
 
-/// Every list by cursor, in each order it knows.
+/// Returns every list with cursors, in each of its orders.
 fn lists() -> Vec<(String, Version)> {
     let mut all = Vec::new();
     let pages = guarded().filter(|it| matches!(it.route.success, Success::Page(_)) && it.version == Version::V3_1_0);
@@ -179,15 +180,15 @@ fn lists() -> Vec<(String, Version)> {
     all
 }
 
-/// POSTs and PATCHes of the table that make or change records of a location.
+/// Returns the POSTs, PATCHes and DELETEs of the table that write records of a location.
 fn writes() -> Vec<Endpoint> {
     let writing = |it: &Endpoint| [Method::POST, Method::PATCH, Method::DELETE].contains(&it.route.method);
-    // An operator pauses, too, and nothing would be read any more.
+    // Operators' calls are left out, because they could pause the reading.
     let of_clients = guarded().filter(|it| it.route.role.is_none());
     of_clients.filter(|it| writing(it) && it.version == Version::V3_1_0 && it.has("subdomain")).collect()
 }
 
-/// A body that says something else each time.
+/// Varies the texts of a body by `n`.
 fn vary(value: &mut Value, n: u32) {
     for (name, inner) in value.as_object_mut().into_iter().flatten() {
         match inner {
@@ -204,7 +205,7 @@ async fn happen(world: &World, ehr: &Filled, writes: &[Endpoint], events: &[Even
     for event in events {
         match event {
             Event::Touch(resource, n) => ehr.touch(all[*resource], *n),
-            // Patients and providers are what everything else refers to.
+            // All other records refer to patients and providers.
             Event::Remove(resource, 0) => ehr.touch(all[*resource], 0),
             Event::Remove(resource, n) => ehr.remove(all[*resource], *n),
             Event::Write(which, n) => {
@@ -218,7 +219,7 @@ async fn happen(world: &World, ehr: &Filled, writes: &[Endpoint], events: &[Even
                     }
                     None => ask.reply().await,
                 };
-                // Taken or refused: what matters here is that lists stay sound.
+                // A write may be accepted or refused; only a server error fails the test.
                 assert!(reply.status.as_u16() < 500, "{}: {}", endpoint.name(), reply.text);
             }
         }
@@ -236,7 +237,7 @@ async fn pull(world: &World) {
     .await;
 }
 
-/// Messages to an endpoint that nobody finds, so that they stay here.
+/// Creates messages to an unreachable endpoint, so that they stay in the log.
 async fn fill_a_log(world: &World) {
     let endpoint = world.post("/webhook_endpoints", json!({"target_url": "https://walks.invalid/hook"}));
     assert_eq!(endpoint.answers(201).await["data"]["id"], 1, "the endpoint of the examples");

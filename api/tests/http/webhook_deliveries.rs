@@ -1,4 +1,4 @@
-//! Endpoints of a world of its own, whose engine may send to this machine, and the messages they got.
+//! Endpoints of a world that may send to this machine, and the messages they receive.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ use testing::{Answer, Receiver};
 
 use crate::support::*;
 
-/// Endpoints and deliveries in the store.
+/// Key prefixes of endpoints and deliveries in the store.
 const ENDPOINTS: u8 = 0x50;
 const DELIVERIES: u8 = 0x53;
 
-/// A receiver that answers with the status in the path: `/200`.
+/// Starts a receiver that answers with the status in the path: `/200`.
 async fn receiver() -> Receiver {
     let status = |path: &str| path[1..].split('?').next()?.parse().ok();
     Receiver::scripted(move |_, message| Answer::Status(status(&message.path).expect("a status"))).await
@@ -57,7 +57,7 @@ async fn sending_world() -> World {
     world_over(Arc::new(MemoryStore::new())).await
 }
 
-/// The path of a new endpoint.
+/// Registers an endpoint and returns its path.
 async fn endpoint(world: &World, url: &str) -> String {
     let made = world.post("/webhook_endpoints", json!({ "target_url": url })).answers(201).await;
     format!("/webhook_endpoints/{}", made["data"]["id"])
@@ -72,7 +72,7 @@ async fn has_status(world: &World, delivery: &str, status: &str) -> Value {
     world.until(delivery, |answer| answer["data"]["status"] == status).await["data"].clone()
 }
 
-/// A full disk is not a slow EHR (504's words): whoever is refused learns why, and that reading goes on.
+/// A full disk is not a slow EHR (504): the refusal names the cause and that reads continue.
 #[actix_web::test]
 async fn a_full_store_says_that_it_is_full() {
     let store = Arc::new(MemoryStore::new());
@@ -93,7 +93,7 @@ async fn a_full_store_says_that_it_is_full() {
     world.post(&bare, kind).answers(201).await;
 }
 
-/// Sending changes nothing that kept pages hear of.
+/// A delivery does not invalidate cached pages.
 #[actix_web::test]
 async fn the_log_is_read_anew_at_every_call() {
     let (world, receiver) = (sending_world().await, receiver().await);
@@ -153,7 +153,7 @@ async fn the_log_is_walked_from_the_newest_on() {
     let list = format!("{path}/deliveries?per_page=3");
     let first = world.get(&list).ok().await;
     assert_eq!(each(&first["data"], "id"), ids[..3]);
-    // What comes meanwhile is newer than the walk.
+    // New messages are newer than the walk.
     test(&world, &path).await;
     let cursor = first["page_info"]["end_cursor"].as_str().unwrap();
     let second = world.get(&format!("{list}&end_cursor={cursor}")).ok().await;
@@ -238,7 +238,7 @@ async fn operators_see_all_endpoints_and_send_messages_again() {
     world.patch(&path, json!({"target_url": url(&receiver, 200)})).ok().await;
     assert_eq!(world.post(&again, json!({})).operator(OPERATOR).ok().await["data"]["id"], id);
     has_status(&world, &format!("{path}/deliveries/{id}"), "delivered").await;
-    // Another endpoint's message is none of this one.
+    // An endpoint does not show messages of another endpoint.
     let others = format!("{messages}/{delivered}/redeliver");
     let missing = world.post(&others, json!({})).operator(OPERATOR).fails(404).await;
     assert_eq!(missing, [format!("Webhook delivery with id {delivered} not found")]);
@@ -296,7 +296,7 @@ async fn a_secret_is_rotated_and_shown_once() {
     assert!(usual["earlier_secret_until"].is_string(), "as the operator has set");
 }
 
-/// An endpoint that has failed for two days, one more time: it is deactivated, and activating it again leaves its subscriptions.
+/// An endpoint that fails once more after two days is deactivated. Its reactivation leaves the subscriptions inactive.
 #[actix_web::test]
 async fn two_days_of_failure_deactivate_and_subscriptions_stay_so() {
     let (store, receiver) = (Arc::new(MemoryStore::new()), receiver().await);
@@ -328,7 +328,7 @@ async fn two_days_of_failure_deactivate_and_subscriptions_stay_so() {
     assert_eq!(world.get(&one).ok().await["data"]["active"], true);
 }
 
-/// As if so much time had passed while nothing ran: whatever the store remembers of messages lies so much further back.
+/// Simulates the passing of time by moving all times of messages in the store back.
 async fn time_passes(store: &MemoryStore, by: Millis) {
     let mut batch = Batch::new();
     for (_, value) in store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 9).unwrap() {
@@ -347,7 +347,7 @@ async fn time_passes(store: &MemoryStore, by: Millis) {
     store.commit(batch).await.unwrap();
 }
 
-/// The ten retries, at the times the specification gives them, and the end of the endpoint after the last.
+/// The ten retries at the times of the specification, and the deactivation of the endpoint after the last.
 #[actix_web::test]
 async fn ten_retries_in_48_hours_and_then_no_more() {
     const SOON: Millis = 200;
@@ -358,7 +358,7 @@ async fn ten_retries_in_48_hours_and_then_no_more() {
     let time = |shown: &Value, name: &str| {
         chrono::DateTime::parse_from_rfc3339(shown[name].as_str().unwrap()).unwrap().timestamp_millis()
     };
-    // What lies between the first attempt and now, in the message's time.
+    // Time since the first attempt, as the message records it.
     let mut passed = 0;
     let mut first = 0;
     for (retry, elapsed) in RETRIES.into_iter().enumerate() {
@@ -403,7 +403,7 @@ async fn one_endpoint_and_one_subscription_are_shown_to_their_owner() {
     world.get(&format!("{path}/webhook_subscriptions/99")).fails(404).await;
 }
 
-/// Keys that are read again count for messages too: for new ones, and for those that wait.
+/// Changed rights of a key apply to new messages and to pending ones.
 #[actix_web::test]
 async fn what_keys_lose_is_not_sent_any_more() {
     let world = sending_world().await;

@@ -1,4 +1,4 @@
-//! Every event there is, brought about in the practice and seen by a receiver; each message is held against the document.
+//! Every event, caused in the practice and received by an endpoint. Each message is validated against the document.
 
 use std::sync::{Arc, Mutex, atomic::Ordering};
 
@@ -14,7 +14,7 @@ use crate::{contract, practice, support::*};
 
 const PLACE: &str = "subdomain=acme&location_id=1";
 
-/// Keeps what it is sent.
+/// Stores the messages it receives.
 pub struct Receiver {
     url: String,
     messages: Arc<Mutex<Vec<Value>>>,
@@ -41,7 +41,7 @@ impl Receiver {
         Receiver { url, messages, server: handle }
     }
 
-    /// The first message of that name which holds this.
+    /// Waits for the first message of that name that contains these data.
     pub async fn wait_for(&self, name: &str, data: &Value) -> Value {
         let named = async || {
             let all = self.named(name);
@@ -65,7 +65,7 @@ impl Drop for Receiver {
     }
 }
 
-/// The second is a part of the first.
+/// Returns whether the second value is part of the first.
 fn holds(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
@@ -87,7 +87,7 @@ async fn register(world: &World, receiver: &Receiver, key: &str) -> Value {
     world.post("/webhook_endpoints", body).key(key).answers(201).await["data"]["id"].clone()
 }
 
-/// A receiver of these events of `acme`.
+/// Registers a receiver for these events of `acme`.
 pub async fn listen(world: &World, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
     listen_as(world, ACME_KEY, events, version).await
 }
@@ -113,7 +113,7 @@ async fn gone(world: &World, resource: Resource, id: &str) {
     world.sync(MAIN).await;
 }
 
-/// The staff changes the first record of a sort.
+/// Changes the first record of a resource as the staff would.
 async fn edit(world: &World, resource: Resource, change: impl FnOnce(&mut EhrRecord)) {
     let mut record = practice::records(MAIN, resource).swap_remove(0);
     change(&mut record);
@@ -136,7 +136,7 @@ fn usd(amount: &str) -> Value {
     json!({"amount": amount, "currency": "USD"})
 }
 
-/// Makes an event happen; answers the name of its message, and what is in it. No event goes without.
+/// Causes an event. Returns the name of its message and the data it must contain. Every event is covered.
 async fn bring_about(world: &World, event: Event) -> (&'static str, Value) {
     use Resource::*;
     let data = match event {
@@ -386,7 +386,7 @@ async fn bring_about(world: &World, event: Event) -> (&'static str, Value) {
 async fn every_event_reaches_its_receiver_as_described() {
     let world = world_that_sends().await;
     let receiver = listen(&world, events(), "v3.1.0").await;
-    // Reading and writing end with these.
+    // Events of the sync status come last, because they stop reads and writes.
     let (ends, all): (Vec<Event>, Vec<Event>) =
         events().partition(|event| event.resource_type() == ResourceType::SyncStatus);
     for event in all.into_iter().chain(ends.into_iter().rev()) {
@@ -406,7 +406,7 @@ async fn what_says_nothing_new_is_not_told() {
     let world = world_that_sends().await;
     let receiver = listen(&world, events(), "v3.0.0").await;
     world.sync(MAIN).await;
-    // Said anew by the EHR, and nothing a client sees of it.
+    // The EHR sends a new version without a change visible to clients.
     edit(&world, Resource::Appointments, |record| {
         let EhrRecord::Appointment(it) = record else { panic!("an appointment") };
         it.version = Some("2".into());
@@ -473,7 +473,7 @@ async fn nobody_hears_of_another_tenant() {
     assert_eq!(theirs.all(), [] as [Value; 0]);
 }
 
-/// Messages show what endpoints show, of the whole institution.
+/// Messages contain the same records as the endpoints, of the whole institution.
 #[actix_web::test]
 async fn a_key_hears_of_nothing_it_could_not_read() {
     let world = world_that_sends().await;
@@ -487,12 +487,12 @@ async fn a_key_hears_of_nothing_it_could_not_read() {
     }
 }
 
-/// As the endpoints of procedures and plans withhold them.
+/// Fees are withheld as in the endpoints of procedures and plans.
 #[actix_web::test]
 async fn fees_are_told_to_those_who_may_see_amounts() {
     let world = world_that_sends().await;
     let mut all = keys();
-    // Of another organisation than the first, and without the grant.
+    // A key of another organisation than the first, without the grant.
     all.iter_mut().filter(|key| key.name == MAIN_KEY).for_each(|key| key.locations = None);
     world.api.replace_keys(all);
     entry(&world, Resource::Procedures, ("procedure 2", "procedure 2"), json!({"fee": usd("50.00")})).await;
@@ -516,7 +516,7 @@ async fn fees_are_told_to_those_who_may_see_amounts() {
     let plan = json!({"treatment_plan": {"procedures": [{"code": "D0120", "fee": null}]}});
     withheld.wait_for("treatment_plan_updated", &plan).await;
 
-    // Nothing they are shown has changed.
+    // The visible part of the record has not changed.
     entry(&world, Resource::Procedures, ("procedure 1", "procedure 1"), json!({"fee": usd("98.00")})).await;
     granted.wait_for("procedure_updated", &json!({"procedure": {"fee": usd("98.00")}})).await;
     assert_eq!(withheld.named("procedure_updated").len(), 1);

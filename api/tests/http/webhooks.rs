@@ -66,7 +66,7 @@ async fn subscriptions_belong_to_an_endpoint_and_an_institution() {
     assert_eq!((&list["count"], &list["data"][0]), (&json!(1), &made));
     assert_eq!(world.get(&format!("{path}&resource_type=Patient")).ok().await["count"], json!(0));
 
-    // Scope belongs into the query, not the body.
+    // The scope belongs into the query, not the body.
     let bare = format!("/webhook_endpoints/{id}/webhook_subscriptions");
     let in_body = json!({"resource_type": "Appointment", "event": "appointment_updated", "subdomain": "acme"});
     assert_eq!(world.post(&bare, in_body).fails(403).await, ["You don't have access to perform this action."]);
@@ -157,7 +157,7 @@ async fn subscriptions_are_changed_moved_and_ended() {
     let moved = world.patch(&at(&first), json!({"new_endpoint_id": second, "active": true})).ok().await;
     assert_eq!((&moved["data"]["active"], &moved["data"]["webhook_endpoint_id"]), (&json!(true), &second));
     world.patch(&at(&first), json!({"active": true})).fails(404).await;
-    // What moved away can be subscribed anew, and then cannot move back.
+    // A moved subscription can be created again at the first endpoint, and then cannot move back.
     subscription(&world, &first, "appointment_insertion").await;
     world.patch(&at(&second), json!({"new_endpoint_id": first})).fails(409).await;
     world.patch(&at(&second), json!({"new_endpoint_id": 99})).fails(400).await;
@@ -180,7 +180,7 @@ async fn an_idempotency_key_registers_once() {
     assert_eq!(world.get("/webhook_endpoints").ok().await["count"], 1);
 }
 
-/// A further key of the first organisation, and the header it calls with.
+/// Adds a key of the first organisation and returns the header of its calls.
 fn second_key(world: &World, change: fn(&mut ApiKey)) -> String {
     let mut all = keys();
     let mut second = all[0].clone();
@@ -192,7 +192,8 @@ fn second_key(world: &World, change: fn(&mut ApiKey)) -> String {
     format!("Bearer {token}")
 }
 
-/// Keys of one organisation share its endpoints. One that may not hear all that is sent there does not decide where it goes.
+/// Keys of one organisation share its endpoints. A key that may not receive all messages of an endpoint cannot redirect
+/// it.
 #[actix_web::test]
 async fn a_weaker_key_of_the_owner_redirects_nothing() {
     let weaker: [fn(&mut ApiKey); 3] = [
@@ -217,7 +218,7 @@ async fn a_weaker_key_of_the_owner_redirects_nothing() {
         let rotate = format!("{path}/rotate_secret");
         world.post(&rotate, json!({"overlap_hours": 0})).with("Authorization", &token).fails(403).await;
         world.delete(&path).with("Authorization", &token).fails(403).await;
-        // Of another institution there is nothing to be seen.
+        // Subscriptions of another institution are not visible.
         let (changed, ended) = if n == 1 { (403, 404) } else { (403, 403) };
         let inside = format!("{one}?subdomain=acme");
         world.patch(&inside, json!({"active": true})).with("Authorization", &token).fails(changed).await;
@@ -226,14 +227,15 @@ async fn a_weaker_key_of_the_owner_redirects_nothing() {
         assert_eq!(world.get(&one).ok().await["data"]["active"], false, "as it was made");
         assert_eq!(world.get(&path).ok().await["data"]["target_url"], "https://8.8.8.8/one");
 
-        // What is its own to hear, or nobody's, is no hindrance.
+        // Subscriptions that the key may receive, or that no key may receive, do not block the change.
         world.delete(&one).answers_nothing(204).await;
         world.patch(&path, redirect).with("Authorization", &token).ok().await;
         world.delete(&path).with("Authorization", &token).answers_nothing(204).await;
     }
 }
 
-/// An institution that left the organisation's keys blocks nothing, and what it is told stays off until somebody may hear it who says so.
+/// An institution that no key of the organisation covers blocks nothing. Its subscriptions stay inactive until an
+/// entitled key activates them.
 #[actix_web::test]
 async fn what_no_key_may_hear_any_more_hinders_nobody() {
     let world = world().await;

@@ -1,4 +1,4 @@
-//! A practice without EHR: what it consists of is made through the API, and books.
+//! A practice without an EHR: its records are created through the API, and it takes bookings.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn a_practice_is_set_up_through_the_api_and_books() {
     let appointment = at(&format!("/appointments/{}", booked["appointment_id"]));
     assert_eq!(world.get(&appointment).key(BARE_KEY).ok().await["data"]["operatory_id"], room["id"]);
 
-    // What is closed, or out of use, is offered no more, and is again once it is opened.
+    // Closed or disabled records are not offered, until they are opened again.
     let path = at(&format!("/operatories/{}", room["id"]));
     for (change, offered) in [
         (json!({"bookable_online": false}), 0),
@@ -124,13 +124,13 @@ async fn an_ehr_keeps_its_own_and_others_see_nothing() {
     ] {
         let at_main = format!("{path}?subdomain=acme&location_id={MAIN}");
         assert_eq!(world.post(&at_main, body.clone()).fails(422).await, [refused]);
-        // One of the EHR is not changed by way of the location without.
+        // A record of the EHR cannot be changed through the location without one.
         let id = if path == "/providers" { u64::from(ANNA) } else { CHAIR_1 };
         let status = if path == "/providers" { 400 } else { 404 };
         let name = path.trim_matches('/').trim_end_matches("ies").trim_end_matches('s');
         let name = if name == "operator" { "operatory" } else { name };
         world.patch(&at(&format!("{path}/{id}")), json!({name: {}})).fails(status).await;
-        // What is made here is nothing to a key that reaches only the EHR, nor to another tenant.
+        // A record made here is invisible to a key for the location with the EHR, and to another tenant.
         let made = made(&world, path, body).await;
         let one = format!("{path}/{}", made["id"]);
         world.get(&format!("{one}?subdomain=acme")).key(MAIN_KEY).fails(404).await;

@@ -87,7 +87,7 @@ fn seconds_hour(fields: Value) -> Value {
     hour
 }
 
-/// The `n`th write of the second location, when it has come.
+/// Waits for the `n`th write of the second location.
 async fn told(world: &World, n: usize) -> Write {
     until("the write", async || {
         let written = world.books.written(SECOND);
@@ -129,7 +129,7 @@ async fn hours_are_written_to_an_ehr_that_takes_them() {
     assert_eq!((second.id.as_str(), second.end_time.as_str()), ("written 0", "24:00"));
     assert_eq!((second.days, second.specific_date.as_deref()), (Vec::new(), Some("2030-06-01")));
 
-    // A pull shows them: they stay what they are, one record that clients may change.
+    // A pull shows the same record, which clients may still change.
     let before = world.get(&one).ok().await["data"].clone();
     world.sync(SECOND).await;
     assert_eq!(world.get(&one).ok().await["data"], before);
@@ -154,7 +154,7 @@ async fn hours_a_pull_shows_before_their_answer_are_one_record() {
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
     told(&world, 0).await;
     let sources = async || each(&world.get(SECONDS).ok().await["data"], "source");
-    // For some tries a pull waits for the answer; then it takes what it sees.
+    // A pull waits for the answer a few times, then accepts what it reads.
     until("three hours", async || {
         world.engine.sync_now(LocationId(SECOND)).await.unwrap();
         sources().await.len() == 3
@@ -177,7 +177,7 @@ async fn what_the_ehr_refuses_is_put_back() {
     let shown = world.until(&one, |it| it["data"]["failure_reason"] == "nobody works then").await["data"].clone();
     assert_eq!(shown["active"], json!(false));
     assert_eq!(world.get(&format!("{SECONDS}&source=manual")).ok().await["data"], json!([]));
-    // Mended by the client, they are told again.
+    // Corrected hours are written again.
     world.patch(&one, json!({"working_hour": {"begin_time": "18:00"}})).ok().await;
     assert!(matches!(told(&world, 0).await, Write::CreateWorkingHour(_)));
     let shown = world.until(&one, |it| it["data"]["active"] == true).await["data"].clone();
@@ -198,7 +198,7 @@ async fn hours_for_types_of_our_own_stay_here() {
     let warning = made["description"].as_str().unwrap();
     assert!(warning.starts_with("The working hours are for appointment types"), "{warning}");
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
-    // Without that they concern the EHR; then they cannot leave it again.
+    // Without an own type they concern the EHR, and then cannot become internal again.
     world.patch(&one, json!({"working_hour": {"appointment_type_ids": []}})).ok().await;
     assert!(matches!(told(&world, 0).await, Write::CreateWorkingHour(_)));
     let back = world.patch(&one, json!({"working_hour": {"appointment_type_ids": [kind]}})).fails(400).await;

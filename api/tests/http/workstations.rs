@@ -1,4 +1,4 @@
-//! Pairing codes, workstations and the gate of a health record system that opens only there, without sockets.
+//! Pairing codes, workstations, and the gate of an EHR that opens only at a workstation, without sockets.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ async fn wrong_codes_are_alike_and_soon_too_many() {
         }
     }
     assert!(refused >= 1, "nobody stops who guesses");
-    // Who guesses does not learn the right one either.
+    // The attempts of a guesser block the right code, too.
     assert_eq!(pairing(&world, &right, INSTALL).reply().await.status, 429);
 }
 
@@ -95,7 +95,7 @@ async fn a_pairing_is_read_like_any_other_body() {
     assert_eq!(ask().with("Content-Type", "text/plain").reply().await.status, 415);
     assert_eq!(ask().with("Content-Encoding", "gzip").reply().await.status, 415);
     ask().bytes(" ".repeat(2 << 20)).fails(413).await;
-    // A bearer token makes no difference: it is not looked at.
+    // A bearer token is ignored.
     let code = code(&world).await;
     pairing(&world, &code, INSTALL).with("Authorization", "Bearer nonsense").answers(201).await;
 }
@@ -115,7 +115,7 @@ async fn workstations_are_listed_and_revoked() {
     );
     assert_ne!(one["id"], INSTALL, "who reads the list could take the installation's place");
     assert!(!listed.to_string().contains("psw_"));
-    // Of another location of the same institution it is not.
+    // The workstation does not exist at another location of the same institution.
     world.delete(&format!("/locations/2/workstations/{id}")).fails(404).await;
     world.delete(&format!("{WORKSTATIONS}/{id}")).answers_nothing(204).await;
     assert_eq!(
@@ -176,7 +176,7 @@ async fn a_gate_that_nobody_opened_is_shown_closed() {
     }
 }
 
-/// Without a socket there is none to be had.
+/// Without an upgrade to a WebSocket the request is refused.
 #[actix_web::test]
 async fn what_is_no_handshake_is_refused() {
     let world = world_gated().await;

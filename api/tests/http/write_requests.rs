@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 const ALL: &str = "/write_requests?subdomain=acme&location_id=1";
-/// In the order in which they were made.
+/// The path of the list, in order of creation.
 const PATH: &str = "/write_requests?subdomain=acme&location_id=1&sort=queued_at";
 
 async fn pay(world: &World, transaction: &str) -> Value {
@@ -28,7 +28,7 @@ async fn what_became_of_writes() {
     );
     assert_eq!((&done["attempts"], &done["reason"], &done["deadline"]), (&json!(1), &Value::Null, &Value::Null));
     assert_eq!((&failed["record_id"], &failed["reason"]), (&refused, &json!("the practice refuses it")));
-    // A booking of the test practice waits.
+    // A booking of the test practice stays pending.
     let slot = world.offers(MAIN, 1).await[0].clone();
     let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "Slow",
         "date_of_birth": "1990-01-01", "phone_number": "555-010-1234"}});
@@ -51,7 +51,7 @@ async fn what_became_of_writes() {
         world.get("/write_requests/1-77?subdomain=acme&location_id=1").fails(404).await,
         ["Write Request with id 1-77 not found"]
     );
-    // Without the grant the ledger's are not there.
+    // Without the grant the writes of the ledger are hidden.
     let plain = world.get(PATH).key(MAIN_KEY).ok().await;
     assert_eq!(each(&plain["data"], "resource"), ["patients", "appointments"]);
     world.get(&one).key(MAIN_KEY).fails(404).await;
@@ -87,7 +87,7 @@ async fn operators_retry_and_drop() {
     let again = retry(&failed["id"]).ok().await["data"]["id"].clone();
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "done"]).await;
     assert_eq!((&list["data"][0]["retried_as"], &list["data"][1]["id"]), (&again, &again));
-    // What was retried is history, as what is done.
+    // A retried write is finished, like a completed one.
     assert_eq!((ids(true).await, ids(false).await), (vec![], vec![failed["id"].clone(), again.clone()]));
     assert_eq!(
         (&list["data"][1]["record_id"], &list["data"][1]["attempts"]),
@@ -111,7 +111,7 @@ async fn operators_retry_and_drop() {
     assert_eq!(retry(&failed).fails(400).await, settled);
     assert_eq!((ids(true).await, ids(false).await.len()), (vec![], 3), "what was dropped is, too");
 
-    // A booking that waits behind its patient.
+    // A booking that waits for its patient.
     let slot = world.offers(MAIN, 1).await[0].clone();
     let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "Slow",
         "date_of_birth": "1990-01-01", "phone_number": "555-010-1234"}});
@@ -132,7 +132,7 @@ async fn operators_retry_and_drop() {
         (&list["data"][4]["reason"], &list["data"][4]["dropped"]),
         (&json!("dropped by an operator"), &json!(true))
     );
-    // It does not look like an appointment anywhere, and nothing is left to be cancelled.
+    // It does not appear as an appointment, and nothing is left to cancel.
     let id = &failed["booking"]["appointment_id"];
     let days = "start=2020-01-01T00:00:00Z&end=2199-01-01T00:00:00Z&per_page=1000";
     let listed = world.get(&format!("/appointments?subdomain=acme&location_id=1&{days}")).ok().await;
@@ -187,11 +187,11 @@ async fn the_newest_come_first_and_filters_narrow_them() {
     assert_eq!(wrong.len(), 2, "{wrong:?}");
     let wrong = world.get("/write_requests/7?subdomain=acme&location_id=1").fails(400).await;
     assert_eq!(wrong, ["id must be an id of a write request, such as 101-8."]);
-    // Their numbers are counted by location: that of another one is not here.
+    // Ids are counted per location, so that of another location is not found.
     world.get("/write_requests/2-1?subdomain=acme&location_id=1").fails(404).await;
 }
 
-/// One mechanism for every record.
+/// All records share one mechanism.
 #[actix_web::test]
 async fn every_record_says_how_its_write_stands() {
     let world = world().await;
@@ -208,7 +208,7 @@ async fn every_record_says_how_its_write_stands() {
     let done = world.until(&path, |it| it["data"]["ehr_writeback"] == "confirmed").await;
     assert!(done["data"].get("failure_reason").is_none(), "{done}");
 
-    // What the practice made itself says nothing; what a client changed of it does.
+    // A record made by the practice shows no status; a change by a client does.
     let patient = format!("/patients/{PAT}?subdomain=acme&location_id=1");
     let theirs = world.get(&patient).ok().await["data"].clone();
     assert!(theirs.get("ehr_writeback").is_none(), "{theirs}");
