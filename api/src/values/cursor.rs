@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_opens_only_for_its_query() {
+    fn a_cursor_opens_for_its_own_query_only() {
         let cursor = cursors().bound_to("/providers", vec![("subdomain", "a")]).seal(Position::id(3), Timestamp(0));
         let others = [
             ("/operatories", vec![("subdomain", "a")]),

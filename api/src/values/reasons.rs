@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_unique_lowercase_words() {
+    fn reasons_are_unique_single_words() {
         let mut words: Vec<&str> = Reason::ALL.iter().map(|reason| reason.word()).collect();
         assert!(words.iter().all(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
         words.sort_unstable();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_ends_with_a_full_stop() {
+    fn advice_consists_of_full_sentences() {
         for advice in Reason::ALL.iter().map(|reason| reason.advice()).filter(|advice| !advice.is_empty()) {
             assert!(advice.ends_with('.'), "{advice}");
         }

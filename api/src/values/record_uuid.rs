@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_decodes_only_for_its_resource_and_source() {
+    fn a_uuid_decodes_to_its_record_and_to_no_other() {
         for record in [0, 1, 255, 256, 1_000_000, IDS - 1] {
             let made = uuid(Resource::ProcedureCodes, 7, record);
             assert_eq!((made.get_version_num(), made.get_variant()), (8, uuid::Variant::RFC4122));
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn an_altered_uuid_is_refused() {
+    fn an_altered_uuid_is_rejected() {
         let made = *uuid(Resource::FormSchemas, 1, 42).as_bytes();
         for bit in 0..128 {
             let mut altered = made;

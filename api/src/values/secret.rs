@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_secret_is_an_error_and_is_not_replaced() {
+    fn a_damaged_secret_is_reported_and_never_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
         let made = Secret::of_directory(dir.path()).unwrap();

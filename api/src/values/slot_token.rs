@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_slot_of_two_searches_has_two_holds() {
+    fn each_search_has_separate_holds() {
         let tokens = SlotTokens::new(&Secret::from_bytes([1; 32]));
         let holds: Vec<u64> = (0..2).map(|_| tokens.open(&sealed(&tokens, terms(), slot())).unwrap().hold).collect();
         assert_ne!(holds[0], holds[1]);

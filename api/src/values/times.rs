@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn both_hours_of_an_overlap_are_formatted_differently() {
+    fn both_passes_of_a_clock_overlap_are_distinguished() {
         let zone: Tz = "America/New_York".parse().unwrap();
         assert_eq!(for_people(at("2026-11-01T05:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EDT");
         assert_eq!(for_people(at("2026-11-01T06:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EST");

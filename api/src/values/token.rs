@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_a_readable_jwt() {
+    fn a_token_is_a_standard_jwt() {
         let token = Tokens::new(&Secret::from_bytes([1; 32])).mint("ab".into(), NOW, HOUR);
         let parts: Vec<&str> = token.split('.').collect();
         assert_eq!(BASE64.decode(parts[0]).unwrap(), HEADER.as_bytes());

@@ -196,7 +196,7 @@ fn history_and_talk() {
 
 /// The contract knows whole seconds, our own times are finer.
 #[test]
-fn nothing_happens_to_a_record_before_it_is_made() {
+fn rounded_times_are_never_before_the_creation() {
     let made = "1970-01-01T00:00:05.700Z";
     let mut alert: Record<PatientAlert> = entry(json!({"patient_id": 5, "note": "allergic", "disabled_at": 5}));
     alert.created_at = Timestamp(5_700);

@@ -71,7 +71,7 @@ async fn without_a_version_there_is_no_resource() {
 }
 
 #[actix_web::test]
-async fn without_a_valid_token_nothing_is_told() {
+async fn calls_without_a_valid_token_are_refused() {
     let world = world().await;
     let key = world.api.keys().presented(ACME_KEY).unwrap().id();
     let expired = world.api.tokens.mint(key, Timestamp(world.engine.now().0 - 2 * HOUR), HOUR);
@@ -115,7 +115,7 @@ async fn another_tenant_is_forbidden_whether_it_exists_or_not() {
 }
 
 #[actix_web::test]
-async fn environments_never_meet() {
+async fn a_key_of_another_environment_has_no_access() {
     let world = world().await;
     for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{tenant}")) {
         assert_eq!(ask(&world, route, "acme", MAIN).key(REAL_KEY).fails(403).await, [NO_ACCESS]);

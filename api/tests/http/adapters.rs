@@ -85,7 +85,7 @@ async fn call(address: SocketAddr, method: &str, path: &str, authorization: &str
 }
 
 #[actix_web::test]
-async fn a_bad_adapter_closes_its_own_locations_and_the_server_serves() {
+async fn a_bad_adapter_closes_only_its_own_locations() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("bad.wasm"), "\u{1b}[31mno component").unwrap();
     let running = service::start(config(dir.path()), &NoSimulatedEhrs).await.unwrap();
@@ -136,7 +136,7 @@ fn command(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn check_judges_as_a_server_does_and_never_steers_the_terminal() {
+fn check_reports_the_errors_of_the_server_and_escapes_control_characters() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.wasm");
     let path = file.to_str().unwrap();

@@ -49,7 +49,7 @@ async fn one_is_made_changed_and_removed() {
 }
 
 #[actix_web::test]
-async fn one_of_a_location_is_known_there_only() {
+async fn a_type_of_a_location_is_shown_only_there() {
     let world = world().await;
     let body =
         json!({"appointment_type": {"name": "Local", "minutes": 20, "parent_type": "Location", "parent_id": SECOND}});

@@ -66,7 +66,7 @@ async fn without_an_operatory_the_first_free_one_is_taken() {
 }
 
 #[actix_web::test]
-async fn what_has_no_effect_is_named() {
+async fn fields_without_effect_are_named() {
     let world = world().await;
     let mut body = appt(&world, json!({}));
     body["appointments_per_timeslot"] = json!(2);
@@ -160,7 +160,7 @@ async fn words_of_the_specification() {
 }
 
 #[actix_web::test]
-async fn whose_patient_it_is() {
+async fn patients_unknown_to_the_locations_ehr_cannot_be_booked() {
     let world = world().await;
     // The EHR of the first location never receives this patient.
     let nora = nora(&world, "Slow").await;

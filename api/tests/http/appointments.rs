@@ -131,7 +131,7 @@ async fn other_orders_keep_to_the_span() {
 }
 
 #[actix_web::test]
-async fn a_walk_by_calendar_shows_what_moves_ahead_again_and_all_else_once() {
+async fn an_appointment_moved_ahead_of_a_walk_is_shown_again_and_others_once() {
     let world = world().await;
     let base = format!("/appointments?subdomain=acme&location_id=1&per_page=4&{}", week(&world));
     let first = world.get(&base).ok().await;
@@ -225,7 +225,7 @@ async fn one_comes_with_what_is_included() {
 }
 
 #[actix_web::test]
-async fn one_that_is_not_there() {
+async fn an_unknown_appointment_is_not_found() {
     let world = world().await;
     assert_eq!(world.get("/appointments/4711?subdomain=acme").fails(404).await, ["Appointment with id 4711 not found"]);
     assert_eq!(

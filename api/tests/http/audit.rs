@@ -124,7 +124,7 @@ fn reads(record: &str, rows: &Value) -> Vec<String> {
 }
 
 #[actix_web::test]
-async fn an_entry_says_who_was_shown_what() {
+async fn an_entry_names_the_caller_and_the_records_read() {
     let world = watched().await;
     let shown = world.get(&format!("/patients/{PAT}?subdomain=acme")).with("X-Request-Id", "of-the-test").reply().await;
     assert_eq!(shown.status, 200);
@@ -149,7 +149,7 @@ async fn an_entry_says_who_was_shown_what() {
 }
 
 #[actix_web::test]
-async fn nothing_is_shown_that_leaves_no_entry() {
+async fn records_are_not_sent_if_their_entry_cannot_be_written() {
     let world = watched().await;
     let path = format!("/patients/{PAT}?subdomain=acme");
     world.disk.0.store(true, Ordering::SeqCst);
@@ -220,7 +220,7 @@ async fn each_change_of_a_record_has_an_entry_with_its_answer() {
 
 /// The process ends after the commit and before the entry. The next process adds the entry once.
 #[actix_web::test]
-async fn what_a_process_left_untold_the_next_one_tells() {
+async fn changes_left_unaudited_by_a_crash_are_audited_after_a_restart() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
     let life = async || {
         let world = world_kept_in(setup(), store.clone(), keys.path().join("store.key")).await;
@@ -254,7 +254,7 @@ async fn what_a_process_left_untold_the_next_one_tells() {
 
 /// A paused location takes no turn after the pause, so its journal cannot record that the entry exists. The trail can.
 #[actix_web::test]
-async fn what_the_trail_has_is_not_told_again() {
+async fn changes_already_in_the_trail_are_not_audited_again() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
     let [kept, empty] = [(); 2].map(|()| Arc::new(tempfile::tempdir().unwrap()));
     let life = async |folder: &Arc<TempDir>| {
@@ -276,7 +276,7 @@ async fn what_the_trail_has_is_not_told_again() {
 }
 
 #[actix_web::test]
-async fn a_kept_page_leaves_its_lines_again() {
+async fn a_cached_page_adds_its_entries_again() {
     let world = watched().await;
     for (list, record) in [
         ("/patients?subdomain=acme&location_id=1&per_page=100", "patient"),
@@ -298,7 +298,7 @@ async fn a_kept_page_leaves_its_lines_again() {
 }
 
 #[actix_web::test]
-async fn appointments_leave_lines_wherever_they_are_shown() {
+async fn every_endpoint_with_appointments_adds_entries() {
     let world = watched().await;
     world.get("/appointments/1?subdomain=acme").ok().await;
     assert!(world.noted().contains(&"read appointment 1".to_owned()));
@@ -327,7 +327,7 @@ async fn appointments_leave_lines_wherever_they_are_shown() {
 }
 
 #[actix_web::test]
-async fn what_a_client_has_already_leaves_its_lines_again() {
+async fn a_not_modified_response_adds_its_entries_again() {
     let world = watched().await;
     for path in ["/patients/1?subdomain=acme", "/patients?subdomain=acme&location_id=1"] {
         let first = world.get(path).reply().await;
@@ -342,7 +342,7 @@ async fn what_a_client_has_already_leaves_its_lines_again() {
 
 /// The time is stored in the background, not by the request.
 #[actix_web::test]
-async fn when_a_token_was_last_used_is_known_after_a_restart() {
+async fn the_last_use_of_a_token_survives_a_restart() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
     let life = async || world_kept_in(setup(), store.clone(), keys.path().join("store.key")).await;
     let last_used = async |world: &World| {

@@ -40,7 +40,7 @@ async fn parameters_shape_the_slots() {
 }
 
 #[actix_web::test]
-async fn where_there_is_none_the_next_date_is_told() {
+async fn without_slots_the_next_available_date_is_given() {
     let world = world().await;
     let sunday = world.monday().add_days(-1);
     let path = format!("/available_slots?subdomain=acme&start_date={sunday}&days=1&lids[]=1&pids[]=1");
@@ -156,7 +156,7 @@ fn starts(list: &Value) -> Vec<(u64, u64, String)> {
 }
 
 #[actix_web::test]
-async fn an_answer_that_would_be_too_long_is_gone_on_with() {
+async fn a_long_answer_continues_on_the_next_page() {
     let world = world().await;
     let first = world.monday();
     let end = first.add_days(93);

@@ -8,7 +8,7 @@ use crate::support::*;
 const SEARCH: &str = "/intent/booking/search?subdomain=acme&location_id=1";
 
 #[actix_web::test]
-async fn bodies_that_are_none() {
+async fn malformed_bodies_are_refused() {
     let world = world().await;
     let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
     assert!(
@@ -30,7 +30,7 @@ async fn bodies_that_are_none() {
 }
 
 #[actix_web::test]
-async fn a_query_of_too_many_parameters_is_told_nothing_else() {
+async fn a_query_with_too_many_parameters_has_only_that_error() {
     let world = world().await;
     let much = "lids[]=1&".repeat(1_101);
     for path in ["/patients?subdomain=acme&location_id=1", "/appointments/1?subdomain=acme"] {

@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[actix_web::test]
-async fn what_guarantors_owe() {
+async fn guarantor_balances_are_listed() {
     let world = world().await;
     for (id, guarantor) in [("kim", Some("pat".to_owned())), ("lou", None)] {
         let named =
@@ -36,7 +36,7 @@ async fn what_guarantors_owe() {
 }
 
 #[actix_web::test]
-async fn what_insurance_is_expected_to_pay() {
+async fn insurance_balances_are_listed() {
     let world = world().await;
     let ids = async |filter: &str| {
         let path = format!("/insurance_balances?subdomain=acme&location_id=1&{filter}");

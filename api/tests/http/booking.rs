@@ -94,7 +94,7 @@ async fn a_search_that_begins_in_the_past_begins_today() {
 }
 
 #[actix_web::test]
-async fn a_key_holds_so_many_slots_and_others_may_still() {
+async fn a_key_has_a_limit_of_holds_and_other_keys_are_unaffected() {
     let world = world().await;
     let hold = "/intent/booking/hold?subdomain=acme";
     let offers = world.offers(MAIN, 52).await;
@@ -197,7 +197,7 @@ async fn a_taken_slot_is_answered_with_others() {
 }
 
 #[actix_web::test]
-async fn what_the_practice_needs_of_a_patient_is_listed() {
+async fn required_patient_fields_of_the_practice_are_listed() {
     let world = world().await;
     let offer = world.offers(MAIN, 1).await.remove(0);
     let mut body = booking(&offer["slot_token"], "k1");

@@ -113,7 +113,7 @@ async fn a_type_that_is_closed_to_patients_is_for_staff_only() {
 }
 
 #[actix_web::test]
-async fn nobody_is_told_there_is_no_time_before_the_schedule_was_read() {
+async fn an_unread_schedule_is_never_reported_as_full() {
     let world = world_unread().await;
     let slots = "/available_slots?subdomain=acme&start_date=2026-12-01&days=1&lids[]=1";
     let slots = slots.replace("2026-12-01", &world.monday().to_string());

@@ -65,7 +65,7 @@ async fn names_are_compared_without_case_and_accents() {
 }
 
 #[actix_web::test]
-async fn a_patient_of_the_practice_is_known_and_replays_and_status_say_so() {
+async fn a_known_patient_is_matched_in_the_booking_its_replay_and_its_status() {
     let world = world().await;
     let patient = json!({"first_name": "PAT", "last_name": "présent", "date_of_birth": "1980-05-06", "email": "pat@example.com",
         "phone_number": "5550101010"});

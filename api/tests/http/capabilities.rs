@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn what_an_ehr_can_do() {
+async fn capabilities_of_an_ehr_are_listed() {
     let world = world().await;
     let one = world.get("/locations/1/capabilities").ok().await["data"].clone();
     assert_eq!((&one["location_id"], &one["integrated"]), (&json!(MAIN), &json!(true)));

@@ -54,7 +54,7 @@ async fn changes_follow_a_cursor() {
 }
 
 #[actix_web::test]
-async fn what_the_practice_deletes_has_no_record() {
+async fn a_deletion_by_the_practice_has_no_record() {
     let world = world().await;
     let start = now(&world, PATH).await;
     world.books.remove(Resource::Payments, "payment 2");
@@ -65,7 +65,7 @@ async fn what_the_practice_deletes_has_no_record() {
 }
 
 #[actix_web::test]
-async fn what_was_made_at_another_location_is_not_told() {
+async fn changes_of_another_location_are_not_listed() {
     let world = world().await;
     let second = "/changes?subdomain=acme&location_id=2";
     let start = now(&world, second).await;
@@ -99,7 +99,7 @@ async fn wrong_values_are_named() {
 
 /// Every resource has a view in the feed.
 #[actix_web::test]
-async fn all_that_was_ever_read_is_shown() {
+async fn every_pulled_record_is_in_the_feed() {
     let world = world().await;
     let cursors = world.api.cursors.bound_to("/changes", vec![("location_id", "1")]);
     let cursor = cursors.seal(engine::lists::Position::id(0), location::time::Timestamp(0));

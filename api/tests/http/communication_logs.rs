@@ -12,7 +12,7 @@ async fn log(world: &World, patient: u64, note: &str) -> Value {
 }
 
 #[actix_web::test]
-async fn a_request_goes_its_way() {
+async fn a_log_is_written_to_the_ehr() {
     let world = world().await;
     let body = json!({"communication_log": {
         "patient_id": PAT, "note": "Called back", "mode": "phone", "direction": "received", "occurred_at": "2026-01-02T03:04:05Z",
@@ -61,7 +61,7 @@ async fn only_requests_made_here_are_listed() {
 }
 
 #[actix_web::test]
-async fn how_far_back() {
+async fn logs_older_than_90_days_cannot_be_listed() {
     let world = world().await;
     let since = |days: i64| api::values::times::utc(world.engine.now().minus(days * DAY));
     world.edge(&format!("{LOGS}&created_since={}", since(89))).await;
@@ -81,7 +81,7 @@ async fn how_far_back() {
 }
 
 #[actix_web::test]
-async fn where_the_ehr_takes_none() {
+async fn an_ehr_without_communication_logs_refuses_them() {
     let world = world().await;
     let body = json!({"communication_log": {"patient_id": PAT, "note": "x"}});
     let expected = ["EMR does not support communication logs."];
@@ -99,7 +99,7 @@ async fn where_the_ehr_takes_none() {
 }
 
 #[actix_web::test]
-async fn one_that_is_not_there() {
+async fn an_unknown_log_is_not_found() {
     let world = world().await;
     let made = log(&world, PAT.into(), "mine").await;
     let id = made["id"].as_str().unwrap();

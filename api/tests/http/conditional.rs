@@ -25,7 +25,7 @@ async fn status(ask: Ask<'_>) -> u16 {
 }
 
 #[actix_web::test]
-async fn an_answer_that_is_known_comes_without_its_body() {
+async fn an_unchanged_response_has_no_body() {
     let world = world().await;
     for path in [
         PATIENT,
@@ -58,7 +58,7 @@ async fn tags_are_named_as_the_standard_has_it() {
 }
 
 #[actix_web::test]
-async fn a_page_that_is_read_anew_has_the_same_tag() {
+async fn a_page_that_is_read_again_has_the_same_tag() {
     // Without a cache every page is read again.
     let world = world_with(HttpRules { list_cache_bytes: 0, ..free_rates() }).await;
     for path in [
@@ -87,7 +87,7 @@ async fn a_change_is_shown_at_once() {
 }
 
 #[actix_web::test]
-async fn it_depends_on_who_asks_and_how() {
+async fn a_tag_depends_on_the_caller_and_the_request() {
     let world = world().await;
     let known = tag(&world, PATIENT).await;
     let ask = || world.get(PATIENT).with("If-None-Match", &known);
@@ -99,7 +99,7 @@ async fn it_depends_on_who_asks_and_how() {
 }
 
 #[actix_web::test]
-async fn rights_that_are_lost_are_not_answered_from_memory() {
+async fn lost_rights_are_not_answered_with_not_modified() {
     let world = world().await;
     let with_money = "/patients/1?subdomain=acme&include[]=charges";
     let (patient, all) = (tag(&world, PATIENT).await, tag(&world, with_money).await);
@@ -113,7 +113,7 @@ async fn rights_that_are_lost_are_not_answered_from_memory() {
 }
 
 #[actix_web::test]
-async fn what_is_ignored_is_told_without_a_body_too() {
+async fn ignored_parameters_are_named_without_a_body_too() {
     let world = world().await;
     let path = format!("{APPOINTMENTS}&colour=red");
     let known = tag(&world, &path).await;
@@ -122,7 +122,7 @@ async fn what_is_ignored_is_told_without_a_body_too() {
 }
 
 #[actix_web::test]
-async fn it_counts_for_the_limits() {
+async fn unchanged_responses_count_towards_rate_limits() {
     let rates = RateRules { per_second: 0, per_minute: 3, endpoints: Default::default() };
     let world = world_with(HttpRules { rate_limits: rates, ..HttpRules::default() }).await;
     let known = tag(&world, PATIENT).await;
@@ -133,7 +133,7 @@ async fn it_counts_for_the_limits() {
 }
 
 #[actix_web::test]
-async fn what_changes_something_has_no_tag() {
+async fn responses_to_writes_have_no_tag() {
     let world = world().await;
     let search = "/intent/booking/search?subdomain=acme&location_id=1";
     let reply = world.post(search, json!({})).with("If-None-Match", "*").reply().await;

@@ -126,7 +126,7 @@ pub const PAGES: [&str; 5] = [
 ];
 
 #[actix_web::test]
-async fn nobody_sees_anything_without_signing_in() {
+async fn every_page_requires_a_sign_in() {
     let (world, _folder) = house().await;
     let nobody = Browser::new(&world);
     for path in
@@ -146,7 +146,7 @@ async fn nobody_sees_anything_without_signing_in() {
 }
 
 #[actix_web::test]
-async fn it_is_not_at_the_clients_listener() {
+async fn the_console_is_not_on_the_clients_listener() {
     let (world, _folder) = house().await;
     let answer = world.get("/console").reply().await;
     assert_eq!(answer.status, 404);
@@ -210,7 +210,7 @@ async fn signing_out_takes_the_cookie_back() {
 }
 
 #[actix_web::test]
-async fn every_page_is_there_and_takes_nothing_from_elsewhere() {
+async fn every_page_exists_and_loads_no_foreign_content() {
     let (world, _folder) = house().await;
     for token in [VIEWER, OPERATOR, ADMIN] {
         let browser = Browser::signed_in(&world, token).await;
@@ -253,7 +253,7 @@ async fn the_fleet_counts_finds_and_pages() {
 }
 
 #[actix_web::test]
-async fn what_is_red_says_why() {
+async fn red_locations_name_their_problem() {
     let (world, _folder) = watched(world_unread().await);
     let browser = Browser::signed_in(&world, VIEWER).await;
     let fleet = until("the reason of the red location", async || {
@@ -320,7 +320,7 @@ async fn with_canary(world: &World) -> String {
 }
 
 #[actix_web::test]
-async fn a_viewer_sees_no_patient_and_who_does_is_in_the_audit_trail() {
+async fn viewers_see_no_patients_and_other_roles_are_audited() {
     let (world, folder) = house().await;
     let day = with_canary(&world).await;
     let calendar = format!("/console/locations/1?day={day}");
@@ -352,7 +352,7 @@ pub fn entries(folder: &TempDir, name: &str) -> Vec<String> {
 }
 
 #[actix_web::test]
-async fn bookings_and_patients_are_found_by_who_may_see_them() {
+async fn bookings_and_patients_are_found_by_operators_with_the_role() {
     let (world, folder) = house().await;
     let token = &world.offers(MAIN, 1).await[0]["slot_token"];
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
@@ -373,7 +373,7 @@ async fn bookings_and_patients_are_found_by_who_may_see_them() {
 }
 
 #[actix_web::test]
-async fn actions_are_asked_about_and_done_once_by_who_may() {
+async fn actions_need_confirmation_and_role_and_run_once() {
     let (world, folder) = house().await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let before = world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
@@ -493,7 +493,7 @@ async fn messages_are_seen_and_sent_again() {
 }
 
 #[actix_web::test]
-async fn what_comes_from_outside_is_escaped() {
+async fn external_texts_are_escaped() {
     let evil = "<script>alert(1)</script>";
     let mut setup = setup();
     for location in setup.locations.values_mut() {
@@ -535,7 +535,7 @@ async fn what_comes_from_outside_is_escaped() {
 }
 
 #[actix_web::test]
-async fn a_page_hears_that_it_is_out_of_date() {
+async fn an_open_page_is_notified_of_changes() {
     let (world, _folder) = house().await;
     let viewer = Browser::signed_in(&world, VIEWER).await;
     let page = viewer.page("/console/locations/1").await;

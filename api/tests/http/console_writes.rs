@@ -81,7 +81,7 @@ async fn writes_that_wait_are_counted_as_writes() {
 }
 
 #[actix_web::test]
-async fn a_booking_is_dropped_with_the_patient_it_rests_on() {
+async fn a_booking_is_dropped_with_its_new_patient() {
     let (world, _folder) = house().await;
     let slot = world.offers(MAIN, 1).await[0]["slot_token"].clone();
     let patient = json!({"first_name": "REFUSED", "last_name": "Refused", "date_of_birth": "1990-01-01", "phone_number": "555-010-1234"});
@@ -195,7 +195,7 @@ async fn search_finds_writes_requests_and_bookings() {
 }
 
 #[actix_web::test]
-async fn every_age_has_its_time() {
+async fn every_age_on_a_page_has_an_exact_time() {
     let (world, _folder) = house().await;
     refused(&world, "pay").await;
     let admin = Browser::signed_in(&world, ADMIN).await;
@@ -261,7 +261,7 @@ async fn a_location_without_ehr_shows_none() {
 }
 
 #[actix_web::test]
-async fn the_address_alone_leads_to_the_console_and_what_is_missing_is_named() {
+async fn the_root_path_redirects_to_the_console_and_missing_pages_are_named() {
     let (world, _folder) = house().await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let home = operator.get("/").await;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use crate::support::*;
 
 #[actix_web::test]
-async fn the_document_is_there_for_everyone() {
+async fn the_document_is_public() {
     let world = world().await;
     let anyone = |path: &str| world.get(path).without("Authorization").without("Svc-Api-Version").without("User-Agent");
     let v3 = anyone("/openapi.json").ok().await;
@@ -31,7 +31,7 @@ async fn the_document_is_there_for_everyone() {
 }
 
 #[actix_web::test]
-async fn the_page_takes_nothing_from_elsewhere() {
+async fn the_page_loads_no_foreign_content() {
     let world = world().await;
     for (path, kind) in [
         ("/docs", "text/html"),
@@ -56,7 +56,7 @@ async fn the_page_takes_nothing_from_elsewhere() {
 }
 
 #[actix_web::test]
-async fn what_the_sandbox_page_says_is_so() {
+async fn the_sandbox_page_lists_every_trigger_and_valid_commands() {
     let world = world().await;
     let page = world.get("/docs/sandbox").without("Authorization").reply().await.text;
     for (name, _) in NAMES {

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[actix_web::test]
-async fn no_answer_is_kept_on_the_way_or_taken_for_something_else() {
+async fn responses_are_not_cached_or_sniffed() {
     let world = world().await;
     let answers = [
         world.get("/patients?subdomain=acme&location_id=1"),
@@ -60,7 +60,7 @@ async fn head_is_answered_where_get_is() {
 }
 
 #[actix_web::test]
-async fn who_tries_the_address_alone_is_led_to_the_documentation() {
+async fn the_root_path_redirects_to_the_documentation() {
     let world = world().await;
     for path in ["/", "/docs/"] {
         let reply = world.get(path).without("User-Agent").without("Authorization").reply().await;
@@ -75,7 +75,7 @@ async fn who_tries_the_address_alone_is_led_to_the_documentation() {
 }
 
 #[actix_web::test]
-async fn documents_that_are_known_are_not_sent_again() {
+async fn unchanged_documents_are_not_sent_again() {
     let world = world().await;
     for path in ["/openapi.json", "/openapi.json?version=v2.2.2", "/docs", "/docs/script.js"] {
         let first = world.get(path).reply().await;
@@ -151,7 +151,7 @@ async fn wrong_keys_and_tokens_are_limited_by_address() {
 }
 
 #[actix_web::test]
-async fn callers_behind_a_trusted_proxy_are_told_apart() {
+async fn callers_behind_a_trusted_proxy_are_limited_separately() {
     let world = world_with(limited(1, &["10.0.0.0/8"])).await;
     let wrong = |client| {
         world.get("/locations").with("Authorization", "Bearer x").from("10.0.0.1").with("X-Forwarded-For", client)

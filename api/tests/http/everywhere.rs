@@ -257,7 +257,7 @@ async fn without_version_or_with_an_unknown_one_there_is_no_resource() {
 }
 
 #[actix_web::test]
-async fn without_a_valid_token_nothing_is_told() {
+async fn every_endpoint_refuses_calls_without_a_valid_token() {
     let world = filled_world().await;
     let id = more_keys().remove(0).id();
     let now = world.engine.now();
@@ -286,7 +286,7 @@ async fn without_a_valid_token_nothing_is_told() {
 }
 
 #[actix_web::test]
-async fn another_tenants_institution_is_forbidden_like_one_that_is_not_there() {
+async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
     let world = filled_world().await;
     for it in of_clients().filter(Endpoint::takes_tenant) {
         for (tenant, key) in [("acme", RIVAL_KEY), ("rival", ACME_KEY), ("nobody", ACME_KEY), ("real", ACME_KEY)] {
@@ -318,7 +318,7 @@ async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
 }
 
 #[actix_web::test]
-async fn grants_are_asked_for_where_they_are_needed_and_nowhere_else() {
+async fn grants_are_required_exactly_where_documented() {
     let world = filled_world().await;
     for it in of_clients() {
         let as_key = |key| it.ask(&world, &Asking { key, ..Asking::right() });
@@ -336,7 +336,7 @@ async fn grants_are_asked_for_where_they_are_needed_and_nowhere_else() {
 }
 
 #[actix_web::test]
-async fn operators_may_what_their_role_says_and_keys_nothing_of_theirs() {
+async fn operator_calls_need_the_role_and_are_closed_to_keys() {
     let world = filled_world().await;
     for it in guarded() {
         let Some(needed) = it.route.role else { continue };
@@ -370,7 +370,7 @@ async fn operators_may_what_their_role_says_and_keys_nothing_of_theirs() {
 /// `GET /docs` sends the examples unchanged. An id may be unknown and a rule of the practice may fail, but the request
 /// itself is valid.
 #[actix_web::test]
-async fn examples_of_bodies_are_not_refused_for_what_they_say() {
+async fn examples_of_bodies_are_valid_requests() {
     let world = filled_world().await;
     let (mut sent, mut wrong) = (0, Vec::new());
     for it in endpoints().filter(|it| it.body(&Asking::right()).is_some()) {
@@ -509,7 +509,7 @@ async fn no_answer_shows_another_tenants_texts_or_ids() {
 
 /// An id of another tenant's record gives the same response as an unknown id.
 #[actix_web::test]
-async fn another_tenants_ids_are_like_those_of_nobody() {
+async fn another_tenants_ids_are_answered_like_unknown_ids() {
     let world = filled_world().await;
     let (theirs, _) = own_ids(&world, &AS_RIVAL).await;
     let (ours, _) = own_ids(&world, &Asking::right()).await;

@@ -112,7 +112,7 @@ async fn no_list_shows_foreign_ids_and_cannot_be_asked_for_them() {
 }
 
 #[actix_web::test]
-async fn those_of_another_practice_are_not_found() {
+async fn foreign_ids_of_another_practice_are_not_found() {
     let world = filled().await;
     let (here, there) = ("/operatories?subdomain=acme&location_id=1", "/operatories?subdomain=acme&location_id=2");
     let theirs = foreign_ids(&rows(&world.get(there).ok().await));
@@ -121,7 +121,7 @@ async fn those_of_another_practice_are_not_found() {
 }
 
 #[actix_web::test]
-async fn locations_too() {
+async fn locations_are_found_by_foreign_ids() {
     let world = world().await;
     let found =
         async |query: &str| each(&world.get(&format!("/locations?{query}")).ok().await["data"][0]["locations"], "id");
@@ -130,7 +130,7 @@ async fn locations_too() {
 }
 
 #[actix_web::test]
-async fn a_list_of_them_has_an_end() {
+async fn the_number_of_foreign_ids_is_limited() {
     let world = world().await;
     let many = |count: usize| -> String { (0..count).map(|n| format!("&foreign_ids[]=P-{n:06}")).collect() };
     let path = format!("/patients?subdomain=acme&location_id=1&foreign_ids[]=pat{}", many(998));

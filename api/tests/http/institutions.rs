@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn those_of_the_key() {
+async fn institutions_of_the_key_are_listed() {
     let world = world().await;
     let list = world.get("/institutions").ok().await;
     assert_eq!((each(&list["data"], "id"), &list["count"]), (vec![json!(1)], &json!(1)));

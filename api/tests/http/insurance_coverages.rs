@@ -109,7 +109,7 @@ async fn subscribers_who_are_not_patients_have_one_id_each() {
 }
 
 #[actix_web::test]
-async fn what_a_new_one_lacks() {
+async fn missing_fields_of_a_new_coverage_are_named() {
     let world = world().await;
     let send = |body: Value| world.post(CREATE, body).version("v3.1.0");
     let exactly_one = "insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.";

@@ -71,7 +71,7 @@ async fn a_name_too_long_is_accepted_with_a_warning() {
 }
 
 #[actix_web::test]
-async fn what_a_new_one_lacks() {
+async fn missing_fields_of_a_new_plan_are_named() {
     let world = world().await;
     let plan = json!({"insurance_plan": {"name": "", "state": "New York", "country_code": "USA"}});
     let expected = [

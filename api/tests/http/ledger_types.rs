@@ -26,7 +26,7 @@ async fn types_in_use_and_others() {
 }
 
 #[actix_web::test]
-async fn what_the_practice_deletes_is_not_in_use_any_more() {
+async fn types_deleted_by_the_practice_are_not_in_use() {
     let world = world().await;
     let ids = async |path: &str| {
         each(&world.get(&format!("{path}?subdomain=acme&location_id=1&active=false")).ok().await["data"], "id")

@@ -26,7 +26,7 @@ async fn a_key_is_limited_over_all_its_locations() {
 }
 
 #[actix_web::test]
-async fn each_answer_says_what_is_left() {
+async fn each_response_has_the_remaining_requests() {
     let world = world_with(rules(100, 6, "GET /appointments", 2)).await;
     let left = async |path: &str| {
         let reply = world.get(path).reply().await;

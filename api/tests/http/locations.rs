@@ -55,7 +55,7 @@ async fn one_without_ehr_is_never_synced() {
 }
 
 #[actix_web::test]
-async fn ids_that_are_none() {
+async fn invalid_ids_are_not_found() {
     let world = world().await;
     assert_eq!(world.get("/locations/abc").fails(400).await, ["id must be an integer."]);
     for id in ["0", "-1", "2147483648", "99999999999999999999"] {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[actix_web::test]
-async fn a_key_is_told_what_it_may_do_and_reach() {
+async fn the_response_has_the_grants_and_locations_of_the_key() {
     let world = world().await;
     let me = world.get("/me").ok().await["data"].clone();
     let key = keys().into_iter().find(|key| key.name == ACME_KEY).unwrap();
@@ -52,7 +52,7 @@ async fn no_key_is_shown_and_nothing_of_others() {
 }
 
 #[actix_web::test]
-async fn the_version_it_was_read_in_is_told_without_alias() {
+async fn the_version_of_the_request_is_shown_without_alias() {
     let world = world().await;
     for (asked, read) in [("v2", "v2.2.2"), ("v20240412", "v3.0.0"), ("v3.1.0", "v3.1.0")] {
         assert_eq!(world.get("/me").version(asked).ok().await["data"]["api_version"], read, "{asked}");
@@ -77,7 +77,7 @@ async fn the_limits_are_those_in_force() {
 }
 
 #[actix_web::test]
-async fn what_changes_with_the_key_is_told_at_once() {
+async fn changes_of_the_key_are_shown_at_once() {
     let world = world().await;
     let narrowed = |key: ApiKey| ApiKey { locations: Some(vec![LocationId(SECOND)]), ..key };
     world.api.replace_keys(keys().into_iter().map(narrowed).collect());

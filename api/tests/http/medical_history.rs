@@ -79,7 +79,7 @@ async fn a_batch_creates_changes_and_ends() {
 }
 
 #[actix_web::test]
-async fn one_wrong_item_and_none_is_saved() {
+async fn a_batch_with_an_invalid_item_is_refused_entirely() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let (latex, asthma) = (item(&world, "allergies", "latex").await, item(&world, "conditions", "asthma").await);

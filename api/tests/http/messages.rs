@@ -46,9 +46,9 @@ const WRONG: &str = "Something went wrong. Please try again or contact our suppo
 /// Specification 7.3, row by row.
 const MESSAGES: &[Said] = &[
     said("Invalid Credentials", "POST /authenticates", "authenticates::anything_but_the_raw_key_is_refused"),
-    said(NO_ACCESS, "any: expired token", "everywhere::without_a_valid_token_nothing_is_told"),
-    said(NO_ACCESS, "any: wrong environment", "access::environments_never_meet"),
-    said(NO_ACCESS, "any: capitals", "everywhere::another_tenants_institution_is_forbidden_like_one_that_is_not_there"),
+    said(NO_ACCESS, "any: expired token", "everywhere::every_endpoint_refuses_calls_without_a_valid_token"),
+    said(NO_ACCESS, "any: wrong environment", "access::a_key_of_another_environment_has_no_access"),
+    said(NO_ACCESS, "any: capitals", "everywhere::another_tenants_institution_is_forbidden_like_an_unknown_one"),
     said(
         NO_ACCESS,
         "subscriptions: scope in the body",
@@ -61,23 +61,23 @@ const MESSAGES: &[Said] = &[
         "everywhere::locations_out_of_reach_are_not_found_and_pending_ones_forbidden",
     ),
     said(NO_ACCESS, "any: access removed", "access::revoking_a_key_ends_its_tokens_at_once"),
-    said(
-        NO_ACCESS,
-        "any: no financial grant",
-        "everywhere::grants_are_asked_for_where_they_are_needed_and_nowhere_else",
-    ),
-    said(NO_ACCESS, "POST /conversations/{id}/messages", "messages::nobody_writes_to_conversations"),
+    said(NO_ACCESS, "any: no financial grant", "everywhere::grants_are_required_exactly_where_documented"),
+    said(NO_ACCESS, "POST /conversations/{id}/messages", "messages::conversations_cannot_be_written"),
     said(
         "A patient with that information already exists -id=<id>",
         "POST /patients",
         "patients::the_same_one_is_refused_or_found",
     ),
-    said("Patient with id <id> not found", "POST /appointments", "appointment_writes::whose_patient_it_is"),
+    said(
+        "Patient with id <id> not found",
+        "POST /appointments",
+        "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
+    ),
     said("Patient with ID <id> not found in location <id>", "POST /payments", "payments::words_of_the_specification"),
     said(
         "Patient with ID <id> not found in location <id>",
         "POST /appointments",
-        "appointment_writes::whose_patient_it_is",
+        "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
     said(
         "Data source must exist",
@@ -102,12 +102,12 @@ const MESSAGES: &[Said] = &[
     said(
         "Cannot create an appointment where the patient attribute new_patient=true",
         "POST /appointments",
-        "appointment_writes::whose_patient_it_is",
+        "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
     said(
         "Cannot create an appointment where the patient belongs to a location from a different EHR",
         "POST /appointments",
-        "appointment_writes::whose_patient_it_is",
+        "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
     said(
         "Missing parameter appt[patient_id] with unavailable: true",
@@ -124,7 +124,7 @@ const MESSAGES: &[Said] = &[
     said(
         "Next available slot not found. Please confirm that the provider has active availabilities.",
         "GET /available_slots (description)",
-        "available_slots::where_there_is_none_the_next_date_is_told",
+        "available_slots::without_slots_the_next_available_date_is_given",
     ),
     said(
         "Payment Type with id <id> not found in location <id>",
@@ -137,7 +137,7 @@ const MESSAGES: &[Said] = &[
         "adjustments::words_of_the_specification",
     ),
     said(WRONG, "POST /payments: patient not in the EHR", "payments::words_of_the_specification"),
-    said(WRONG, "any: 500", "messages::a_problem_of_the_server_is_told_without_details"),
+    said(WRONG, "any: 500", "messages::a_server_error_has_no_details"),
     said(
         "Location with id <id> not found",
         "any with location_id or lids[]",
@@ -153,7 +153,7 @@ const MESSAGES: &[Said] = &[
         "any",
         "limits::a_key_is_limited_over_all_its_locations",
     ),
-    said("Gateway Time-out", "any: 503", "messages::what_cannot_be_answered_in_time_may_be_asked_again"),
+    said("Gateway Time-out", "any: 503", "messages::a_timeout_allows_a_retry"),
     said(
         "Note that following parameters are ignored: include.",
         "GET /appointments",
@@ -170,17 +170,17 @@ const MESSAGES: &[Said] = &[
 const STATUSES: &[Said] = &[
     said("200", "success", "patients::the_same_one_is_refused_or_found"),
     said("201", "success", "authenticates::a_key_becomes_a_token_that_works"),
-    said("202", "accepted", "messages::what_is_accepted_is_pending"),
-    said("204", "no body", "messages::what_is_deleted_has_no_body"),
-    said("400", "missing field, wrong value", "bad_input::bodies_that_are_none"),
-    said("401", "token", "everywhere::without_a_valid_token_nothing_is_told"),
-    said("403", "reach", "everywhere::another_tenants_institution_is_forbidden_like_one_that_is_not_there"),
+    said("202", "accepted", "messages::accepted_writes_are_pending"),
+    said("204", "no body", "messages::deletions_have_no_body"),
+    said("400", "missing field, wrong value", "bad_input::malformed_bodies_are_refused"),
+    said("401", "token", "everywhere::every_endpoint_refuses_calls_without_a_valid_token"),
+    said("403", "reach", "everywhere::another_tenants_institution_is_forbidden_like_an_unknown_one"),
     said("404", "record, version", "everywhere::without_version_or_with_an_unknown_one_there_is_no_resource"),
     said("422", "PATCH /patients/{id}: not synced", "patients_one::one_the_ehr_does_not_have_cannot_be_changed"),
     said("422", "communication logs: not supported", "messages::an_ehr_without_communication_logs_takes_none"),
     said("429", "rate limit", "limits::a_key_is_limited_over_all_its_locations"),
-    said("500", "problem of the server", "messages::a_problem_of_the_server_is_told_without_details"),
-    said("503", "no answer in time", "messages::what_cannot_be_answered_in_time_may_be_asked_again"),
+    said("500", "problem of the server", "messages::a_server_error_has_no_details"),
+    said("503", "no answer in time", "messages::a_timeout_allows_a_retry"),
 ];
 
 /// Specification 7.4.
@@ -189,12 +189,12 @@ const REASONS: &[Said] = &[
     said("slot_expired", "book", "booking::a_lapsed_offer_is_gone"),
     said("slot_taken", "book", "booking::a_taken_slot_is_answered_with_others"),
     said("idempotency_conflict", "book", "booking::a_booking_is_made_once_and_replayed"),
-    said("patient_fields_required", "book", "booking::what_the_practice_needs_of_a_patient_is_listed"),
+    said("patient_fields_required", "book", "booking::required_patient_fields_of_the_practice_are_listed"),
     said("new_patient_not_supported", "book", "messages::a_practice_without_new_patients_books_known_ones_only"),
 ];
 
 #[test]
-fn everything_the_specification_says_is_brought_about_by_a_test() {
+fn every_message_of_the_specification_has_a_test() {
     let (mut missing, mut without) = (Vec::new(), Vec::new());
     for said in MESSAGES.iter().chain(STATUSES).chain(REASONS) {
         match source(said.test) {
@@ -238,7 +238,7 @@ fn holds(source: &str, words: &str) -> bool {
 }
 
 #[test]
-fn words_are_looked_for_as_they_are() {
+fn messages_match_word_for_word() {
     let line = r#"assert_eq!(x, [format!("Location with id {place} not found")]);"#;
     assert!(holds(line, "Location with id <id> not found"));
     assert!(!holds(line, "Location with id <id> not found in location <id>"));
@@ -247,7 +247,7 @@ fn words_are_looked_for_as_they_are() {
 }
 
 #[actix_web::test]
-async fn nobody_writes_to_conversations() {
+async fn conversations_cannot_be_written() {
     let world = world().await;
     let path = "/conversations/1/messages?subdomain=acme&location_id=1";
     assert_eq!(world.post(path, json!({"message": "Hello"})).fails(403).await, [NO_ACCESS]);
@@ -262,7 +262,7 @@ async fn a_list_of_appointments_includes_nothing() {
 }
 
 #[actix_web::test]
-async fn what_cannot_be_answered_in_time_may_be_asked_again() {
+async fn a_timeout_allows_a_retry() {
     let world = world().await;
     world.engine.stop().await;
     let search = world.post("/intent/booking/search?subdomain=acme&location_id=1", json!({})).reply().await;
@@ -278,7 +278,7 @@ async fn broken(_: Call, _: Anywhere<()>) -> Answer<One<Nothing>> {
 }
 
 #[actix_web::test]
-async fn a_problem_of_the_server_is_told_without_details() {
+async fn a_server_error_has_no_details() {
     let world = world().await;
     let routes = [get("/broken", broken), post("/broken", broken)];
     let routes = routes.map(|route| route.about("Broken", "7.2"));
@@ -309,7 +309,7 @@ async fn a_problem_of_the_server_is_told_without_details() {
 }
 
 #[actix_web::test]
-async fn what_is_accepted_is_pending() {
+async fn accepted_writes_are_pending() {
     let world = world_on([(MAIN, Filled::new("Acme", MAIN, 1) as _)]).await;
     let log = json!({"communication_log": {"patient_id": PAT, "note": "Called.", "mode": "phone", "direction": "sent",
         "occurred_at": "2026-01-05T10:00:00Z"}});
@@ -318,7 +318,7 @@ async fn what_is_accepted_is_pending() {
 }
 
 #[actix_web::test]
-async fn what_is_deleted_has_no_body() {
+async fn deletions_have_no_body() {
     let world = world_on([(MAIN, Filled::new("Acme", MAIN, 1) as _)]).await;
     let list = "/insurance_coverages?subdomain=acme&location_id=1";
     let id = world.get(list).ok().await["data"][0]["id"].clone();

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[actix_web::test]
-async fn they_need_neither_token_nor_version_nor_name() {
+async fn probes_need_no_token_version_or_user_agent() {
     let world = world().await;
     let bare = |path| world.get(path).without("Authorization").without("Svc-Api-Version").without("User-Agent");
     assert_eq!(bare("/healthz").ok().await["status"], "ok");

@@ -48,7 +48,7 @@ async fn a_page_is_its_callers_own() {
 }
 
 #[actix_web::test]
-async fn keys_that_changed_see_what_they_may_see_now() {
+async fn cached_pages_respect_changed_rights_of_a_key() {
     let world = world().await;
     world.get(LIST).ok().await;
     let narrowed = keys().into_iter().map(|mut key| {

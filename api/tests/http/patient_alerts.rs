@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn those_in_force_and_all() {
+async fn active_alerts_and_all_alerts_are_listed() {
     let world = world().await;
     let path = format!("/patients/{}/alerts?subdomain=acme", world.patient("ada").await);
     let list = world.get(&path).ok().await;

@@ -145,7 +145,7 @@ async fn a_key_makes_one_only_once() {
 }
 
 #[actix_web::test]
-async fn what_a_new_one_lacks() {
+async fn missing_fields_of_a_new_patient_are_named() {
     let world = world().await;
     let expected = [
         "provider.provider_id is missing.",
@@ -179,7 +179,7 @@ async fn what_a_new_one_lacks() {
 
 /// The date at the location counts if the query names a location; otherwise the latest current date of any zone.
 #[actix_web::test]
-async fn nobody_was_born_in_the_future() {
+async fn a_future_date_of_birth_is_refused() {
     let world = world().await;
     let now = chrono::DateTime::from_timestamp_millis(world.engine.now().0).unwrap();
     let today = |zone: chrono_tz::Tz| now.with_timezone(&zone).date_naive();
@@ -214,7 +214,7 @@ async fn nobody_was_born_in_the_future() {
 }
 
 #[actix_web::test]
-async fn what_changed_since_then_is_listed_whenever_it_was_made() {
+async fn patients_changed_since_a_time_are_listed_whatever_their_age() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let since = api::values::times::utc(world.engine.now());
@@ -270,7 +270,7 @@ fn without_address(row: &Value) -> Value {
 }
 
 #[actix_web::test]
-async fn v2_brings_along_what_is_asked_for() {
+async fn v2_includes_the_requested_related_records() {
     let world = world().await;
     let include = "&include[]=insurance_coverages&include[]=upcoming_appts&include[]=procedures&include[]=payments&include[]=address";
     let list = world.get(&format!("{LIST}&per_page=100{include}")).version("v2").ok().await;

@@ -131,7 +131,7 @@ async fn each_withheld_amount_is_named() {
 }
 
 #[actix_web::test]
-async fn one_that_is_not_there() {
+async fn an_unknown_patient_is_not_found() {
     let world = world().await;
     assert_eq!(world.get("/patients/4711?subdomain=acme").fails(404).await, ["Patient with id 4711 not found"]);
     let rivals = world.get(&format!("/patients/{PAT}?subdomain=rival")).key(RIVAL_KEY).fails(404).await;
@@ -180,7 +180,7 @@ async fn told(world: &World, id: u64) -> (bool, String) {
 }
 
 #[actix_web::test]
-async fn what_the_ehr_has_no_field_for_is_said() {
+async fn fields_unknown_to_the_ehr_are_named() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let said = patch(&world, ada, json!({"work_phone_extension": "77", "last_name": "Lovelace"})).ok().await;
@@ -212,7 +212,7 @@ async fn a_patient_missing_from_two_passes_is_inactive_until_the_ehr_shows_it_ag
 }
 
 #[actix_web::test]
-async fn what_staff_change_while_a_change_waits_is_taken_in() {
+async fn changes_by_staff_are_merged_into_a_pending_change() {
     let world = world().await;
     let ada = world.patient("ada").await;
     world.books.locked.store(true, Ordering::SeqCst);
@@ -234,7 +234,7 @@ async fn what_staff_change_while_a_change_waits_is_taken_in() {
 }
 
 #[actix_web::test]
-async fn what_staff_put_back_is_news() {
+async fn a_value_restored_by_staff_is_a_change() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let changed = patch(&world, ada, json!({"last_name": "Lovelace"})).ok().await["data"].clone();

@@ -89,7 +89,7 @@ async fn one_with_what_comes_along() {
 }
 
 #[actix_web::test]
-async fn what_the_practice_deletes_is_shown_on_request() {
+async fn payments_deleted_by_the_practice_are_shown_on_request() {
     let world = world().await;
     world.books.remove(Resource::Payments, "payment 2");
     world.sync(MAIN).await;

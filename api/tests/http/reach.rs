@@ -7,7 +7,7 @@ use crate::support::*;
 const AT_SECOND: &str = "subdomain=acme&location_id=2";
 
 #[actix_web::test]
-async fn what_was_made_elsewhere_is_not_shown() {
+async fn records_of_other_locations_are_not_shown() {
     let world = world().await;
     let pat = PAT;
     let log = json!({"communication_log": {"patient_id": pat, "note": "Called"}});

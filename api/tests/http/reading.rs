@@ -45,7 +45,7 @@ async fn times_in_every_usual_form() {
 }
 
 #[actix_web::test]
-async fn a_time_without_offset_is_the_locations_and_said() {
+async fn a_time_without_offset_uses_the_locations_zone_and_is_noted() {
     let world = world().await;
     let day = world.monday();
     let body = appt(&world, json!({"start_time": format!("{day}T10:00:00")}));
@@ -150,7 +150,7 @@ async fn days_of_birth_and_genders_as_people_write_them() {
 }
 
 #[actix_web::test]
-async fn names_nobody_can_read_are_refused() {
+async fn unreadable_names_are_refused() {
     let world = world().await;
     let path = "/patients?subdomain=acme&location_id=1";
     for (name, problem) in [
@@ -166,7 +166,7 @@ async fn names_nobody_can_read_are_refused() {
 }
 
 #[actix_web::test]
-async fn what_has_not_happened_is_not_logged() {
+async fn future_times_of_communication_logs_are_refused() {
     let world = world().await;
     let at = |time: Timestamp| json!({"communication_log": {"patient_id": PAT, "note": "x", "occurred_at": api::values::times::utc(time)}});
     let post = |body: Value| world.post("/communication_logs?subdomain=acme&location_id=1", body).version("v3.1.0");
@@ -194,7 +194,7 @@ async fn a_body_that_can_be_read_in_two_ways_is_refused() {
 }
 
 #[actix_web::test]
-async fn names_that_mean_a_known_filter_filter() {
+async fn aliases_of_filters_filter() {
     let world = world().await;
     let day = world.monday().add_days(21);
     let appointments = format!("/appointments?subdomain=acme&start={day}&end={day}&per_page=100");
@@ -232,7 +232,7 @@ async fn names_that_mean_a_known_filter_filter() {
 }
 
 #[actix_web::test]
-async fn pages_by_number_where_cursors_lead_on() {
+async fn lists_with_cursors_also_accept_page_numbers() {
     let world = world().await;
     let page =
         async |rest: &str| world.get(&format!("/patients?subdomain=acme&location_id=1&per_page=1&{rest}")).ok().await;

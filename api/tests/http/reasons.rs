@@ -110,7 +110,7 @@ async fn failures_keep_the_notes() {
 }
 
 #[actix_web::test]
-async fn fields_nobody_reads_are_named_like_parameters() {
+async fn unknown_fields_are_named_like_parameters() {
     let world = world().await;
     let body = json!({"communication_log": {"patient_id": PAT, "note": "x", "ocurred_at": "2026-01-01"}, "é": 1});
     let ask = world.post("/communication_logs?subdomain=acme&location_id=1&bar=1", body).version("v3.1.0");
@@ -136,7 +136,7 @@ async fn cached_pages_keep_the_header() {
 }
 
 #[actix_web::test]
-async fn what_the_key_may_not_see_is_withheld_not_ignored() {
+async fn includes_without_the_grant_are_withheld_not_ignored() {
     let world = world().await;
     let path = format!("/patients/{PAT}?subdomain=acme&include[]=charges&include[]=address&include[]=payments");
     let reply = world.get(&path).key(MAIN_KEY).reply().await;

@@ -61,7 +61,7 @@ async fn names_statuses_and_subdomains_are_those_of_the_new_setup() {
 }
 
 #[actix_web::test]
-async fn what_is_refused_changes_nothing() {
+async fn a_refused_setup_changes_nothing() {
     let world = world().await;
     let mut next = setup();
     next.locations.remove(&LocationId(MAIN));

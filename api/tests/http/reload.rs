@@ -119,7 +119,7 @@ async fn a_fault_in_one_key_keeps_no_other_from_being_revoked() {
 }
 
 #[actix_web::test]
-async fn what_cannot_be_read_of_a_key_gives_it_nothing() {
+async fn an_invalid_part_of_a_key_grants_nothing() {
     let mut served = Served::start().await;
     // Errors in the locations, the grants, or the key itself.
     served.write("keys.toml", &key(ACME_KEY, "locations = \"2\""));
@@ -363,7 +363,7 @@ async fn without_watch_files_are_read_only_when_asked() {
 }
 
 #[actix_web::test]
-async fn a_credential_is_shown_to_nobody() {
+async fn credentials_are_never_shown() {
     let mut served = Served::start().await;
     served.write("practice-sync.toml", &format!("token_secret = \"{}\"\n{SERVER}", "5".repeat(64)));
     let reloaded = served.reload().await;
@@ -449,7 +449,7 @@ async fn a_page_read_under_earlier_rights_is_not_kept() {
 }
 
 #[actix_web::test]
-async fn a_page_being_read_while_rights_change_is_not_given_out() {
+async fn a_page_read_while_rights_change_is_not_sent() {
     let world = world().await;
     // The page is read on another thread. Repeats until one read is still in progress when it is polled.
     let mut asking = None;

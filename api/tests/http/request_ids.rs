@@ -57,7 +57,7 @@ impl Lines {
 }
 
 #[actix_web::test]
-async fn a_booking_is_followed_to_the_ehr_and_to_who_hears_of_it() {
+async fn a_booking_is_traced_to_the_ehr_and_to_webhook_receivers() {
     let lines = Lines::start();
     let world = world_that_sends().await;
     world.books.open.store(true, Ordering::SeqCst);

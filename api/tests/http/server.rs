@@ -53,7 +53,7 @@ async fn a_request_is_answered() {
 
 /// Otherwise a client could reuse a connection that is about to close.
 #[actix_web::test]
-async fn a_server_that_is_to_stop_says_so_with_each_answer() {
+async fn a_stopping_server_closes_connections_with_each_response() {
     let (world, address, handle) = serving(HttpRules::default()).await;
     world.api.leaving.store(true, Ordering::Relaxed);
     let answer = exchange(address, vec![now("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")]).await;
@@ -100,7 +100,7 @@ async fn a_body_without_announced_length_is_counted() {
 }
 
 #[actix_web::test]
-async fn what_is_not_http_is_refused() {
+async fn invalid_http_is_refused() {
     let (_world, address, handle) = serving(HttpRules { keep_alive: Duration::ZERO, ..HttpRules::default() }).await;
     for bytes in ["\r\n\r\n\r\nnonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n"] {
         let answer = exchange(address, vec![now(bytes)]).await;

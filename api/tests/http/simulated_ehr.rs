@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[actix_web::test]
-async fn a_real_ehr_cannot_be_told_to_misbehave() {
+async fn a_real_ehr_accepts_no_commands() {
     let world = world().await;
     let real = "The location's health record system is not a simulated one: its behaviour cannot be controlled.";
     for (location, why) in [(MAIN, real), (BARE, "The location has no health record system.")] {
@@ -17,7 +17,7 @@ async fn a_real_ehr_cannot_be_told_to_misbehave() {
 }
 
 #[actix_web::test]
-async fn a_practice_in_production_has_none_whoever_asks() {
+async fn a_practice_in_production_has_no_simulated_ehr() {
     let world = world().await;
     let ask = || world.post("/locations/6/simulated_ehr", json!({"behave": {}}));
     for ask in [ask().key(REAL_KEY), ask().operator(ADMIN)] {

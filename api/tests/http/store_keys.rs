@@ -56,7 +56,7 @@ async fn backed_up(world: &World) -> String {
 }
 
 #[actix_web::test]
-async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
+async fn a_key_is_rotated_during_bookings_and_removed_once_unused() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("store.key");
     let world = world_in(dir.path()).await;
@@ -104,7 +104,7 @@ async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
 
 /// A process that ends during the rotation leaves two keys; the next process continues by itself.
 #[actix_web::test]
-async fn what_was_begun_goes_on_after_a_start() {
+async fn an_interrupted_rotation_resumes_after_a_start() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("store.key");
     world_in(dir.path()).await.engine.stop().await;
@@ -124,7 +124,7 @@ async fn what_was_begun_goes_on_after_a_start() {
 }
 
 #[actix_web::test]
-async fn only_whoever_runs_the_server_is_let_in_and_a_store_in_memory_has_no_key() {
+async fn only_operators_manage_keys_and_a_store_in_memory_has_none() {
     let world = world().await;
     for refused in [
         world.get("/store/keys").key(MAIN_KEY).fails(401).await,

@@ -48,7 +48,7 @@ async fn progress_is_seen_and_a_cycle_starts_when_asked() {
 }
 
 #[actix_web::test]
-async fn deletions_that_were_stopped_are_let_go() {
+async fn stopped_deletions_can_be_accepted() {
     let (world, ehr) = open().await;
     let accept = |resource: &str| world.post("/locations/1/sync/accept_deletions", json!({"resource": resource}));
     assert_eq!(
@@ -158,7 +158,7 @@ fn counted(metrics: &str, name: &str) -> u64 {
 }
 
 #[actix_web::test]
-async fn an_ehr_that_was_never_reached_is_seen_and_why() {
+async fn an_ehr_that_was_never_reached_is_shown_with_the_cause() {
     for (describes, why) in [(false, "the EHR did not accept the credentials: 401"), (true, "connection refused")] {
         let world = world_unread_on([(MAIN, Down::new(describes) as Arc<dyn Ehr>)]).await;
         world.get(SYNC).ok().await;

@@ -160,7 +160,7 @@ async fn the_date_of_a_far_end_is_read_too() {
 }
 
 #[actix_web::test]
-async fn what_is_not_tls_gets_no_answer_and_who_says_nothing_is_let_go_of() {
+async fn connections_without_tls_get_no_answer_and_silent_ones_are_closed() {
     let secured = Secured::start(&pair(2039)).await;
     for sent in ["GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", ""] {
         let address = secured.address;
@@ -181,7 +181,7 @@ async fn what_is_not_tls_gets_no_answer_and_who_says_nothing_is_let_go_of() {
 }
 
 #[actix_web::test]
-async fn a_new_certificate_is_shown_to_new_connections_and_open_ones_go_on() {
+async fn a_new_certificate_applies_to_new_connections_and_open_ones_continue() {
     let (old, new) = (pair(2039), pair(2040));
     let secured = Secured::start(&old).await;
     let mut open = secured.connect(&old).await.unwrap();
@@ -269,7 +269,7 @@ async fn a_workstation_connects() {
 }
 
 #[test]
-fn a_certificate_has_a_key_and_both_count_from_the_folder_of_the_configuration() {
+fn a_certificate_needs_a_key_and_paths_are_relative_to_the_configuration() {
     let read = |text: &str| Config::parse(text, Path::new("/etc/here"));
     let both = "tls_certificate = \"chain.pem\"\ntls_key = \"/else/key.pem\"\n";
     let http = read(&format!("[http]\n{both}[operators]\nlisten = \"127.0.0.1:8081\"\n{both}")).ok().unwrap().http;

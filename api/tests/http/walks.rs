@@ -279,7 +279,7 @@ async fn walk(sizes: &[usize], happenings: &[Vec<Event>]) {
 }
 
 #[test]
-fn no_list_skips_what_was_there_or_repeats_what_stayed() {
+fn walks_neither_skip_nor_repeat_records_that_stay_in_the_list() {
     let cases = std::env::var("WALK_CASES").map_or(CASES, |cases| cases.parse().expect("WALK_CASES is a number"));
     let sizes = prop::collection::vec(1..8_usize, 3..7);
     let happenings = prop::collection::vec(prop::collection::vec(event(), 10..60), 6..14);

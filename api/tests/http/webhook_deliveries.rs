@@ -74,7 +74,7 @@ async fn has_status(world: &World, delivery: &str, status: &str) -> Value {
 
 /// A full disk is not a slow EHR (504): the refusal names the cause and that reads continue.
 #[actix_web::test]
-async fn a_full_store_says_that_it_is_full() {
+async fn a_write_to_a_full_store_names_the_cause() {
     let store = Arc::new(MemoryStore::new());
     let world = world_over(store.clone()).await;
     let before = endpoint(&world, "https://8.8.8.8/one").await;
@@ -95,7 +95,7 @@ async fn a_full_store_says_that_it_is_full() {
 
 /// A delivery does not invalidate cached pages.
 #[actix_web::test]
-async fn the_log_is_read_anew_at_every_call() {
+async fn the_delivery_log_is_never_cached() {
     let (world, receiver) = (sending_world().await, receiver().await);
     let path = endpoint(&world, &url(&receiver, 200)).await;
     let list = format!("{path}/deliveries?subdomain=acme");
@@ -167,7 +167,7 @@ async fn the_log_is_walked_from_the_newest_on() {
 }
 
 #[actix_web::test]
-async fn a_failed_message_says_why_and_is_sent_again_as_the_same() {
+async fn a_failed_message_has_its_error_and_is_redelivered_with_the_same_id() {
     let (world, receiver) = (sending_world().await, receiver().await);
     let path = endpoint(&world, &url(&receiver, 503)).await;
     let id = test(&world, &path).await;
@@ -298,7 +298,7 @@ async fn a_secret_is_rotated_and_shown_once() {
 
 /// An endpoint that fails once more after two days is deactivated. Its reactivation leaves the subscriptions inactive.
 #[actix_web::test]
-async fn two_days_of_failure_deactivate_and_subscriptions_stay_so() {
+async fn two_days_of_failure_deactivate_an_endpoint_and_its_subscriptions() {
     let (store, receiver) = (Arc::new(MemoryStore::new()), receiver().await);
     let world = world_over(store.clone()).await;
     let path = endpoint(&world, &url(&receiver, 500)).await;
@@ -405,7 +405,7 @@ async fn one_endpoint_and_one_subscription_are_shown_to_their_owner() {
 
 /// Changed rights of a key apply to new messages and to pending ones.
 #[actix_web::test]
-async fn what_keys_lose_is_not_sent_any_more() {
+async fn messages_beyond_the_rights_of_a_key_are_not_sent() {
     let world = sending_world().await;
     let known = world.engine.webhooks().subscriptions().clone();
     let path = endpoint(&world, "https://hooks.example.com/in").await;

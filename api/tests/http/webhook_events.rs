@@ -402,7 +402,7 @@ async fn every_event_reaches_its_receiver_as_described() {
 }
 
 #[actix_web::test]
-async fn what_says_nothing_new_is_not_told() {
+async fn records_without_visible_changes_send_no_message() {
     let world = world_that_sends().await;
     let receiver = listen(&world, events(), "v3.0.0").await;
     world.sync(MAIN).await;
@@ -418,7 +418,7 @@ async fn what_says_nothing_new_is_not_told() {
 }
 
 #[actix_web::test]
-async fn a_refused_write_says_why() {
+async fn a_refused_write_has_its_reason() {
     let world = world_that_sends().await;
     let receiver = listen(&world, events(), "v3.0.0").await;
     let made = pay(&world, "REFUSE").await;
@@ -456,7 +456,7 @@ async fn shapes_are_those_of_the_subscriptions_version() {
 }
 
 #[actix_web::test]
-async fn nobody_hears_of_another_tenant() {
+async fn messages_never_reach_another_tenant() {
     let world = world_that_sends().await;
     let ours = listen(&world, [Event::PaymentCreated], "v3.0.0").await;
     let theirs = Receiver::start();
@@ -475,7 +475,7 @@ async fn nobody_hears_of_another_tenant() {
 
 /// Messages contain the same records as the endpoints, of the whole institution.
 #[actix_web::test]
-async fn a_key_hears_of_nothing_it_could_not_read() {
+async fn a_key_receives_only_messages_it_could_read() {
     let world = world_that_sends().await;
     let receiver = Receiver::start();
     let endpoint = register(&world, &receiver, MAIN_KEY).await;
@@ -489,7 +489,7 @@ async fn a_key_hears_of_nothing_it_could_not_read() {
 
 /// Fees are withheld as in the endpoints of procedures and plans.
 #[actix_web::test]
-async fn fees_are_told_to_those_who_may_see_amounts() {
+async fn fees_are_sent_only_to_keys_with_the_grant() {
     let world = world_that_sends().await;
     let mut all = keys();
     // A key of another organisation than the first, without the grant.

@@ -195,7 +195,7 @@ fn second_key(world: &World, change: fn(&mut ApiKey)) -> String {
 /// Keys of one organisation share its endpoints. A key that may not receive all messages of an endpoint cannot redirect
 /// it.
 #[actix_web::test]
-async fn a_weaker_key_of_the_owner_redirects_nothing() {
+async fn a_weaker_key_of_the_owner_cannot_redirect_messages() {
     let weaker: [fn(&mut ApiKey); 3] = [
         |key| key.grants.financial = false,
         |key| key.institutions = vec![InstitutionId(2)],
@@ -237,7 +237,7 @@ async fn a_weaker_key_of_the_owner_redirects_nothing() {
 /// An institution that no key of the organisation covers blocks nothing. Its subscriptions stay inactive until an
 /// entitled key activates them.
 #[actix_web::test]
-async fn what_no_key_may_hear_any_more_hinders_nobody() {
+async fn subscriptions_beyond_all_keys_block_nothing() {
     let world = world().await;
     let id = registered(&world, "https://8.8.8.8/one").await;
     let path = format!("/webhook_endpoints/{id}");

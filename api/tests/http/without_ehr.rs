@@ -70,7 +70,7 @@ async fn a_practice_is_set_up_through_the_api_and_books() {
 }
 
 #[actix_web::test]
-async fn what_is_gone_is_offered_no_more() {
+async fn deleted_records_are_not_offered() {
     let world = world().await;
     let provider = made(&world, "/providers", json!({"provider": {"first_name": "Ada", "last_name": "Weber"}})).await;
     let room = made(&world, "/operatories", json!({"operatory": {"name": "Room 1"}})).await;
@@ -102,7 +102,7 @@ async fn what_is_gone_is_offered_no_more() {
 }
 
 #[actix_web::test]
-async fn a_type_that_is_gone_holds_nothing_up() {
+async fn a_deleted_type_blocks_nothing() {
     let world = world().await;
     let kind = json!({"location_id": BARE, "appointment_type": {"name": "Check-up", "parent_type": "Location", "parent_id": BARE}});
     let kind = made(&world, "/appointment_types", kind).await;

@@ -170,7 +170,7 @@ async fn hours_a_pull_shows_before_their_answer_are_one_record() {
 }
 
 #[actix_web::test]
-async fn what_the_ehr_refuses_is_put_back() {
+async fn hours_refused_by_the_ehr_are_reverted() {
     let world = world().await;
     let refused = world.post(SECONDS, seconds_hour(json!({"begin_time": "00:07"}))).answers(201).await;
     let one = format!("/working_hours/{}?subdomain=acme", refused["data"]["id"]);
@@ -189,7 +189,7 @@ async fn what_the_ehr_refuses_is_put_back() {
 }
 
 #[actix_web::test]
-async fn hours_for_types_of_our_own_stay_here() {
+async fn hours_for_internal_types_are_not_written_to_the_ehr() {
     let world = world().await;
     let kind =
         json!({"appointment_type": {"name": "Ours", "minutes": 30, "parent_type": "Institution", "parent_id": 1}});

@@ -39,7 +39,7 @@ async fn codes_are_taken_as_they_are_typed() {
 }
 
 #[actix_web::test]
-async fn an_enrolment_code_pairs_so_many_and_no_more() {
+async fn an_enrolment_code_has_a_limit_of_pairings() {
     let world = world_gated().await;
     let made = world.post(CODES, json!({"uses": 2, "expires_in_hours": 72})).ok().await;
     let code = made["data"]["code"].as_str().unwrap();
@@ -138,7 +138,7 @@ async fn an_installation_that_is_paired_again_stays_one_workstation() {
 }
 
 #[actix_web::test]
-async fn where_no_workstation_is_needed_there_is_none() {
+async fn a_location_without_a_gate_has_no_workstations() {
     let world = world().await;
     let why = ["The location's health record system is not reached through workstations."];
     assert_eq!(world.post(CODES, json!({})).fails(422).await, why);
@@ -160,7 +160,7 @@ async fn only_operators_pair() {
 }
 
 #[actix_web::test]
-async fn a_gate_that_nobody_opened_is_shown_closed() {
+async fn a_gate_without_a_workstation_is_shown_closed() {
     let world = world_gated().await;
     let closed = |gate: &Value| {
         assert_eq!((&gate["state"], &gate["location_id"]), (&json!("closed"), &json!(1)));
@@ -178,7 +178,7 @@ async fn a_gate_that_nobody_opened_is_shown_closed() {
 
 /// Without an upgrade to a WebSocket the request is refused.
 #[actix_web::test]
-async fn what_is_no_handshake_is_refused() {
+async fn a_request_without_a_handshake_is_refused() {
     let world = world_gated().await;
     let ask = || world.get("/workstations/connect").without("Authorization").without("Svc-Api-Version");
     ask().fails(400).await;

@@ -15,7 +15,7 @@ async fn pay(world: &World, transaction: &str) -> Value {
 }
 
 #[actix_web::test]
-async fn what_became_of_writes() {
+async fn write_requests_show_status_and_result() {
     let world = world().await;
     let paid = pay(&world, "fine").await;
     let refused = pay(&world, "REFUSE").await;
@@ -193,7 +193,7 @@ async fn the_newest_come_first_and_filters_narrow_them() {
 
 /// All records share one mechanism.
 #[actix_web::test]
-async fn every_record_says_how_its_write_stands() {
+async fn every_record_shows_the_status_of_its_write() {
     let world = world().await;
     let stands = |it: &Value| (it["ehr_writeback"].clone(), it["failure_reason"].clone());
     let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": "REFUSE"}});

@@ -199,7 +199,7 @@ mod tests {
 
     /// Whoever clicks comes somewhere.
     #[test]
-    fn every_link_leads_to_a_page_and_a_heading_that_are_there() {
+    fn every_link_leads_to_an_existing_page_and_heading() {
         let known = |path: &str| OTHERS.iter().any(|(other, _)| *other == path);
         for page in PAGES.into_iter().chain(&OF_OPERATORS) {
             let links = page.html().split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_announced_is_enough() {
+    fn an_oversized_announced_length_is_refused_before_the_payload() {
         for (length, said) in [(100, Ok(())), (101, Err(Breach::TooLong)), (u64::MAX, Err(Breach::TooLong))] {
             let gauge = Gauge::new(100, 50);
             assert_eq!(follow(&mut Frames::default(), &head(TEXT, length), &gauge), said, "{length}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_count_together_and_control_frames_for_themselves() {
+    fn fragments_are_counted_together_and_control_frames_separately() {
         let gauge = Gauge::new(100, 50);
         let mut frames = Frames::default();
         for part in [frame(TEXT, 60), frame(PING, 90), frame(CONTINUED, 40), frame(TEXT, 100), frame(PING, 100)] {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_messages_in_a_while_and_no_more() {
+    fn messages_beyond_the_rate_limit_are_refused() {
         let gauge = Gauge::new(100, 3);
         let mut frames = Frames::default();
         let begin = Instant::now();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_fragments_are_a_flood_too() {
+    fn empty_fragments_count_towards_the_rate_limit() {
         let gauge = Gauge::new(100, 3);
         let mut frames = Frames::default();
         follow(&mut frames, &frame(TEXT, 5), &gauge).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     proptest! {
         /// However the network cuts the bytes.
         #[test]
-        fn cuts_change_nothing(lengths in prop::collection::vec((0..3_u8, 0..70_000_u64), 1..8), cut in 1..40_usize) {
+        fn split_reads_give_the_same_result(lengths in prop::collection::vec((0..3_u8, 0..70_000_u64), 1..8), cut in 1..40_usize) {
             let opcode = |kind: u8| [TEXT, CONTINUED, PING][kind as usize];
             let bytes: Vec<u8> = lengths.iter().flat_map(|(kind, length)| frame(opcode(*kind), *length)).collect();
             let gauge = Gauge::new(150_000, 5);

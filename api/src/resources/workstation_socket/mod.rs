@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_and_programs_come_in_and_web_pages_do_not() {
+    fn extensions_and_programs_may_connect_and_web_pages_may_not() {
         assert_eq!(from_extension(&headers(&[])), Ok(()));
         for origin in ["chrome-extension://abcdefghijklmnop", "moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc"] {
             assert_eq!(from_extension(&headers(&[(ORIGIN, origin)])), Ok(()), "{origin}");

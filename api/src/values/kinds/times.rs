@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_without_offset_is_read_in_the_zone_and_reported() {
+    fn a_time_without_offset_uses_the_zone_of_the_location_with_a_note() {
         let clock = new_york();
         let read = |text: &str| instant(&clock).text(text).unwrap();
         let utc = |text: &str| instant(&Clock::default()).text(text).unwrap();
