@@ -1,4 +1,4 @@
-//! Intended users of an endpoint.
+//! Audiences of an endpoint.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use std::str::FromStr;
 pub enum Audience {
     /// Applications that read and write practice data.
     Clients,
-    /// Operators of the service, with a separate listener and separate tokens.
+    /// Operators of the service. They use a separate listener and separate tokens.
     Operators,
     /// The browser extension at a workstation.
     Workstations,

@@ -1,4 +1,4 @@
-//! Cursors: positions at the start or end of a page. They are opaque to clients and bound to their query.
+//! Cursors: the position at which a page begins or ends. Opaque to clients, and bound to the query that returned them.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 
@@ -8,7 +8,7 @@ use location::time::Timestamp;
 use crate::values::secret::{Key, Secret};
 
 const TAG: usize = 16;
-/// Bytes of a cursor: timestamp, id, and the time of the first page.
+/// Position, id, and the time of the walk's first page.
 const CONTENT: usize = 24;
 
 pub struct Cursors(Key);
@@ -31,14 +31,14 @@ impl Cursors {
     }
 }
 
-/// Adds a length prefix, so that different lists of texts never yield the same bytes.
+/// Prefixes a text with its length, so that two different lists of texts never give the same bytes.
 fn length_prefixed(text: &str) -> Vec<u8> {
     let mut bytes = (text.len() as u64).to_be_bytes().to_vec();
     bytes.extend_from_slice(text.as_bytes());
     bytes
 }
 
-/// Creates and reads the cursors of one query.
+/// Encoder and decoder for the cursors of one query.
 #[derive(Clone)]
 pub struct QueryCursors {
     key: Key,

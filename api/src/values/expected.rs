@@ -1,4 +1,5 @@
-//! Expected parameters and fields of an endpoint. Readers record them for the documentation.
+//! A parameter or field that an endpoint accepts. In describing mode it is recorded for the documentation instead of
+//! read.
 
 use serde_json::Value;
 
@@ -13,15 +14,15 @@ pub(crate) struct Expected {
     /// Parameter name without brackets, or field path: `patient.bio.date_of_birth`, `allergies[].item_id`.
     pub name: String,
     pub required: bool,
-    /// Null is refused instead of counting as missing.
+    /// Rejects null, instead of treating it as a missing field.
     pub never_null: bool,
-    /// Maximum number of values if it is a list.
+    /// Maximum length, if this is a list.
     pub list: Option<usize>,
     pub default: Option<Value>,
     pub shape: Shape,
-    /// `true` if the kind can read its own example, which is impossible for cursors.
+    /// Whether the kind accepts its own example; cursors do not.
     pub example_reads: bool,
-    /// Object that is not read itself, but only through its fields.
+    /// An object that is not read itself; its fields determine its schema.
     pub implied: bool,
 }
 
@@ -40,7 +41,7 @@ impl Expected {
         }
     }
 
-    /// Creates a list whose elements are described separately.
+    /// Describes a list of objects whose fields are described one by one.
     pub(crate) fn objects(name: &str, about: &'static str) -> Expected {
         Expected::of(name, &object(about)).list(MAX_VALUES)
     }
@@ -57,7 +58,7 @@ impl Expected {
         Expected { never_null: true, ..self }
     }
 
-    /// Turns the value into a list of at most `most` values.
+    /// Makes it a list of at most `most` values.
     pub(crate) fn list(self, most: usize) -> Expected {
         Expected { list: Some(most), ..self }
     }
@@ -71,7 +72,7 @@ impl Expected {
     }
 }
 
-/// Recorder of expected inputs; inactive in requests.
+/// Recorder of expected parameters; does nothing by default.
 #[derive(Debug, Default)]
 pub(crate) struct Expects(Option<Vec<Expected>>);
 
@@ -80,7 +81,7 @@ impl Expects {
         Expects(Some(Vec::new()))
     }
 
-    /// Records an input. Returns `true` if the call only describes the endpoint.
+    /// Records the parameter. Returns `true` if the request is only described.
     pub(crate) fn note(&mut self, expected: impl FnOnce() -> Expected) -> bool {
         if let Some(noted) = &mut self.0 {
             noted.push(expected());

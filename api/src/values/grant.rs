@@ -1,4 +1,4 @@
-//! Additional permissions of an API key.
+//! Optional grants of an API key.
 
 use super::words::closed;
 

@@ -1,5 +1,5 @@
-//! Kinds of values: one definition contains both the parser for query parameters and JSON fields and their
-//! documentation, which thus always agree.
+//! Kinds of values: the parser for query parameters and JSON fields together with its documentation. One value provides
+//! both, so that they cannot differ.
 
 pub(crate) mod reference;
 pub(crate) mod shared;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::values::limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
 
-/// Parsed value; an error completes the sentence "<name> ...".
+/// The parsed value; the error completes the sentence "<name> ...".
 pub(crate) type Parsed<T> = Result<T, String>;
 
 /// Value from the client; text is trimmed.
@@ -26,20 +26,20 @@ pub(crate) enum Raw<'a> {
     Json(&'a Value),
 }
 
-/// Documentation of a kind: JSON Schema and a valid example.
+/// The schema that a kind accepts, and a valid example.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub schema: Value,
     pub example: Value,
-    /// Meaning of the parameter or field.
+    /// The meaning in this place.
     pub about: &'static str,
-    /// Omitted from the example body, as an alternative to other fields or an id that may not exist.
+    /// Not shown in the example of a body: an alternative to neighbouring fields, or an id that may not exist.
     pub apart: bool,
-    /// The example is specific to this field and replaces the default one of its name.
+    /// The example was chosen for this field and takes precedence over the usual example of its name.
     pub chosen: bool,
 }
 
-/// Parser with documentation. The shape is built on demand, never in requests.
+/// A parser and its documentation. The shape is built only on demand, never for a request.
 pub struct Kind<T> {
     read: Box<dyn Fn(Raw<'_>) -> Parsed<T>>,
     shape: Box<dyn Fn() -> Shape>,
@@ -60,7 +60,7 @@ impl<T: 'static> Kind<T> {
         Kind { read: Box::new(read), shape: Box::new(shape), refers_to: None }
     }
 
-    /// Creates a kind that is a string in JSON.
+    /// Creates a kind for values that are strings in JSON.
     pub(crate) fn of_text(
         schema: impl Fn() -> Value + 'static,
         example: impl Into<Value> + Clone + 'static,
@@ -85,12 +85,12 @@ impl<T: 'static> Kind<T> {
         (self.shape)()
     }
 
-    /// Parses the example. Returns `None` for values that only the server can create, such as cursors.
+    /// Parses the example. Returns `None` for values that only the server can make, such as cursors.
     pub(crate) fn example(&self) -> Option<T> {
         self.json(&self.shape().example).ok()
     }
 
-    /// Returns the example in place of a missing or invalid value, whose request will be refused.
+    /// Returns a placeholder for a missing or invalid value that was reported; the request will be refused.
     pub(crate) fn stand_in(&self) -> T {
         self.example().expect("a kind can read its own example; describing every route in a test shows it")
     }
@@ -99,19 +99,19 @@ impl<T: 'static> Kind<T> {
         self.and_then(move |value| Ok(into(value)))
     }
 
-    /// Adds a condition.
+    /// Adds a condition or conversion.
     pub(crate) fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
         let Kind { read, shape, .. } = self;
         Kind { read: Box::new(move |raw| further(read(raw)?)), shape, refers_to: None }
     }
 
-    /// Sets the meaning, for the documentation.
+    /// Sets the meaning for the documentation.
     pub(crate) fn about(self, about: &'static str) -> Kind<T> {
         let shape = self.shape;
         Kind { shape: Box::new(move || Shape { about, ..shape() }), ..self }
     }
 
-    /// Omits the field from the example body. Of mutually exclusive fields, all but one are omitted.
+    /// Leaves the value out of the example. Of mutually exclusive fields all but one are marked.
     pub(crate) fn apart(self) -> Kind<T> {
         let shape = self.shape;
         Kind { shape: Box::new(move || Shape { apart: true, ..shape() }), ..self }
@@ -134,7 +134,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// Returns the part of a client's text that responses may repeat.
+/// Returns the part of a client's text that may appear in a response.
 pub(crate) fn echo(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MAX_ECHO).collect()
 }
@@ -149,7 +149,7 @@ pub(crate) fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
         let outside = || format!("must be between {min} and {max}");
         let (number, is_number) = match raw {
             Raw::Text(text) => (text.parse().ok(), is_number(text)),
-            // Many clients store ids as strings.
+            // Many clients send ids as strings.
             Raw::Json(Value::String(text)) => (text.trim().parse().ok(), is_number(text.trim())),
             Raw::Json(value) => (value.as_i64().or_else(|| whole(value)), value.is_u64()),
         };
@@ -161,12 +161,12 @@ pub(crate) fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
     })
 }
 
-/// Accepts whole floats: in JSON, `30.0` equals 30.
+/// Returns an integral number as an integer: JSON does not distinguish `30.0` from 30.
 fn whole(value: &Value) -> Option<i64> {
     value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT).map(|float| float as i64)
 }
 
-/// Bound below which whole floats are exact.
+/// Below this limit every whole float is exactly one integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 fn is_number(text: &str) -> bool {
@@ -189,7 +189,7 @@ pub(crate) fn boolean() -> Kind<bool> {
         || json!({"type": "boolean"}),
         true,
         |raw| match raw {
-            // Spellings of Python libraries and HTML forms.
+            // Spellings of Python and of HTML forms.
             Raw::Text("true" | "True" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
             Raw::Text("false" | "False" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
             Raw::Json(Value::String(text)) if text.trim() == "true" => Ok(true),
@@ -199,8 +199,8 @@ pub(crate) fn boolean() -> Kind<bool> {
     )
 }
 
-/// An amount of money: a JSON number or a decimal string, parsed without float arithmetic. Three decimals are accepted
-/// here; callers check the decimals of the currency.
+/// Parses an amount of money, a JSON number or a decimal text, from its digits without float arithmetic. A third
+/// decimal is accepted here; the caller checks it once the currency is known.
 pub(crate) fn money() -> Kind<Decimal> {
     let schema = || json!({"type": ["number", "string"], "pattern": r"^-?\d{1,10}(\.\d{1,2})?$"});
     Kind::new(schema, "125.50", |raw| match raw {
@@ -211,7 +211,7 @@ pub(crate) fn money() -> Kind<Decimal> {
     })
 }
 
-/// A positive or negative amount.
+/// An amount of either sign.
 pub(crate) fn nonzero_money() -> Kind<Decimal> {
     money().and_then(|amount: Decimal| if amount.is_zero() { Err("must not be zero".into()) } else { Ok(amount) })
 }
@@ -233,7 +233,7 @@ fn amount(text: &str) -> Parsed<Decimal> {
 
 // Texts
 
-/// No control characters except line ends and tabs.
+/// Text without control characters except line ends and tabs.
 const PLAIN: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
 
 pub(crate) fn text(max: usize) -> Kind<String> {
@@ -250,7 +250,7 @@ pub(crate) fn text(max: usize) -> Kind<String> {
     })
 }
 
-/// A name of a person or thing: visible text on one line, without marks of writing direction.
+/// Name of a person or a thing: one visible line without changes of the writing direction.
 pub(crate) fn person_name(max: usize) -> Kind<String> {
     let read = filled(text(max)).and_then(|name| {
         if name.chars().any(|c| c.is_control() || turns(c)) {
@@ -270,20 +270,20 @@ pub(crate) fn person_name(max: usize) -> Kind<String> {
     Kind::of_text(schema, "text", move |given| read.text(given))
 }
 
-/// Characters refused in names: line ends, direction marks and invisible characters.
+/// Characters refused in names: line ends, marks of writing direction, and invisible characters.
 const REFUSED: &str = concat!(
     r"\u0000-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E",
     r"\u2060-\u2069\u3164\uFEFF\uFFA0"
 );
-/// Spaces and joiners.
+/// Spaces, and characters that join letters.
 const BLANK: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u200C\u200D\u202F\u205F\u3000";
 
-/// Returns `true` for line separators and direction marks.
+/// Returns whether the character ends a line or changes the writing direction.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns `true` for characters without visible width.
+/// Returns whether the character is invisible.
 fn invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
@@ -305,11 +305,11 @@ pub(crate) fn gender() -> Kind<&'static str> {
     .about("Gender, in upper or lower case; `F` and `M` are accepted.")
 }
 
-/// Refuses empty text, which is otherwise valid in bodies.
+/// Refuses empty texts, which bodies otherwise accept.
 pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
     let Kind { read, shape, .. } = kind;
     let filled = move |raw: Raw<'_>| match raw.text() {
-        // Invisible text counts as empty.
+        // Text of invisible characters only is empty.
         Ok(given) if given.chars().all(invisible) => Err("must not be empty".into()),
         _ => read(raw),
     };
@@ -321,14 +321,14 @@ pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
     Kind { read: Box::new(filled), shape: Box::new(shape), refers_to: None }
 }
 
-/// Like `PLAIN`, with at least one visible character.
+/// Plain text with at least one character other than spaces.
 const FILLED: &str = concat!(
     r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*",
     r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000]",
     r"[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$"
 );
 
-/// Adds the nonempty condition to a schema.
+/// Adds to a schema that the text must not be empty.
 pub(crate) fn say_filled(schema: &mut Value) {
     if schema["type"] == "string" && schema.get("enum").is_none() {
         schema["minLength"] = json!(1);
@@ -338,10 +338,10 @@ pub(crate) fn say_filled(schema: &mut Value) {
     }
 }
 
-/// Schema keyword for an enumeration with a separate named schema in the document.
+/// Schema keyword for words that have a named schema in the documents, with its name and description.
 pub(crate) const NAMED: &str = "x-words";
 
-/// Returns the schema of a named enumeration, see `values::words`.
+/// Schema of a closed list with a name in the documents: see `values::words`.
 pub(crate) fn named(name: &str, about: &str, words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words, (NAMED): {"name": name, "about": about}})
 }
@@ -357,7 +357,7 @@ pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T
     })
 }
 
-/// An enumeration of names.
+/// One of a closed list, returned unchanged.
 pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     let example = names.first().copied().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": names});
@@ -367,12 +367,12 @@ pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     })
 }
 
-/// Related records for `include[]`.
+/// For `include[]`: related records that can be included.
 pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
     name_of(names).about("Related records to include.")
 }
 
-/// Sort order of a list.
+/// Order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sort {
     pub by: &'static str,
@@ -396,7 +396,7 @@ pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
         .about(SORT)
 }
 
-/// `sort=created_at,-id`, in order of precedence.
+/// `sort=created_at,-id`: the first key is the most significant.
 pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
     let example = names.first().map(|name| format!("-{name}")).unwrap_or_default();
     let one = names.join("|");
@@ -424,7 +424,7 @@ pub(crate) fn email() -> Kind<String> {
     .about("E-mail address.")
 }
 
-/// 7 to 20 digits with separators and an extension. The parser accepts more forms of extensions.
+/// 7 to 20 digits with separators, and an extension. The parser accepts more forms of an extension.
 const PHONE: &str = "^[+]?[ (]*([0-9][ ().-]*){7,20}((x|#|ext[.]|;ext=) ?[0-9]{1,7})?$";
 
 pub(crate) fn phone() -> Kind<String> {
@@ -447,7 +447,7 @@ pub(crate) fn ssn() -> Kind<String> {
     .about("Social security number.")
 }
 
-/// A two-letter code of a country or state, converted to upper case.
+/// Code of a country or a state: two letters, converted to upper case.
 pub(crate) fn two_letters() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{2}$"});
     Kind::of_text(schema, "NY", |given| {
@@ -481,7 +481,7 @@ pub(crate) fn object(about: &'static str) -> Kind<()> {
     of_objects(|_| ()).about(about)
 }
 
-/// An arbitrary object of the client.
+/// Any object that the client stores.
 pub(crate) fn json_object() -> Kind<Map<String, Value>> {
     of_objects(Map::clone)
 }
@@ -653,7 +653,7 @@ mod tests {
         for right in ["Anna", "Zoë-Mae O'Neill", "李", "Ana María"] {
             assert!(person_name(20).text(right).is_ok(), "{right}");
         }
-        // Joiners inside of names are valid.
+        // A joiner inside a name is valid.
         assert!(person_name(10).text("نا\u{200c}زنین").is_ok());
         for empty in ["", " ", "\u{200b}", "\u{200b}\u{feff} \u{200d}", "\u{2060}", "\u{3164}"] {
             assert_eq!(refused(empty), "must not be empty", "{empty:?}");

@@ -1,82 +1,82 @@
-//! Fixed limits of the HTTP edge, with reasons. Configurable limits are in `config`.
+//! Fixed limits of the HTTP edge, each with its reason. Adjustable settings are in `config`.
 
 use std::ops::RangeInclusive;
 
 /// Specification 8.
 pub(crate) const PER_PAGE_DEFAULT: usize = 5;
 pub(crate) const PER_PAGE: RangeInclusive<usize> = 1..=1000;
-/// Pages of v2.2.2 are counted from the start of the list, so that high numbers are expensive.
+/// Pages of v2.2.2 are counted from the start of the list, so late pages are expensive.
 pub(crate) const PAGE_NUMBER: RangeInclusive<usize> = 1..=100_000;
-/// Records skipped to reach a page by number in versions with cursors.
+/// Records skipped to reach a page by number in a list with cursors.
 pub(crate) const MAX_SKIPPED: usize = 20_000;
-/// Records of an unpaginated list, such as a catalogue or the records of one patient.
+/// Records of a list without pages, such as a catalogue or the records of one kind of a patient.
 pub(crate) const MAX_WHOLE: usize = 1_000;
-/// Default page size of changes, higher than for other lists because programs read them.
+/// Larger than usual, because programs read the changes.
 pub(crate) const CHANGES_DEFAULT: usize = 100;
-/// Records read per page regardless of filters; takes some tenths of a second.
+/// Records read for one page, including those that its filter rejects: some tenths of a second.
 pub(crate) const READ_BUDGET: usize = if cfg!(test) { 1_000 } else { 20_000 };
 
-/// Nesting depth, far more than the API needs. Limits the parser's stack.
+/// Far deeper than any body of the API, so that the stack of the parser is bounded.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// Parameters per query string: a full page of ids and some more.
+/// Parameters of one query string: a page of ids and some others.
 pub(crate) const MAX_PARAMETERS: usize = 1_100;
 /// Values per array, in a query or a body.
 pub(crate) const MAX_VALUES: usize = 1_000;
-/// Length of an EHR's record id (`wit/v1/types.wit`).
+/// The longest foreign id of a record (`wit/v1/types.wit`).
 pub(crate) const MAX_FOREIGN_ID: usize = 200;
 /// Unknown names and values repeated in a response.
 pub(crate) const MAX_ECHOED_NAMES: usize = 20;
 pub(crate) const MAX_ECHO: usize = 64;
 
-/// Identifiers that the API declares int32.
+/// Range of ids that the API declares int32.
 pub(crate) const INT32: RangeInclusive<i64> = 1..=i32::MAX as i64;
 pub(crate) const INT64: RangeInclusive<i64> = 1..=i64::MAX;
-/// Characters of text without a specific limit.
+/// Length of a text without a tighter limit.
 pub(crate) const MAX_TEXT: usize = 255;
 pub(crate) const MAX_NAME: usize = 100;
 pub(crate) const MAX_NOTE: usize = 4_000;
-/// JSON bytes of the answers to one form. Below the 65,536 bytes of an EHR record, so that stored answers can be read
-/// back.
+/// Bytes of the answers to one form, as JSON. A record of an EHR may have 65,536 bytes of JSON, so accepted answers can
+/// be read back.
 pub(crate) const MAX_ANSWERS: usize = 60_000;
 /// Related records of one kind for a page of patients: 100 for each patient of the largest page.
 pub(crate) const MAX_RELATED_OF_PAGE: usize = 100_000;
-/// Digits of an amount before the decimal point.
+/// Digits of an amount of money before the decimal point.
 pub(crate) const MAX_AMOUNT_DIGITS: usize = 10;
 pub(crate) const MAX_PHONE: usize = 40;
-/// Longest e-mail address that SMTP can deliver to.
+/// The longest valid email address.
 pub(crate) const MAX_EMAIL: usize = 254;
 pub(crate) const MAX_IDEMPOTENCY_KEY: usize = 255;
-/// Longer than any issued token.
+/// Longer than any token issued by the server.
 pub(crate) const MAX_TOKEN: usize = 1_024;
 /// Longer URLs break proxies and logs.
 pub(crate) const MAX_URL: usize = 2_048;
 pub(crate) const MAX_REQUEST_ID: usize = 128;
 
-/// Years that the API accepts. Time zone arithmetic is meaningless beyond them.
+/// Years accepted by the API. Outside of them arithmetic with zones has no meaning.
 pub(crate) const YEARS: RangeInclusive<i32> = 1900..=2199;
-/// Days ahead that slots are searched. Calendars are not planned further.
+/// Maximum days from today to a slot; practices plan no further.
 pub(crate) const MAX_DAYS_AHEAD: i64 = 730;
-/// Days times locations per response: three months of one location, or one day of 93.
+/// Days times locations of one response: three months of one location, or one day of 93.
 pub(crate) const SLOT_DAYS: RangeInclusive<i64> = 1..=93;
 pub(crate) const SEARCH_DAYS: RangeInclusive<i64> = 1..=60;
 pub(crate) const SEARCH_DAYS_DEFAULT: i64 = 7;
 pub(crate) const SEARCH_LIMIT: RangeInclusive<i64> = 1..=100;
 pub(crate) const SEARCH_LIMIT_DEFAULT: i64 = 20;
-/// Days beyond the requested ones in which a search with times of day looks for its next date.
+/// Days beyond the requested ones in which a search with times of day looks for the next date.
 pub(crate) const DAYS_LOOKED_AHEAD: i32 = 60;
-/// Slots per response, 1.5 MB. Ten providers have fewer in three months.
+/// Slots of one response: 1.5 MB. Three months of ten providers have fewer.
 pub(crate) const MAX_SLOTS: usize = 10_000;
-/// Slots per week that a search with times of day examines.
+/// Slots of a week that a search with times of day examines.
 pub(crate) const MAX_SLOTS_SIFTED: usize = 20_000;
-/// Minutes between slots. Practices plan no finer.
+/// Minutes between the starts of two slots. No practice plans with less than five.
 pub(crate) const SLOT_INTERVAL: RangeInclusive<i64> = 5..=1_440;
-/// Minutes of an appointment. Shorter ones are mistakes, and longer ones do not occur.
+/// Minutes of an appointment. Shorter or longer ones are probably typing errors.
 pub(crate) const APPOINTMENT_MINUTES: RangeInclusive<i64> = 5..=720;
 /// Minutes of a slot.
 pub(crate) const SLOT_MINUTES: RangeInclusive<i64> = 1..=1_440;
 /// Minutes of an appointment without a type.
 pub(crate) const DEFAULT_MINUTES: i64 = 30;
-/// Related records per record, such as claims of a charge.
+/// Related records of one record, such as claims of a charge.
 pub(crate) const MAX_RELATED: usize = 1_000;
-/// Records of unpaginated lists such as descriptors or the fees of a schedule. Practices have some hundreds.
+/// Records of a list without pages, such as descriptors or fees of a schedule. Practices have some hundreds.
 pub(crate) const MAX_WHOLE_LIST: usize = 5_000;

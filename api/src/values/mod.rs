@@ -1,5 +1,5 @@
-//! Values: parsing, validation, signing and formatting. Independent of requests, callers and records, and usable in all
-//! layers.
+//! Single values: parsing, validation, signing and formatting. Independent of requests, responses, callers and records;
+//! all higher modules may use it.
 //!
 //! ```text
 //!  kinds ◄── expected          parsing and documentation of parameters and fields

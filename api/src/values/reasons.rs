@@ -1,12 +1,11 @@
-//! Reasons of failed requests. They are stable identifiers for programs, while messages are for people. All endpoints
-//! share them.
+//! Reasons of failures: stable words for programs, next to the message for people. One list for the whole API.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// Declares the reasons, with advice where the error message does not contain cause and fix.
+/// Declares the list, with cause and fix where the message of the failure lacks them.
 macro_rules! reasons {
     ($($name:ident $word:literal $advice:literal,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +18,7 @@ macro_rules! reasons {
                 match self { $(Reason::$name => $word,)* }
             }
 
-            /// Returns cause and fix, empty if the message suffices.
+            /// Returns cause and fix; empty if the message is sufficient.
             pub(crate) fn advice(self) -> &'static str {
                 match self { $(Reason::$name => $advice,)* }
             }

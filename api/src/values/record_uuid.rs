@@ -1,12 +1,12 @@
-//! UUIDs of records that the API addresses by UUID: procedure codes, form schemas, communication logs. Version 8: the
-//! low seven bytes contain the numeric id, the others a digest of the owner. Records are found without a table, and
-//! forged UUIDs are detected.
+//! UUIDs of procedure codes, form schemas and communication logs. Version 8: the low seven bytes are the internal id,
+//! the others a digest of resource, data source and id. No table is needed to find the record, and made-up UUIDs are
+//! detected.
 
 use engine::records::ehr::Resource;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-/// Upper bound of ids, see `store::counters`.
+/// Ids are below this limit: `store::counters`.
 const IDS: u64 = 1 << 53;
 /// Offset of the id.
 const ID_AT: usize = 9;
@@ -15,7 +15,7 @@ const ID_AT: usize = 9;
 pub(crate) fn uuid(resource: Resource, source: u32, id: u64) -> Uuid {
     debug_assert!(id < IDS, "ids have 53 bits");
     let mut hash = Sha256::new();
-    // The name instead of the number, because the order of the enum may change.
+    // The name, because the number depends on the order of the list.
     hash.update(format!("{resource:?} {source} {id}"));
     let mut bytes = [0; 16];
     bytes[..ID_AT].copy_from_slice(&hash.finalize()[..ID_AT]);
@@ -23,14 +23,14 @@ pub(crate) fn uuid(resource: Resource, source: u32, id: u64) -> Uuid {
     Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Returns the id in a UUID that was created for this resource and data source.
+/// Returns the id in a UUID. Returns `None` if the UUID is not one of this resource and data source.
 pub(crate) fn id(resource: Resource, source: u32, of: &Uuid) -> Option<u64> {
     let bytes = of.as_bytes();
     let id = bytes[ID_AT..].iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
     (id < IDS && uuid(resource, source, id) == *of).then_some(id)
 }
 
-/// Like `id`, for one of several data sources.
+/// Finds the data source and the id of a UUID among the data sources that the caller may reach.
 pub(crate) fn id_in(resource: Resource, sources: impl IntoIterator<Item = u32>, of: &Uuid) -> Option<(u32, u64)> {
     sources.into_iter().find_map(|source| Some((source, id(resource, source, of)?)))
 }
@@ -65,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn the_uuid_of_a_record_is_stable() {
-        // Clients store UUIDs.
+    fn uuids_stay_the_same() {
+        // Clients store these UUIDs, so they must not change.
         assert_eq!(uuid(Resource::ProcedureCodes, 1, 42).to_string(), "bd9efa1d-21d0-86c5-a400-00000000002a");
     }
 }

@@ -1,8 +1,8 @@
-//! Permissions of operators, by the role of their token.
+//! Roles of operators.
 
 use super::words::{Words, closed};
 
-/// Each role includes the permissions of the previous ones.
+/// Each role includes the rights of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Viewer,

@@ -1,4 +1,4 @@
-//! The secret of the HTTP edge, and keys derived from it for tokens, cursors and slot tokens.
+//! The secret of the HTTP edge, and the keys derived from it for tokens, cursors and slot tokens.
 
 use std::{fs, io, path::Path};
 
@@ -23,12 +23,12 @@ impl Secret {
         Some(Secret(bytes))
     }
 
-    /// Reads the secret of a data directory, or creates it at the first start. Tokens thus survive a restart.
+    /// Reads the secret of a data directory, or creates it at the first start. Tokens survive a restart.
     pub(crate) fn of_directory(dir: &Path) -> io::Result<Secret> {
         Secret::of_file(&dir.join(FILE))
     }
 
-    /// Reads the secret in a file, or creates both.
+    /// Reads the secret from a file, or creates the file.
     pub(crate) fn of_file(path: &Path) -> io::Result<Secret> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(path),
@@ -38,7 +38,7 @@ impl Secret {
             Some((digits, check)) => {
                 Secret::parse(digits).filter(|secret| secret.check() == check).ok_or_else(|| damaged(path))
             }
-            // Format without a checksum, written by earlier releases.
+            // The format before the checksum.
             None => {
                 let secret = Secret::parse(&text).ok_or_else(|| damaged(path))?;
                 files::replace(path, &secret.written())?;
@@ -51,12 +51,13 @@ impl Secret {
         let secret = Secret(random());
         match files::write_new(path, &secret.written())? {
             true => Ok(secret),
-            // Another process has created the file meanwhile.
+            // Another process created the file.
             false => Secret::of_file(path),
         }
     }
 
-    /// Returns the content of the file. Without the checksum, a flipped digit would silently invalidate every token.
+    /// Returns the content of the file. The checksum detects a corrupt digit, which would silently invalidate every
+    /// token.
     fn written(&self) -> String {
         format!("{} {}", hex::encode(self.0), self.check())
     }
@@ -65,12 +66,12 @@ impl Secret {
         hex::encode(&self.key("checksum of its file").tag(&[])[..4])
     }
 
-    /// Returns a public id of the server for holders of its data directory. Does not reveal the secret.
+    /// Returns an id of the server for holders of its data directory. It does not reveal the secret.
     pub(crate) fn instance(&self) -> String {
         hex::encode(&self.key("instance").tag(&[])[..8])
     }
 
-    /// Reads the secret in a file without creating it. Returns `None` if the file does not exist.
+    /// Reads the secret without creating it. Returns `None` if there is no file.
     pub(crate) fn peek(dir: &Path) -> io::Result<Option<Secret>> {
         let path = dir.join(FILE);
         match fs::read_to_string(&path) {
@@ -79,13 +80,13 @@ impl Secret {
         }
     }
 
-    /// Derives the key for one purpose. Keys of different purposes are independent.
+    /// Derives a key for one purpose. Keys of different purposes are independent.
     pub(crate) fn key(&self, purpose: &str) -> Key {
         Key(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
     }
 }
 
-/// MAC key for values that clients store and return.
+/// Authenticates data that clients receive and send back.
 #[derive(Clone)]
 pub(crate) struct Key(Hmac<Sha256>);
 
@@ -94,13 +95,13 @@ impl Key {
         mac(self.0.clone(), parts)
     }
 
-    /// Verifies a tag, possibly truncated, in constant time.
+    /// Verifies in constant time. `tag` may be truncated.
     pub(crate) fn verifies(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         fed(self.0.clone(), parts).verify_truncated_left(tag).is_ok()
     }
 }
 
-/// Returns the precomputed HMAC state of a key, which saves half the work of a short tag.
+/// Returns the keyed state, which is half the work of a short tag.
 fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
 }
@@ -160,7 +161,7 @@ mod tests {
             assert!(Secret::of_directory(dir.path()).is_err(), "{cut}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        // A file without a checksum is accepted and completed.
+        // A file without a checksum is upgraded.
         fs::write(&path, &written[..64]).unwrap();
         assert_eq!(Secret::of_directory(dir.path()).unwrap().0, made.0);
         assert_eq!(fs::read(&path).unwrap(), written);

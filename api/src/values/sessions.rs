@@ -1,4 +1,4 @@
-//! Console sessions: the signed cookie, and the CSRF token of its forms.
+//! Sessions of the console: the content of the cookie, and the CSRF token of its forms.
 
 use location::time::{HOUR, Millis, SECOND, Timestamp};
 
@@ -15,12 +15,12 @@ pub(crate) struct Sessions {
     forms: Key,
 }
 
-/// Session of an operator.
+/// The session of an operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
-    /// Id of the operator's token. Revoking the token ends the session.
+    /// The id of the operator's token. Its revocation ends the session.
     pub operator: String,
-    /// CSRF token of the session's forms.
+    /// The CSRF token in the session's forms.
     pub form_word: String,
     pub ends: Timestamp,
 }
@@ -31,12 +31,12 @@ impl Sessions {
         Sessions { tokens, forms: secret.key("console form") }
     }
 
-    /// Creates a session. Returns the value of the cookie.
+    /// Returns the value of the cookie.
     pub(crate) fn begin(&self, operator: String, now: Timestamp) -> String {
         self.tokens.mint(operator, now, SESSION)
     }
 
-    /// Reads a cookie. Returns `None` if it is invalid or expired.
+    /// Returns `None` if the cookie is forged or expired.
     pub(crate) fn read(&self, cookie: &str, now: Timestamp) -> Option<Session> {
         let claims = self.tokens.verify(cookie, now).ok()?;
         let form_word = hex::encode(&self.forms.tag(&[claims.jti.as_bytes()])[..16]);

@@ -1,5 +1,5 @@
-//! Slot tokens: `slt_` and hex of an offer and its MAC. They are stateless and cannot be forged or guessed. The
-//! engine's `hold` is derived from the MAC.
+//! Slot tokens: `slt_` and hex over an offer and its authentication tag. Stateless; a token can be neither altered nor
+//! guessed, and the engine's `hold` is derived from it.
 
 use engine::commands::Offer;
 use location::{
@@ -11,7 +11,7 @@ use location::{
 use crate::values::secret::{Key, Secret, random};
 
 const PREFIX: &str = "slt_";
-/// Bytes of the truncated MAC.
+/// Bytes of the authentication tag in a token.
 const TAG: usize = 16;
 const OFFER: usize = 1 + 3 * 4 + 8 + 4 + 3 * 8 + 8;
 const HAS_OPERATORY: u8 = 1;
@@ -20,7 +20,7 @@ const JOINS_BLOCKS: u8 = 4;
 
 pub struct SlotTokens(Key);
 
-/// Common properties of the slots of one search.
+/// The common properties of the slots of one search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub institution: InstitutionId,
@@ -35,7 +35,7 @@ impl SlotTokens {
         SlotTokens(secret.key("slot token"))
     }
 
-    /// Creates tokens for slots. Each search has a nonce, so that two searches never share a token and a hold belongs
+    /// Returns a token for each slot. Two searches that find the same slot give it two tokens, so that a hold belongs
     /// to one client.
     pub(crate) fn seal<'a>(
         &'a self,
@@ -50,7 +50,7 @@ impl SlotTokens {
         })
     }
 
-    /// Opens a token. Returns `None` if it was not created with this secret.
+    /// Returns `None` for tokens that were not sealed with this secret.
     pub(crate) fn open(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
         let (offer, tag) = bytes.split_at(OFFER);
@@ -60,8 +60,8 @@ impl SlotTokens {
         decode(offer, hold_of(tag)?)
     }
 
-    /// Decodes a token without verification, for its location and its hold. The returned offer is expired, so that it
-    /// cannot be booked or held.
+    /// Decodes a token without verification: its location, and the hold that identifies a booking made with it. The
+    /// returned time is in the past, so that it cannot be booked or held.
     pub(crate) fn recall(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
         let (offer, tag) = bytes.split_at(OFFER);
@@ -70,10 +70,10 @@ impl SlotTokens {
     }
 }
 
-/// Decodes offer and tag.
+/// Decodes a token into the offer and its tag.
 fn unsealed(token: &str) -> Option<Vec<u8>> {
     let digits = token.strip_prefix(PREFIX).filter(|digits| digits.len() == 2 * (OFFER + TAG))?;
-    // Only lower case, because the token identifies its hold and must be unique.
+    // Only one spelling is accepted, because the token also identifies a hold.
     if digits.bytes().any(|digit| digit.is_ascii_uppercase()) {
         return None;
     }
@@ -125,7 +125,7 @@ fn decode(bytes: &[u8], hold: u64) -> Option<Offer> {
     })
 }
 
-/// Reader of big-endian numbers.
+/// Reader of big-endian numbers from the front.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {

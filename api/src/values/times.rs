@@ -1,4 +1,4 @@
-//! Formats of times in responses: UTC with `Z`, local with offset, and for people.
+//! Formats of times: UTC with Z, local with offset, and for people.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use location::{time::Timestamp, zone::Date};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// Time in responses: `2026-12-01T14:30:00.000Z`.
+/// A time as shown by the API: `2026-12-01T14:30:00.000Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At(pub Timestamp);
 
@@ -36,31 +36,31 @@ pub fn utc(t: Timestamp) -> String {
     instant(t).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Formats a local time: `2026-12-01T09:30:00.000-05:00`.
+/// Formats as `2026-12-01T09:30:00.000-05:00`.
 pub fn with_zone(t: Timestamp, zone: Tz) -> String {
     instant(t).with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Millis, false)
 }
 
-/// Formats the zone's offset at that instant: `-05:00`.
+/// Returns the zone's offset at that instant: `-05:00`.
 pub fn offset(t: Timestamp, zone: Tz) -> String {
     instant(t).with_timezone(&zone).format("%:z").to_string()
 }
 
-/// Formats a time for people: `Tue, Dec 1 2026, 9:30 AM EST`.
+/// Formats as `Tue, Dec 1 2026, 9:30 AM EST`.
 pub(crate) fn for_people(t: Timestamp, zone: Tz) -> String {
     instant(t).with_timezone(&zone).format("%a, %b %-d %Y, %-I:%M %p %Z").to_string()
 }
 
-/// Returns the local date and the minutes that clocks show after midnight.
+/// Returns the local date and the minutes since midnight on the local clock.
 pub(crate) fn local(t: Timestamp, zone: Tz) -> (Date, i64) {
     let offset = zone.offset_from_utc_datetime(&instant(t).naive_utc()).fix().local_minus_utc();
     let seconds = instant(t).timestamp() + i64::from(offset);
-    // The clamp never applies, because `instant` limits the range.
+    // The calendar's days fit into an i32 many times over.
     let days = seconds.div_euclid(86_400).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
     (Date(days), seconds.rem_euclid(86_400) / 60)
 }
 
-/// Clamps times beyond the representable range.
+/// Converts a time. Times beyond the calendar become its first or last instant.
 fn instant(t: Timestamp) -> DateTime<Utc> {
     let end = if t.0 < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC };
     DateTime::from_timestamp_millis(t.0).unwrap_or(end)

@@ -1,5 +1,5 @@
 //! Bearer tokens: JWT (HS256) with `sub`, `iat`, `exp`, `jti`. `sub` is the id of the API key, which is looked up on
-//! every call, so that revoking a key revokes its tokens.
+//! every call. So revoking a key revokes its tokens.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use location::time::{Millis, SECOND, Timestamp};
@@ -10,7 +10,7 @@ use crate::values::{
     secret::{Key, Secret, random},
 };
 
-/// The only issued header, and the only accepted one.
+/// The only header of issued tokens, so the only one accepted.
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl Tokens {
         Tokens::signed_by(secret.key("bearer token"))
     }
 
-    /// Creates tokens for another purpose.
+    /// Creates tokens of another kind with a separate key.
     pub(crate) fn signed_by(key: Key) -> Tokens {
         Tokens { key, header: BASE64.encode(HEADER) }
     }
@@ -45,13 +45,13 @@ impl Tokens {
         format!("{signed}.{}", BASE64.encode(tag))
     }
 
-    /// Verifies a token. Returns its claims if it is valid and not expired.
+    /// Returns the claims of an authentic token that has not expired.
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, TokenFault> {
         let claims = self.claims(token).ok_or(TokenFault::Invalid)?;
         if now.0.div_euclid(SECOND) < claims.exp { Ok(claims) } else { Err(TokenFault::Expired) }
     }
 
-    /// Returns the claims of a valid token, regardless of expiry.
+    /// Returns the claims of an authentic token, expired or not.
     fn claims(&self, token: &str) -> Option<Claims> {
         if token.len() > MAX_TOKEN {
             return None;
@@ -66,15 +66,15 @@ impl Tokens {
     }
 }
 
-/// Reason for the rejection of a token.
+/// Reasons to reject a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFault {
-    /// Valid signature, but expired.
+    /// The token is authentic.
     Expired,
     Invalid,
 }
 
-/// Returns `true` if the text has the form of a token. API keys do not.
+/// Returns whether a text has the form of a token. API keys do not.
 pub(crate) fn looks_like_a_token(text: &str) -> bool {
     text.split('.').filter(|part| !part.is_empty()).count() == 3
 }

@@ -1,5 +1,5 @@
-//! API versions (specification 9). The table of routes determines the endpoints of each version; v3.1.0 behaves like
-//! v3.0.0 unless it redefines an endpoint.
+//! Versions of the API (specification 9). The table of routes lists the routes of each version. A route that v3.1.0
+//! does not redefine behaves as in v3.0.0.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
@@ -9,7 +9,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Names and aliases.
+    /// Names with their aliases.
     pub(crate) const NAMES: &[(&str, Version)] = &[
         ("v2.2.2", Version::V2_2_2),
         ("v2", Version::V2_2_2),
@@ -22,7 +22,7 @@ impl Version {
         Version::NAMES.iter().find(|(known, _)| *known == name).map(|(_, version)| *version)
     }
 
-    /// Parses a stored version. An unknown one is replaced by the stable version.
+    /// Parses a stored version; a removed version becomes the stable one.
     pub fn stored(name: &str) -> Version {
         Version::named(name).unwrap_or(Version::V3_0_0)
     }
@@ -35,7 +35,7 @@ impl Version {
         }
     }
 
-    /// Returns `true` for v2.2.2, which has numbered pages and an older record format.
+    /// Returns whether lists have numbered pages and records the older form.
     pub fn is_v2(self) -> bool {
         self == Version::V2_2_2
     }

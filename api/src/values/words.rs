@@ -1,5 +1,5 @@
-//! Enumerations in requests and responses. Each is declared once, with its wire values and its name in the API
-//! documents and generated clients.
+//! Closed lists of words, each declared once: all values of a type, their spellings on the wire, and the name of the
+//! list in the documents and generated clients.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(crate) trait Words: Copy + Send + Sync + 'static {
     fn word(self) -> &'static str;
 }
 
-/// Declares the wire values of a type.
+/// Assigns words to the values of a type.
 macro_rules! closed {
     ($($value:ident: $name:literal $about:literal { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
         impl $crate::values::words::Words for $value {
@@ -69,7 +69,7 @@ closed! {
     }
 }
 
-/// Declares types whose wire values the adapter contract defines.
+/// Implements `Words` for types whose words the contract of adapters defines.
 macro_rules! closed_in_records {
     ($($value:ty: $name:literal $about:literal;)*) => {$(
         impl Words for $value {
@@ -93,7 +93,7 @@ closed_in_records! {
     PlanStatus: "TreatmentPlanStatus" "How far a treatment plan is.";
 }
 
-/// Value in a response.
+/// A value as responses show it.
 #[derive(Clone, Copy)]
 pub(crate) struct Word<T>(pub T);
 
@@ -104,7 +104,7 @@ impl<T: Words> Serialize for Word<T> {
 }
 
 impl<T: Words> JsonSchema for Word<T> {
-    // Inline, so that a field description can be added before the enumeration moves to its own schema.
+    // Inline, because the description of the field stays with the words until the named schema is built.
     fn inline_schema() -> bool {
         true
     }
@@ -118,7 +118,7 @@ impl<T: Words> JsonSchema for Word<T> {
     }
 }
 
-/// Returns the kind for requests.
+/// Parses a word of a request.
 pub(crate) fn word<T: Words>() -> Kind<T> {
     let example = all::<T>().first().copied().unwrap_or_default();
     Kind::of_text(
@@ -128,7 +128,7 @@ pub(crate) fn word<T: Words>() -> Kind<T> {
     )
 }
 
-/// Parses a wire value.
+/// Returns the value of a word.
 pub(crate) fn spelled<T: Words>(text: &str) -> Option<T> {
     T::ALL.iter().copied().find(|value| value.word() == text)
 }

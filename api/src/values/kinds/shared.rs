@@ -1,4 +1,4 @@
-//! Parameters and fields that several endpoints share.
+//! Values with the same meaning in several endpoints.
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +24,7 @@ shared! {
     location(): u32 = id(), "The practice location.";
     patient(): u32 = id().of(Patients), "The patient.";
     provider(): u32 = id().of(Providers), "The provider.";
-    /// In lists, with the aliases of `http::query`.
+    /// For lists; see `http::query` for aliases.
     providers(): u32 = id().of(Providers), "Only these providers; one alone also as `provider_id`.";
     operatory(): u64 = long_id().of(Operatories), "The operatory: a chair, column or room.";
     operatories(): u64 = long_id().of(Operatories), "Only these operatories; one alone also as `operatory_id`.";

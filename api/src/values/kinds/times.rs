@@ -1,4 +1,4 @@
-//! Dates and times, read in every unambiguous format.
+//! Dates and times in any form with only one possible meaning.
 
 use std::{
     ops::RangeInclusive,
@@ -21,20 +21,20 @@ use crate::values::{
 
 /// Pattern for `YEARS`.
 const CENTURIES: &str = "^(19|20|21)";
-/// Pattern for `YEARS`, extended to the first year of birth dates.
+/// Pattern for `YEARS`, from the first accepted year of birth.
 const CENTURIES_OF_BIRTH: &str = "^(18[89]|19|20|21)";
 
-/// Time zone for times without an offset. Records the affected times for the notices of the response.
+/// Reads times without an offset in the zone of a location, and records each interpretation for the response.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// `None` if no location is known; times are then read as UTC.
+    /// `None` if the location is unknown; times are read in UTC.
     zone: Option<Tz>,
-    /// The client named the zone, so that no notice is needed.
+    /// The client named the zone, so no interpretation is reported.
     named: bool,
     read: Arc<Mutex<Vec<String>>>,
 }
 
-/// Maximum number of recorded times per request.
+/// Maximum number of reported interpretations.
 const MAX_READ: usize = 5;
 
 impl Clock {
@@ -42,12 +42,12 @@ impl Clock {
         self.zone.is_some()
     }
 
-    /// Sets the zone for times read from now on.
+    /// Sets the zone for later times. Earlier interpretations stay recorded.
     pub(crate) fn set(&mut self, zone: Tz) {
         self.zone = Some(zone);
     }
 
-    /// Returns a clock in the zone that the client named.
+    /// Returns a clock in the zone that the client named for this request.
     pub(crate) fn named(&self, zone: Option<Tz>) -> Clock {
         match zone {
             Some(zone) => Clock { zone: Some(zone), named: true, read: self.read.clone() },
@@ -55,7 +55,7 @@ impl Clock {
         }
     }
 
-    /// Returns a sentence for each time without an offset.
+    /// Takes the recorded sentences, one per time without an offset.
     pub(crate) fn take_read(&self) -> Vec<String> {
         std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -65,7 +65,7 @@ impl Clock {
         let (at, odd) = match zone.from_local_datetime(&local) {
             MappedLocalTime::Single(at) => (at, ""),
             MappedLocalTime::Ambiguous(first, _) => (first, " (the first of two: clocks go back then)"),
-            // A time in the gap of a clock change counts as the same time after the change.
+            // The local time is skipped by a clock change; it is shifted by the length of the gap.
             MappedLocalTime::None => (after_gap(zone, local), " (clocks go forward then and never show it)"),
         };
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,21 +76,21 @@ impl Clock {
         at.to_utc()
     }
 
-    /// Dates cause no notice, because the practice's day is meant.
+    /// Returns the start of the day at the location. A date needs no reported interpretation.
     fn midnight(&self, date: NaiveDate) -> DateTime<Utc> {
         let (zone, local) = (self.zone.unwrap_or(Tz::UTC), date.and_time(NaiveTime::MIN));
         zone.from_local_datetime(&local).earliest().unwrap_or_else(|| after_gap(zone, local)).to_utc()
     }
 }
 
-/// Converts a nonexistent local time with the offset from before the clock change.
+/// Interprets a skipped local time with the offset from before the gap.
 fn after_gap(zone: Tz, local: NaiveDateTime) -> DateTime<Tz> {
     let before = zone.from_local_datetime(&(local - TimeDelta::hours(3))).earliest();
     let offset = before.map_or(0, |before| before.offset().fix().local_minus_utc());
     zone.from_utc_datetime(&(local - TimeDelta::seconds(offset.into())))
 }
 
-/// A date, or the local date of a date-time as written.
+/// A date. A date-time gives its day as written.
 pub(crate) fn date() -> Kind<Date> {
     Kind::of_text(
         || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
@@ -117,9 +117,9 @@ fn in_years(date: Date, years: RangeInclusive<i32>) -> Parsed<Date> {
     }
 }
 
-/// A date of birth up to today, in any unambiguous format.
+/// A date of birth, today at the latest, in any form that can mean one day only.
 pub(crate) fn birth_date(today: Date) -> Kind<Date> {
-    // The schema covers only the recommended format.
+    // A schema cannot express all accepted forms; it contains the recommended one.
     let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES_OF_BIRTH});
     Kind::of_text(schema, "1980-05-06", move |text| {
         let born = in_years(any_date(text)?, FIRST_YEAR_OF_BIRTH..=*YEARS.end())?;
@@ -128,7 +128,7 @@ pub(crate) fn birth_date(today: Date) -> Kind<Date> {
     .about("Date of birth: YYYY-MM-DD, or any other unambiguous date (`March 1 1985`, `08/22/1938`).")
 }
 
-/// Formats with a clear order, due to a month name or a leading year.
+/// Forms with a clear order: the month as a word, or the year first.
 const CLEAR_DATES: &[&str] =
     &["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%B %d, %Y", "%B %d %Y", "%d %B %Y", "%d. %B %Y", "%d-%B-%Y"];
 
@@ -136,7 +136,7 @@ fn any_date(text: &str) -> Parsed<Date> {
     if let Some(written) = Written::parse(text) {
         return Ok(days(written.date));
     }
-    // Uses only the date of a date-time, in any format.
+    // A date-time gives its day, whatever the form of the day.
     let text = text
         .split_once('T')
         .map_or(text, |(day, time)| if time.starts_with(|c: char| c.is_ascii_digit()) { day } else { text });
@@ -179,12 +179,12 @@ pub(crate) fn time_of_day() -> Kind<i64> {
     })
 }
 
-/// A date-time. Without an offset, or for a date, the clock's zone applies.
+/// A date-time. Without an offset, or as a date alone, it is read by the clock.
 pub(crate) fn instant(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date)
 }
 
-/// End of a period. A date includes the whole day.
+/// The end of a time span. A date alone includes that day.
 pub(crate) fn end_of(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date.succ_opt().unwrap_or(date))
 }
@@ -209,7 +209,7 @@ fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind
     })
 }
 
-/// Date-time in the formats of ISO 8601, RFC 3339 and common libraries.
+/// A date-time as written by ISO 8601, RFC 3339 and common libraries.
 struct Written {
     date: NaiveDate,
     time: Option<NaiveTime>,
@@ -236,7 +236,7 @@ impl Written {
     }
 }
 
-/// Parses `Z`, `+01:00`, `+0100` or `+01`. An unescaped plus sign of a query arrives as a space.
+/// Parses `Z`, `+01:00`, `+0100` or `+01`. A plus sign that was not escaped in a query arrives as a blank.
 fn offset_of(text: &str) -> Option<FixedOffset> {
     let text = text.strip_prefix(' ').filter(|rest| rest.starts_with(['+', '-', 'Z', 'z'])).unwrap_or(text);
     if text == "Z" || text == "z" {
@@ -284,7 +284,7 @@ mod tests {
             "2026-12-01T14:30:00.000Z",
             "2026-12-01T14:30Z",
             "2026-12-01t14:30:00z",
-            // Local time of the clock.
+            // Local times.
             "2026-12-01T09:30:00",
             "2026-12-01 09:30:00",
             "2026-12-01T09:30",
