@@ -1,5 +1,5 @@
-//! What calls of adapters have cost: by adapter for /metrics, where thousands of locations would be too many series; by location in the
-//! operator's view of its read cycle.
+//! Costs of adapter calls: by adapter for /metrics, where one series per location would be too many, and by location in
+//! the operators' view of its read cycle.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl AdapterCallsView {
     }
 }
 
-/// The families of /metrics but for the histogram of their durations.
+/// Adds the metrics of /metrics except the histogram of durations.
 pub(super) fn collect(families: &mut Families, by_adapter: &BTreeMap<String, CostsByCall>) {
     let series =
         || by_adapter.iter().flat_map(|(adapter, calls)| calls.iter().map(move |(call, costs)| (adapter, call, costs)));

@@ -1,5 +1,5 @@
-//! GET /adapters, POST /adapters/{adapter}/versions, POST /locations/{id}/adapter and POST /locations/{id}/adapter/rollback: versions of
-//! adapters that come while the server runs (our addition).
+//! GET /adapters, POST /adapters/{adapter}/versions, POST /locations/{id}/adapter and POST
+//! /locations/{id}/adapter/rollback: versions of adapters uploaded at run time (our addition).
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Instead of a SHA-256: the version of the configuration.
+/// Selects the version of the configuration instead of a SHA-256.
 pub(crate) const CONFIGURED: &str = "configured";
 const RETRY_LATER: u64 = 30;
 

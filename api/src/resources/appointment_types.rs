@@ -1,4 +1,4 @@
-//! Appointment types: those of the health record system and those made here.
+//! Appointment types: those of the EHR and those created through the API.
 
 use std::collections::HashMap;
 
@@ -31,19 +31,19 @@ use crate::{
     views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType},
 };
 
-/// The types of an institution that were not deleted, by id.
+/// Returns the types of an institution that are not deleted, by id.
 pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {
     Ok(all(call, tenant)?.iter().map(|it| (it.id, AppointmentTypeView::of(it))).collect())
 }
 
-/// The types of an institution that were not deleted.
+/// Returns the types of an institution that are not deleted.
 pub(crate) fn all(call: &Call, tenant: &Tenant) -> Result<Vec<Record<AppointmentType>>, ApiError> {
     let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
     all.retain(|it| it.deleted_at.is_none());
     Ok(all)
 }
 
-/// Whether one of these locations has it: a type is of a location, of all of an EHR, or of all of the institution.
+/// Returns whether one of these locations has the type. A type belongs to a location, to an EHR, or to the institution.
 pub(crate) fn is_at(it: &Record<AppointmentType>, locations: &[OpenLocation]) -> bool {
     let its = |location: &OpenLocation| {
         it.location_id.is_none_or(|id| id == location.setup.id.0)
@@ -52,7 +52,7 @@ pub(crate) fn is_at(it: &Record<AppointmentType>, locations: &[OpenLocation]) ->
     locations.iter().any(its)
 }
 
-/// The one a request names, as one of these locations has it.
+/// Finds the type that a request names, as seen by these locations.
 pub(crate) fn find(
     call: &Call,
     tenant: &Tenant,
@@ -220,7 +220,7 @@ fn find_at(
     }
 }
 
-/// What a type is to belong to, as the request says it.
+/// The owner of a type, as given by the request.
 struct Parent {
     location: Option<u32>,
     of_location: Option<bool>,
@@ -237,7 +237,8 @@ impl Parent {
         }
     }
 
-    /// The location whose turn it is, and whether the type is to be its own; nothing said changes nothing.
+    /// Returns the location that saves the type, and whether the type belongs to that location alone. `None` leaves the
+    /// owner unchanged.
     fn location(&self, call: &Call, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {
         let named = |id: u32| call.location(tenant, LocationId(id));
         let location = match (self.of_location, self.id.or(self.location)) {
@@ -259,7 +260,7 @@ impl Parent {
     }
 }
 
-/// What belongs to the whole institution is saved at any of its locations.
+/// Returns any location, for types of the whole institution.
 fn any_location(call: &Call, tenant: &Tenant) -> Result<OpenLocation, ApiError> {
     call.open_locations(tenant).into_iter().next().ok_or(ApiError::Forbidden.because(Reason::OutOfReach))
 }

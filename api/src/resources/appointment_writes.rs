@@ -1,4 +1,4 @@
-//! POST /appointments, PATCH /appointments/{id}: the words of specification 7.3 are theirs.
+//! POST /appointments, PATCH /appointments/{id}. Their messages are those of specification 7.3.
 
 use engine::{
     EngineError, PatientDetails, Unmet,
@@ -55,7 +55,7 @@ pub(crate) struct AppointmentSaved<'a> {
     stripe_client_secret: Option<()>,
 }
 
-/// An appointment as the client sent it.
+/// An appointment in a request.
 pub(crate) struct NewAppointmentInput {
     patient_id: u32,
     dependent: Option<PatientDetails>,
@@ -112,7 +112,7 @@ pub(crate) async fn create(
     Ok(call.made(saved.replay, shown(&call, &tenant, &location, &saved.record)?))
 }
 
-/// Times without an offset are those of the appointment's location, which the request need not name.
+/// A change of an appointment. Times without an offset use the zone of its location, which the request need not name.
 pub(crate) struct AppointmentUpdate {
     id: AppointmentId,
     tenant: Tenant,
@@ -176,7 +176,7 @@ pub(crate) async fn update(
     let record = if cancelled && before.cancelled {
         before
     } else if cancelled {
-        // Also while its insert is on its way, as /intent/booking/cancel does.
+        // Also while the insert is in flight, as in /intent/booking/cancel.
         let cancelled = call.api.engine.cancel(location.setup.id, id, None).await;
         cancelled.map_err(|refused| remembered(refused, &before))?;
         find(&call, &tenant, id)?.1
@@ -233,7 +233,7 @@ impl NewAppointmentInput {
             b.problem("appt.end_time must be after start_time.");
         }
         if unavailable {
-            // Blocks are not made here, whatever else is in the request (specification 7.3).
+            // Blocks cannot be created through this endpoint, whatever the other fields (specification 7.3).
             b.take_problems();
             b.references.clear();
             b.problem("Missing parameter appt[patient_id] with unavailable: true");
@@ -255,7 +255,7 @@ impl NewAppointmentInput {
         }
     }
 
-    /// Whom a guardian books for. Its fields are needed where it is there at all.
+    /// Reads the dependent for whom a guardian books. Its fields are required if the object exists.
     fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
         let given = b.optional("appt.patient", object("The patient."));
         b.implied("appt.patient.bio", "Contact and personal data.");
@@ -272,7 +272,7 @@ impl NewAppointmentInput {
         })
     }
 
-    /// Without an end it lasts as long as its type takes.
+    /// Returns the time span. Without an end it has the length of the type.
     fn span(&self, call: &mut Call, location: &OpenLocation) -> Result<Span, ApiError> {
         let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(location.institution.id, id));
         let kind = kind.transpose()?.flatten();
@@ -300,7 +300,7 @@ fn end_time(clock: &Clock) -> Kind<Timestamp> {
     instant(clock).about("End time.")
 }
 
-/// What is wrong with a time for an appointment, of which the start, the end or both were given.
+/// Returns the problems of a time span of which the start, the end or both were given.
 fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<String> {
     let (least, most) = (APPOINTMENT_MINUTES.start() * MINUTE, APPOINTMENT_MINUTES.end() * MINUTE);
     let uneven = |at: Timestamp| at.0.rem_euclid(MINUTE) != 0;
@@ -312,7 +312,7 @@ fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<Strin
             start && span.start > now.plus(MAX_DAYS_AHEAD * DAY),
             format!("appt.start_time must not be more than {MAX_DAYS_AHEAD} days ahead."),
         ),
-        // An end before the start is named elsewhere.
+        // An end before the start is reported elsewhere.
         (
             end && span.length() > 0 && !(least..=most).contains(&span.length()),
             format!(
@@ -325,7 +325,7 @@ fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<Strin
     wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, problem)| problem).collect()
 }
 
-/// Why an appointment that the location has forgotten cannot be changed: its record still knows.
+/// Refines a refusal for an appointment that the location has unloaded, using its record.
 fn remembered(refused: EngineError, record: &Record<Appointment>) -> EngineError {
     let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(Over::Forgotten)];
     if !forgotten.iter().any(|refusal| refused == EngineError::Refused(refusal.clone())) {

@@ -228,7 +228,7 @@ pub(crate) async fn descriptors(
     Ok(descriptors::list(&call, &found, &asked))
 }
 
-/// One of the caller's appointments; those of other tenants and of closed locations do not exist.
+/// Finds an appointment of the caller. Those of other tenants and of closed locations are not found.
 pub(crate) fn find(
     call: &Call,
     tenant: &Tenant,
@@ -252,7 +252,7 @@ impl Criteria {
             && self.unavailable.is_none_or(|unavailable| it.unavailable == unavailable)
             && (!self.nex_only || it.foreign_id.is_none())
             && self.appointment_type.is_none_or(|id| it.appointment_type_id == Some(id))
-            // No user is known to have made one: `created_by_user_id` is always null.
+            // No user is recorded as creator: `created_by_user_id` is always null.
             && self.created_by.is_none()
             && among(&self.patients, it.patient_id)
             && among(&self.providers, it.placement.provider.map(|it| it.0))
@@ -275,7 +275,7 @@ fn procedures_of(call: &Call, location: &OpenLocation, id: u64) -> Result<Vec<Re
     call.having(source, Filter::Appointment(id), MAX_RELATED)
 }
 
-/// Its own, and those that all appointments of its type carry.
+/// Returns the appointment's own descriptors and those of its type.
 fn descriptors_of(
     call: &Call,
     tenant: &Tenant,

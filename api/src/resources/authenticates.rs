@@ -1,4 +1,4 @@
-//! POST /authenticates: an API key becomes a bearer token (specification 5.2).
+//! POST /authenticates: exchanges an API key for a bearer token (specification 5.2).
 
 use schemars::JsonSchema;
 use serde::Serialize;

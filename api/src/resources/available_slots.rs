@@ -187,19 +187,19 @@ fn crowded(day: Date) -> String {
     )
 }
 
-/// Slots of several locations, at most so many as one answer may have.
+/// Slots of several locations, up to the limit of one response.
 #[derive(Default)]
 struct Gathered {
     of: Vec<(OpenLocation, Vec<Slot>, Option<Date>)>,
     any: bool,
-    /// The answer has only what begins before this date, as there was too much.
+    /// The response ends before this date, because the limit was reached.
     end: Option<Date>,
-    /// Too much on a single day.
+    /// A single day has more slots than the limit.
     crowded: bool,
 }
 
 impl Gathered {
-    /// The slots of one more location, week by week.
+    /// Adds the slots of a location, week by week.
     async fn add(&mut self, call: &mut Call, location: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
         let first = query.from;
         let asked = first.add_days(query.days.into());
@@ -213,7 +213,7 @@ impl Gathered {
             self.any |= week.any_hours && (!week.slots.is_empty() || week.next.is_some());
             next = week.next;
             if week.crowded && from > first {
-                // On its own it may have room.
+                // The day may fit into a response that begins with it.
                 self.end = Some(from);
                 break;
             }
@@ -248,7 +248,7 @@ impl Gathered {
     }
 }
 
-/// Slots are looked for only as far ahead as calendars are planned.
+/// Limits the search to the days that practices plan ahead.
 pub(crate) fn near(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
     let today = now.0.div_euclid(location::time::DAY);
     let ahead = i64::from(start.0) - today;
@@ -256,14 +256,14 @@ pub(crate) fn near(start: Date, now: location::time::Timestamp) -> Result<(), Ap
     if ahead > MAX_DAYS_AHEAD { Err(ApiError::bad(problem())) } else { Ok(()) }
 }
 
-/// How long a slot is: as asked, or as its type takes.
+/// Returns the length of a slot: as requested, or that of its type.
 pub(crate) fn minutes(asked: Option<i64>, kind: Option<&Record<AppointmentType>>) -> i64 {
     let of_type = kind.map(|kind| i64::from(kind.minutes)).filter(|minutes| SLOT_MINUTES.contains(minutes));
     asked.or(of_type).unwrap_or(DEFAULT_MINUTES)
 }
 
 impl SlotsInput {
-    /// Providers belong to the institution; an operatory to one of the locations asked about.
+    /// Checks the providers against the institution, and the operatories against the locations of the request.
     fn check_ids(&self, call: &Call, tenant: &Tenant, locations: &[OpenLocation]) -> Result<(), ApiError> {
         for id in &self.providers {
             providers::find(call, tenant, *id)?;
@@ -278,7 +278,7 @@ impl SlotsInput {
         Ok(())
     }
 
-    /// For each location its working hours with the label that is asked for; none: all of them.
+    /// Returns for each location the working hours with the requested label, or `None` without a label.
     fn labelled(&self, call: &Call, locations: &[OpenLocation]) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
         let Some(label) = self.label else { return Ok(vec![None; locations.len()]) };
         let mut labelled = Vec::with_capacity(locations.len());
@@ -315,7 +315,7 @@ impl SlotsInput {
     }
 }
 
-/// One entry per provider and operatory that has slots. Where there is none: one per provider asked for.
+/// Returns one entry per provider and operatory with slots. Without slots it returns one per requested provider.
 fn grouped(location: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<AvailableSlotsView> {
     let lid = location.setup.id;
     let next = next.map(|date| date.to_string());

@@ -1,4 +1,4 @@
-//! GET and POST /backups: the store's backups, for whoever runs the server (our addition).
+//! GET and POST /backups: the store's backups, for operators (our addition).
 
 use engine::{BackupError, BackupFile, BackupsNow};
 use schemars::JsonSchema;

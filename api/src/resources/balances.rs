@@ -50,14 +50,15 @@ pub(crate) async fn of_guarantors(
         Some(patient) => listing.filtered([owed_for(&call, &location, patient)?]),
         None => listing,
     };
-    // A balance the EHR does not tell may be any.
+    // A balance without a total is kept, because it may not be zero.
     let page = listing.entries_at::<GuarantorBalance>(&call, &location, |it| {
         zero_too || it.body.total.is_none_or(|total| !total.is_zero())
     })?;
     Ok(call.page(&page.views(GuarantorBalanceView::of)))
 }
 
-/// Who answers for a patient: their guarantor, or they themselves. Nobody, for one who is not here.
+/// Returns the filter for the guarantor of a patient, by default the patient. It matches nothing for an unknown
+/// patient.
 fn owed_for(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
     let found = call.api.engine.patient(location.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));

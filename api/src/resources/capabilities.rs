@@ -1,4 +1,4 @@
-//! GET /locations/{id}/capabilities: what a location's health record system can do (our addition).
+//! GET /locations/{id}/capabilities: the features of a location's EHR (our addition).
 
 use std::collections::BTreeMap;
 

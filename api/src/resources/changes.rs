@@ -1,4 +1,4 @@
-//! GET /changes: what changed at a location and in its health record system, in the order of commits (our addition).
+//! GET /changes: changes at a location and in its EHR, in the order of commits (our addition).
 
 use engine::{
     EngineError,
@@ -50,7 +50,7 @@ pub(crate) struct RecordChangeView {
     record: Value,
 }
 
-/// Amounts of records that are shown to keys without the grant `financial`.
+/// Amounts in records that are visible without the grant `financial`.
 const AMOUNTS: [(Resource, &str); 2] =
     [(Resource::Procedures, "record.fee"), (Resource::TreatmentPlans, "record.procedures.fee")];
 
@@ -86,7 +86,7 @@ pub(crate) async fn list(
     }
     let all = || resource_names::all().filter(|resource| granted(*resource, call.key.grants)).collect();
     let resources = if asked.is_empty() { all() } else { asked };
-    // The cursor is the location's, whatever else is asked.
+    // Cursors are bound to the location only, not to other parameters.
     let cursors = call.api.cursors.bound_to("/changes", vec![("location_id", &location.setup.id.to_string())]);
     let from = since.as_deref().map(|since| opened(&cursors, since)).transpose()?;
     let changes = call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
@@ -114,7 +114,7 @@ fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
     position.ok_or_else(|| ApiError::bad("since is not an end_cursor of the changes of this location."))
 }
 
-/// None of what was made at another location: it is not this one's.
+/// Returns the view of a change, or `None` for records made at another location.
 fn view(call: &Call, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
     let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
     let shown = call.api.engine.shown(at, entry.resource, entry.id, version, amounts)?;

@@ -74,7 +74,7 @@ pub(crate) async fn show(
     Ok(call.show(view))
 }
 
-/// The claims that say something of a charge.
+/// Returns the claims that contain a charge.
 pub(crate) fn claims_of(call: &Call, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
     call.having(charge.source(), Filter::Charge(charge.id), MAX_RELATED)
 }

@@ -1,4 +1,4 @@
-//! Procedures and their codes, treatment plans, clinical notes, recalls, conversations: read as the EHR has them.
+//! Procedures and their codes, treatment plans, clinical notes, recalls and conversations, as read from the EHR.
 
 use engine::{
     lists::Filter,
@@ -58,7 +58,7 @@ pub(crate) async fn category(
 
 listing!(ListProcedureCodes: |it| it.foreign_ids().since());
 
-/// Deleted ones are not active any more.
+/// Lists the codes; deleted ones are inactive.
 pub(crate) async fn codes(
     call: Call,
     AtLocation(location, ListProcedureCodes(listing)): AtLocation<ListProcedureCodes>,
@@ -257,15 +257,15 @@ pub(crate) async fn conversations(
     Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
 }
 
-/// Nobody may: no EHR takes them (specification 4.10).
+/// Refuses every message, because no EHR accepts them (specification 4.10).
 pub(crate) async fn message(_: Call, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
     Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))
 }
 
-/// After the one and before the other, where they are given.
+/// Optional exclusive bounds: after the first and before the second.
 type Within<T> = (Option<T>, Option<T>);
 
-/// What has no time is neither.
+/// Returns whether a value is within the bounds. A missing value is outside of any bound.
 fn between<T: PartialOrd>(it: Option<T>, (after, before): Within<T>) -> bool {
     after.is_none_or(|after| it.as_ref().is_some_and(|it| *it > after))
         && before.is_none_or(|before| it.as_ref().is_some_and(|it| *it < before))

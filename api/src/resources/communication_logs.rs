@@ -37,11 +37,11 @@ use crate::{
     views::talk::CommunicationLogView,
 };
 
-/// How far back a list reaches, unless it is asked for, and at most: in days.
+/// Days that a list covers, by default and at most.
 const SINCE_DAYS: i64 = 30;
 const MOST_DAYS: i64 = 90;
 
-/// How far the clock of a client may be ahead of ours.
+/// Tolerance for clocks of clients that are fast.
 const CLOCKS_APART: Millis = 5 * MINUTE;
 
 pub(crate) struct ListCommunicationLogs {
@@ -51,7 +51,7 @@ pub(crate) struct ListCommunicationLogs {
 }
 
 impl FromInput for ListCommunicationLogs {
-    /// Ids rise with the time a request was made, so their order is the one by `created_at`.
+    /// Ids rise with the time of creation, so their order is the order by `created_at`.
     fn from_input(input: &mut Input) -> ListCommunicationLogs {
         let status = input.query.optional("status", word().about("Only records with this status."));
         let since = input
@@ -63,7 +63,7 @@ impl FromInput for ListCommunicationLogs {
         let sort = input.query.optional("sort", sorts(&["created_at"])).unwrap_or_default();
         let since = since.unwrap_or(input.now.minus(SINCE_DAYS * DAY));
         let descending = sort.first().is_some_and(|sort| sort.descending);
-        // What was created since was also changed since, which the index knows.
+        // A record created since then was also changed since then, which the index supports.
         let logs = input.listing().patient().descending(descending).filtered([Filter::UpdatedSince(since)]);
         ListCommunicationLogs { listing: logs.done(), status, since }
     }
@@ -75,7 +75,7 @@ pub(crate) async fn list(
 ) -> Answer<Paged<CommunicationLogView<'static>>> {
     let here = Some(location.setup.id.0);
     let page = listing.entries(&call, &location.sources(), |it: &Record<CommunicationLog>| {
-        // Those recorded in the EHR itself have no write of ours.
+        // Logs entered in the EHR have no write.
         let write = it.write.as_ref().map(|write| write.status);
         let wanted = write.is_some_and(|write| status.is_none_or(|status| status == write));
         wanted && it.created_at >= since && it.location_id == here

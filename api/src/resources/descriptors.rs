@@ -1,4 +1,4 @@
-//! Appointment descriptors, wherever they are listed: of appointments, appointment types and locations.
+//! Appointment descriptors of appointments, appointment types and locations.
 
 use engine::{
     lists::{ListQuery, Order, PageRequest},
@@ -28,7 +28,7 @@ reads!(ListDescriptors |input| {
     ),
 });
 
-/// Those of these ids that are still there, each once.
+/// Returns the descriptors with these ids that are not deleted, each once.
 pub(crate) fn by_ids(
     call: &Call,
     tenant: &Tenant,

@@ -25,7 +25,7 @@ pub(crate) async fn list(
     call: Call,
     AtLocation(location, ListFeeSchedules { active, listing }): AtLocation<ListFeeSchedules>,
 ) -> Answer<Paged<FeeScheduleView<'static>>> {
-    // Where the EHR does not tell, a schedule is in use.
+    // A schedule is active unless the EHR reports otherwise.
     let in_use = |it: &Record<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
     let page = listing.entries_at(&call, &location, |it| active == in_use(it))?;
     Ok(call.page(&page.views(FeeScheduleView::of)))

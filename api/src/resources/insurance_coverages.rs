@@ -124,11 +124,11 @@ pub(crate) async fn create(
     Ok(call.made(saved.replay, InsuranceCoverageView::of(&saved.record)))
 }
 
-/// By name, or as the number it is: 1 is primary.
+/// Reads a priority by name or by number: 1 is primary.
 fn priority() -> Kind<u32> {
     const NAMES: [&str; 3] = ["primary", "secondary", "tertiary"];
     let number = || integer(1..=100);
-    // `pattern` speaks of texts only, the bounds of numbers only.
+    // In a schema, `pattern` applies to strings only, and bounds to numbers only.
     let schema = || {
         let names = format!("^({})$", NAMES.join("|"));
         json!({"type": ["string", "integer"], "pattern": names, "minimum": 1, "maximum": 100})

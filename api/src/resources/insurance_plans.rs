@@ -57,7 +57,7 @@ pub(crate) async fn show(
     };
     let mut subscribers: Vec<InsuranceSubscriberView> = Vec::new();
     for coverage in coverages.iter().filter(|_| asked("subscribers")) {
-        // Each person once, however many they cover.
+        // Each person once, even with several coverages.
         let person = subscriber(&call, &tenant, coverage).await?;
         subscribers.extend(person.filter(|person| subscribers.iter().all(|known| known.id != person.id)));
     }
@@ -69,7 +69,7 @@ pub(crate) async fn show(
     Ok(call.show(view))
 }
 
-/// Who holds the subscription.
+/// Returns the holder of the subscription.
 pub(crate) async fn subscriber(
     call: &Call,
     tenant: &Tenant,
@@ -126,7 +126,7 @@ pub(crate) async fn create(
 ) -> Answer<Created<InsurancePlanView<'static>>> {
     let saved = call.save_entry(&location, &plan, None).await?;
     let mut view = InsurancePlanView::of(&saved.record);
-    // A new plan covers nobody yet (specification 2.2).
+    // A new plan has no coverages (specification 2.2).
     (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));
     Ok(call.made(saved.replay, view))
 }

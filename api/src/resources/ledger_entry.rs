@@ -1,4 +1,4 @@
-//! What POST /payments and POST /adjustments have in common: their bodies, and the words of their refusals.
+//! Common parts of POST /payments and POST /adjustments: their bodies and the messages of their refusals.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// An entry as the client sent it.
+/// A ledger entry in a request.
 pub(super) struct LedgerEntryInput {
     pub patient_id: u32,
     pub amount: Money,
@@ -46,7 +46,7 @@ pub(super) struct LedgerEntryInput {
     on: Option<On>,
 }
 
-/// A date as such, or a moment that has a date at the location.
+/// A date, or a moment whose date depends on the location.
 #[derive(Clone, Copy)]
 enum On {
     Date(Date),
@@ -54,7 +54,8 @@ enum On {
 }
 
 impl LedgerEntryInput {
-    /// The object that holds the fields and what it is; the names of the two fields that differ, and what they are.
+    /// Reads an entry. The arguments name and describe the enclosing object, the field of the date, and the field of
+    /// the type.
     pub(super) fn read(
         input: &mut Input,
         (name, about): (&str, &'static str),
@@ -107,7 +108,7 @@ impl LedgerEntryInput {
         }
     }
 
-    /// A payment lowers the balance, whichever sign it was entered with: it is kept as a positive amount.
+    /// Makes all amounts positive. A payment lowers the balance whatever its sign in the request.
     pub(super) fn unsigned(mut self) -> LedgerEntryInput {
         let charges = self.charge_splits.iter_mut().map(|split| &mut split.amount);
         let providers = self.provider_splits.iter_mut().map(|split| &mut split.amount);
@@ -117,8 +118,8 @@ impl LedgerEntryInput {
         self
     }
 
-    /// What makes two requests with the same `transaction_id` the same: all they say, however it is spelled. Spelled out here, as it is
-    /// compared with what was kept years ago. A day that was not given is not said.
+    /// Returns the idempotency key of a `transaction_id` with all normalized fields. The format must not change,
+    /// because the key is compared with stored ones. A default day is left out.
     fn number<T: Body>(&self, call: &Call, location: &OpenLocation) -> IdempotencyKey {
         let by_charge: BTreeMap<String, String> =
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
@@ -136,7 +137,7 @@ impl LedgerEntryInput {
         idempotency::numbered(location.setup.id, name_of(T::RESOURCE), &self.transaction_id, &said)
     }
 
-    /// The date on the location's calendar; today where none is given.
+    /// Returns the date on the location's calendar, by default today.
     pub(super) fn day(&self, call: &Call, location: &OpenLocation) -> Day {
         let at = |moment| times::local(moment, location.setup.zone).0;
         Day(match self.on {
@@ -160,7 +161,7 @@ pub(super) async fn save<T: Body>(
     saved.map_err(|refused| refusal(refused, location.setup.id.0))
 }
 
-/// The failure for a record that the body names and that does not exist.
+/// Returns the failure for an unknown record that the body names.
 pub(super) fn unknown(Reference { resource, id }: Reference, location: Option<LocationId>) -> ApiError {
     refusal(EngineError::Unmet(Unmet::NotFound { resource, id }), location.map_or(0, |location| location.0))
 }
@@ -197,7 +198,7 @@ fn currency() -> Kind<Currency> {
     })
 }
 
-/// What is wrong with the parts of an amount. Each has its sign: otherwise their sum would not say how much of it they are.
+/// Returns the problem of a split amount. Every part needs the sign of the amount, otherwise their sum is ambiguous.
 fn wrong_splits(amount: Decimal, parts: &[(u64, Decimal)], name: &str) -> Option<String> {
     let negative = amount.is_sign_negative();
     let against = |part: Decimal| !part.is_zero() && part.is_sign_negative() != negative;
@@ -210,7 +211,7 @@ fn wrong_splits(amount: Decimal, parts: &[(u64, Decimal)], name: &str) -> Option
     (sum.abs() > amount.abs()).then(|| format!(" must not add up to more than {name}"))
 }
 
-/// `{"12": 100.00}`: amounts by the ids of what they go to.
+/// Reads `{"12": 100.00}`: amounts by the ids of charges or providers.
 fn splits() -> Kind<Vec<(u64, Decimal)>> {
     let schema = || {
         let amount = money().shape().schema;

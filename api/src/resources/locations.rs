@@ -104,7 +104,7 @@ pub(crate) struct InstitutionView<'a> {
     locations: Vec<LocationView<'a>>,
 }
 
-/// What the store knows of a location besides its setup.
+/// Data about a location in the store, in addition to its setup.
 #[derive(Clone, Copy)]
 pub(crate) struct Facts {
     set_up: Option<SetUp>,
@@ -112,7 +112,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Asks no actor. A location without EHR is never synced, a closed one no more.
+    /// Reads from the store without an actor. Locations that are closed or have no EHR have no time of the last sync.
     pub(crate) fn of(call: &Call, location: &LocationSetup) -> Result<Facts, ApiError> {
         let synced = location.source.is_some() && location.status == LocationStatus::Active;
         let last_sync = if synced { call.api.engine.last_sync(location.id)? } else { None };
@@ -151,7 +151,7 @@ impl<'a> LocationView<'a> {
     }
 }
 
-/// Pending locations are not open yet and not shown; closed ones are shown as inactive.
+/// Returns whether a location is visible. Pending locations are not; closed ones are shown as inactive.
 pub(crate) fn shown(call: &Call, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }

@@ -1,4 +1,4 @@
-//! GET /me: who calls, what the key may do and reach, and the limits it has (our addition).
+//! GET /me: the caller's key, its grants, locations and limits (our addition).
 
 use std::collections::BTreeMap;
 

@@ -73,7 +73,7 @@ pub(crate) async fn patient_items(
     Ok(call.list(&views(&entries, &items)))
 }
 
-/// The catalogue's entries they are of, where it still has them.
+/// Returns the catalogue entries of the items, if they still exist.
 fn items_of(call: &Call, entries: &[Record<PatientHistoryItem>]) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
     entries.iter().map(|it| Ok(call.api.engine.entry(it.source(), it.body.item_id)?)).collect()
 }
@@ -121,7 +121,7 @@ impl FromInput for HistoryUpdate {
     }
 }
 
-/// All of it is looked at before the first item is saved.
+/// Saves a batch. All items are validated before the first one is saved.
 pub(crate) async fn save(
     mut call: Call,
     AtLocation(location, HistoryUpdate { patient, items }): AtLocation<HistoryUpdate>,

@@ -1,5 +1,5 @@
-//! One file per resource: its parameters, its own views, its handlers. A handler reads its input, asks the engine, and shows a view; it
-//! knows neither routes nor the server. Views that several resources share are in `views`.
+//! One file per resource: its parameters, its own views, its handlers. A handler reads its input, calls the engine, and
+//! returns a view; it is independent of routes and server. Views shared by several resources are in `views`.
 //!
 //! ```text
 //!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket

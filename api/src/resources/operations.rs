@@ -1,4 +1,4 @@
-//! For the operator: is it alive, is it ready, what are its numbers. Nothing here tells about a practice or a patient.
+//! Liveness, readiness and metrics for operators. Nothing in them identifies a practice or a patient.
 
 use std::sync::atomic::Ordering;
 
@@ -27,11 +27,12 @@ pub(crate) async fn healthz(_: HttpRequest) -> HttpResult {
     Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
-/// Ready even when an adapter is not: that closes its own locations, which is said, and no others.
+/// Reports readiness. An unusable adapter is reported, but the server stays ready, because only the adapter's own
+/// locations are closed.
 pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
     let api = api(&request)?;
     let engine = &api.engine;
-    // A client's own connection is one of those in use.
+    // A client's own connection counts as one in use.
     let is_exhausted = for_operators(&request) && api.connections.is_exhausted();
     let is_draining = api.draining.load(Ordering::Relaxed) || api.leaving.load(Ordering::Relaxed);
     let draining = || Err("the server stops: it drains, and closes its port then".to_owned());
@@ -71,7 +72,8 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
     Ok(HttpResponse::Ok().json(ready))
 }
 
-/// Prometheus text format. Many locations and connections make it long work: the worker, which may be the only one, answers probes meanwhile.
+/// Returns the metrics in Prometheus text format. It runs on the blocking pool, because many locations take long and
+/// the only worker may have to answer probes.
 pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     let api = api(&request)?.clone();
     let text = web::block(move || shown(&api)).await.map_err(|_| ApiError::Internal)??;
@@ -185,7 +187,7 @@ fn shown(api: &Api) -> Result<String, ApiError> {
     })
 }
 
-/// What the process has of the machine, where the system tells (Linux).
+/// Adds the resources used by the process, if the system reports them (Linux).
 fn process(families: &mut Families) {
     if let Some(bytes) = memory::resident() {
         families.one("process_resident_bytes", "gauge", "Memory of the process, in bytes.", bytes as f64);
@@ -196,7 +198,7 @@ fn process(families: &mut Families) {
     }
 }
 
-/// Connections of both listeners, and the responses that their clients have not taken yet.
+/// Adds the connections of both listeners, and the response bytes that clients have not read yet.
 fn connections(families: &mut Families, api: &Api) {
     let listeners = [("http", &api.connections), ("operators", &api.operators_connections)];
     let mut add = |name, kind, help, count: &dyn Fn(&Connections) -> u64| {
@@ -216,7 +218,7 @@ fn connections(families: &mut Families, api: &Api) {
     families.one("http_responses_refused_total", "counter", help, bytes.refused() as f64);
 }
 
-/// Nothing where no backups are made.
+/// Adds nothing if no backups are configured.
 fn backups(families: &mut Families, engine: &Engine) {
     let Some((newest, failed)) = engine.backup_numbers() else { return };
     let newest = newest.map_or(0, |newest| newest.0 / SECOND);
@@ -225,7 +227,7 @@ fn backups(families: &mut Families, engine: &Engine) {
     families.one("backups_failed_total", "counter", "Backups of the store that failed.", failed as f64);
 }
 
-/// Nothing where no listener speaks TLS.
+/// Adds nothing if no listener uses TLS.
 fn certificates(families: &mut Families, certificates: &Certificates) {
     let help = "When the TLS certificate of a listener expires, in seconds since 1970.";
     let shown = certificates.all().map(|of| (vec![("listener", of.listener)], (of.expires().0 / SECOND) as f64));

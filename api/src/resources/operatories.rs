@@ -1,4 +1,4 @@
-//! GET /operatories, GET /operatories/{id}; POST, PATCH and DELETE at locations without EHR, which make their own.
+//! GET /operatories, GET /operatories/{id}; POST, PATCH and DELETE at locations without an EHR.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::{
     views::operatories::OperatoryView,
 };
 
-/// The one a request names, to put something into it.
+/// Finds the operatory that a write refers to.
 pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Record<Operatory>, ApiError> {
     let found = call.api.engine.operatory(location, id)?.filter(|it| it.deleted_at.is_none());
     found.ok_or_else(|| missing(location, id))
@@ -41,7 +41,7 @@ pub(crate) fn missing(location: LocationId, id: u64) -> ApiError {
     ApiError::NotFound(format!("Operatory with id {id} in location {location}"))
 }
 
-/// Types are always there; their category is part of them.
+/// Accepted for compatibility: types are always included, with their category.
 const INCLUDES: &[&str] = &["appointment_types", "appt_categories"];
 
 pub(crate) struct ListOperatories {
@@ -127,7 +127,7 @@ pub(crate) async fn create(
     save(&mut call, &location, CreateOwnRecord(new)).await
 }
 
-/// Only what is given changes.
+/// A change of an operatory; missing fields stay unchanged.
 #[derive(Clone)]
 pub(crate) struct OperatoryUpdate {
     name: Option<String>,

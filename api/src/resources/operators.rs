@@ -1,4 +1,4 @@
-//! GET /operator and /operators: who runs the service (our addition).
+//! GET /operator and /operators: the operators of the service (our addition).
 
 use engine::setup::{LocationSetup, LocationStatus};
 use location::ids::{InstitutionId, LocationId};

@@ -1,4 +1,4 @@
-//! Patients: who may see which, and as other resources show them.
+//! Patients: access of callers, and patients inside other resources.
 
 pub(crate) mod alerts;
 mod along;
@@ -18,13 +18,13 @@ use crate::{
     http::errors::ApiError,
 };
 
-/// The one a request names, of any location that is open to the caller.
+/// Finds a patient of any location that is open to the caller.
 pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = call.api.engine.patient(tenant.institution.id, id)?.filter(|it| reachable(call, tenant, it));
     seen(call, found, id)
 }
 
-/// The one a request names, at a location.
+/// Finds a patient at a location.
 pub(crate) fn find_at(call: &Call, location: &OpenLocation, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = call.api.engine.patient(location.institution.id, id)?;
     seen(call, found.filter(|it| it.source_id == location.setup.source), id)
@@ -36,7 +36,8 @@ fn seen(call: &Call, found: Option<Record<Patient>>, id: u32) -> Result<Record<P
     Ok(found)
 }
 
-/// Patients are shared by all locations of their EHR; without one they belong to the locations that know them.
+/// Returns whether the caller may see a patient. Patients are shared by all locations of their EHR; without an EHR they
+/// belong to the locations that have a record of them.
 pub(crate) fn reachable(call: &Call, tenant: &Tenant, patient: &Record<Patient>) -> bool {
     call.open_locations(tenant).iter().any(|location| match patient.source_id {
         Some(source) => location.setup.source == Some(source),

@@ -28,7 +28,7 @@ pub(crate) struct ProblemView {
     pub(crate) runbook: &'static str,
 }
 
-/// The problems of a location: reading first, and one of both directions once.
+/// Returns the problems of a location: reading first; a common problem of both directions appears once.
 pub(crate) fn problems(setup: &Setup, location: &LocationSetup, state: &SyncState) -> Vec<ProblemView> {
     let mut problems: Vec<ProblemView> = Vec::new();
     for (direction, reason) in [("reading", &state.read_reason), ("writing", &state.write_reason)] {
@@ -56,7 +56,7 @@ pub(crate) fn problems(setup: &Setup, location: &LocationSetup, state: &SyncStat
     problems
 }
 
-/// Host and port of the health record system of a location; `None` without one, and for the simulated one.
+/// Returns host and port of a location's EHR. Returns `None` without an EHR, and for the simulated one.
 pub(crate) fn address(setup: &Setup, location: &LocationSetup) -> Option<String> {
     let url = &setup.sources.get(&location.source?)?.base_url;
     let (scheme, rest) = url.split_once("://")?;
@@ -88,7 +88,7 @@ fn next_step(cause: Cause, location: LocationId, resource: Option<Resource>) -> 
     }
 }
 
-/// Where operators read about a cause.
+/// Returns the page of the operators' documents about a cause.
 pub(crate) const fn runbook(cause: Cause) -> &'static str {
     match cause {
         Cause::Adapter => "/console/docs/runbooks#adapters_refused",
@@ -101,7 +101,7 @@ pub(crate) const fn runbook(cause: Cause) -> &'static str {
     }
 }
 
-/// Every page that a problem leads to.
+/// The pages of all causes.
 #[cfg(test)]
 pub(crate) const RUNBOOKS: [&str; 9] = [
     runbook(Cause::Adapter),

@@ -1,4 +1,4 @@
-//! GET /providers, GET /providers/{id}; POST, PATCH and DELETE at locations without EHR, which make their own.
+//! GET /providers, GET /providers/{id}; POST, PATCH and DELETE at locations without an EHR.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -134,7 +134,7 @@ impl<'a> ProviderView<'a> {
     }
 }
 
-/// The one a request names: of an EHR the caller may reach, or made here for locations without one.
+/// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.
 pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
     let found = call.api.engine.provider(tenant.institution.id, id)?;
     let locations = call.open_locations(tenant);
@@ -143,7 +143,7 @@ pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provi
         .ok_or_else(|| ApiError::NotFound(format!("Provider with id {id}")))
 }
 
-/// Names of the providers a list of records mentions, each read once.
+/// Cache of the names of the providers in a list, each read once.
 pub(crate) struct Names<'a> {
     call: &'a Call,
     tenant: &'a Tenant,
@@ -248,7 +248,7 @@ pub(crate) async fn create(
     save(&mut call, &location, CreateOwnRecord(new)).await
 }
 
-/// Only what is given changes.
+/// A change of a provider; missing fields stay unchanged.
 #[derive(Clone)]
 pub(crate) struct ProviderUpdate {
     first_name: Option<String>,
@@ -278,7 +278,7 @@ impl ProviderUpdate {
     }
 }
 
-/// What a provider can be without.
+/// The optional fields of a provider.
 #[derive(Clone)]
 struct ProviderDetails([(Field, Option<Option<String>>); 7]);
 
@@ -331,7 +331,7 @@ pub(crate) async fn delete(
     save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await
 }
 
-/// At the other locations of the institution that are open to the caller; the command looks at its own.
+/// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
 fn must_not_work(call: &Call, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
     if location.setup.source.is_some() {
         return Err(Unmet::OfEhr.into());
@@ -357,7 +357,7 @@ async fn save<const STATUS: u16>(
     Ok(call.made(saved.replay, view(call, &working, &saved.record, &[])))
 }
 
-/// Locations are always there.
+/// Locations are always included.
 const INCLUDES: &[&str] = &["locations", "availabilities", "appointment_types"];
 
 fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, include: &[&str]) -> ProviderView<'a> {
@@ -401,10 +401,10 @@ impl Filter {
     }
 }
 
-/// Who has working hours where.
+/// Working hours and types of the locations of a request.
 struct Working<'a> {
     locations: Vec<(&'a OpenLocation, Facts)>,
-    /// Those in use.
+    /// Working hours in use.
     hours: Vec<(&'a OpenLocation, Vec<Record<WorkingHour>>)>,
     every_type: Vec<Record<AppointmentType>>,
     types: working_hours::Types,
@@ -437,13 +437,15 @@ impl<'a> Working<'a> {
         self.hours_of(provider).any(|(location, _)| location.setup.id == id)
     }
 
-    /// Who has no hours anywhere may get some at any location of their EHR, and at those without one.
+    /// Returns whether a provider may work at a location. A provider without hours may work at any location of their
+    /// EHR, and at those without an EHR.
     fn may_work(&self, provider: &Record<Provider>, at: &OpenLocation) -> bool {
         let theirs = at.setup.source.is_none_or(|source| provider.source_id == Some(source));
         (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.setup.id)
     }
 
-    /// At a location that has no EHR, whichever the provider comes from; one that was made here may work at each of them.
+    /// Returns whether the provider may work at a location without an EHR: by hours there, or as one created through
+    /// the API.
     fn without_ehr(&self, provider: &Record<Provider>) -> bool {
         let own = provider.source_id.is_none() && self.locations.iter().any(|(it, _)| it.setup.source.is_none());
         own || self.hours_of(provider.id).any(|(location, _)| location.setup.source.is_none())

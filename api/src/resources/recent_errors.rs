@@ -1,4 +1,4 @@
-//! GET /locations/{id}/errors: what went wrong at a location lately, for operators (our addition).
+//! GET /locations/{id}/errors: recent errors of a location, for operators (our addition).
 
 use engine::{
     Engine,
@@ -66,7 +66,7 @@ impl RecentErrorView {
     }
 }
 
-/// The latest first.
+/// Returns the errors, latest first.
 pub(crate) fn recent_errors(engine: &Engine, location: LocationId) -> Vec<RecentErrorView> {
     engine.recent_errors(location).into_iter().map(|it| RecentErrorView::of(location, it)).collect()
 }

@@ -1,4 +1,4 @@
-//! Records that come along with another (`include[]`): those that were asked for are read before the one they belong to is shown.
+//! Related records (`include[]`): the requested ones are read before the view of the main record is built.
 
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Reads what was asked for by name; what was not stays absent.
+/// Reads related records by name. Those that were not requested stay absent.
 pub(super) struct Related<'a> {
     pub call: &'a Call,
     pub tenant: &'a Tenant,
@@ -63,13 +63,13 @@ impl Related<'_> {
     }
 }
 
-/// What was read, as it is shown.
+/// Converts the records that were read into their views.
 pub(super) fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
     found.as_ref().map(|found| found.as_ref().map(view))
 }
 
 impl Call {
-    /// The records of a data source that meet a filter and are not deleted, in order of id, up to a limit.
+    /// Returns the records of a data source that match a filter and are not deleted, in order of id, up to a limit.
     pub(crate) fn having<T: Body>(
         &self,
         source: u32,
@@ -81,7 +81,7 @@ impl Call {
         Ok(self.api.engine.list(&query, &PageRequest::whole(limit), shown)?.rows)
     }
 
-    /// Its fee only for those who may see amounts (specification 5.10), as everything here that has one.
+    /// Returns the view of a procedure, with its fee only if the key may see amounts (specification 5.10).
     pub(crate) fn procedure<'a>(&self, procedure: &'a Record<Procedure>) -> ProcedureView<'a> {
         ProcedureView::of(procedure).amounts(self.key.grants.financial)
     }

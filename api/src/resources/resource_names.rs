@@ -1,4 +1,4 @@
-//! Resources as our additions name them: as the path of their list, where there is one.
+//! Names of resources in our additions: the path of the list, if there is one.
 
 use location::pull::Resource::{self, *};
 
@@ -70,7 +70,7 @@ pub(super) fn resource() -> Kind<Resource> {
     one_of(ALL).about("Only these resources.")
 }
 
-/// Whether a key may see records of this sort: those of endpoints that need a grant need it here too.
+/// Returns whether a key may see records of this resource. The grants are those of its endpoints.
 pub(super) fn granted(resource: Resource, grants: Grants) -> bool {
     match resource {
         Charges | Claims | PaymentPlans | Payments | Adjustments | GuarantorBalances | InsuranceBalances

@@ -1,5 +1,5 @@
-//! GET and POST /locations/{id}/simulated_ehr: a simulated health record system in the hands of whoever tests, so that clients can rehearse what
-//! the names of patients cannot ask for (our addition). Where the system is a real one there is nothing to take hold of.
+//! GET and POST /locations/{id}/simulated_ehr: controls a simulated EHR, so that clients can test failures that names
+//! of patients cannot trigger (our addition). Real EHRs accept no commands.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{
     values::{kinds::json_object, reasons::Reason, role::Role},
 };
 
-/// What can be done to it, as `Control` names it. Of one call exactly one.
+/// Commands as named in `Control`. A call has exactly one.
 const CONTROLS: [(&str, &str); 6] = [
     ("behave", "Sets all switches; those not named are reset. `{}` resets all."),
     ("switch", "Sets only the named switches."),
@@ -74,7 +74,8 @@ impl From<ControlError> for ApiError {
     }
 }
 
-/// What every key that reaches the location may do. What staff do stays in the simulated system for good, and shows what is in it.
+/// Commands for every key that reaches the location. Commands of staff change the simulated EHR permanently and reveal
+/// its content, so they need more.
 const SWITCHES: [&str; 2] = ["behave", "switch"];
 
 pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<SimulatedEhrView>> {
@@ -82,13 +83,13 @@ pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -
     view(&call, location.setup.id, &*ehr, Vec::new()).await
 }
 
-/// What is to be done. The document cannot say that it is exactly one.
+/// The command. The document cannot express that there is exactly one.
 pub(crate) struct SimulatedEhrControl(Vec<(&'static str, Map<String, Value>)>);
 
 impl FromInput for SimulatedEhrControl {
     fn from_input(input: &mut Input) -> SimulatedEhrControl {
         let all = CONTROLS.map(|(name, about)| {
-            // Of what excludes each other the example shows what does no harm.
+            // The example has the harmless one of these alternatives.
             let kind = if name == "behave" { json_object() } else { json_object().apart() };
             input.body.optional(name, kind.about(about)).map(|what| (name, what))
         });
@@ -96,7 +97,7 @@ impl FromInput for SimulatedEhrControl {
     }
 }
 
-/// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
+/// Runs the command, then reads all locations of the EHR at once, so that the effect is visible without the next cycle.
 pub(crate) async fn control(
     call: Call,
     OfLocation(location, SimulatedEhrControl(mut asked)): OfLocation<SimulatedEhrControl>,
@@ -122,7 +123,7 @@ pub(crate) async fn control(
     view(&call, location.setup.id, &*ehr, changes).await
 }
 
-/// The location's system, where it is one that may be made to misbehave.
+/// Returns the location's EHR if it is a simulated one of the sandbox.
 fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
     let refused = |why: &str| ApiError::Refused(why.to_owned()).because(Reason::NotSimulated);
     if location.institution.environment != Environment::Sandbox {

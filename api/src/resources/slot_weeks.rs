@@ -1,4 +1,4 @@
-//! Free slots, asked for week by week: an actor that has answered one week is free for others before the next.
+//! Searches for free slots week by week, so that the actor can serve other requests between the weeks.
 
 use engine::FreeSlots;
 use location::{
@@ -13,22 +13,23 @@ use crate::{
     values::times,
 };
 
-/// Days asked for at a time. The grid of slots begins anew with each, which shows only where hours never pause.
+/// Days per query. The grid of slots restarts with each query, which is visible only if working hours never pause.
 const DAYS: u16 = 7;
 
 /// The slots of some whole days.
 pub(super) struct Week {
     pub slots: Vec<Slot>,
-    /// Where to go on: the day after, the day that was too much, or the next one with a slot. None: none as far as anybody looks.
+    /// The date to continue with: the following day, the day beyond the limit, or the next one with a slot. `None` if
+    /// none exists within the search limit.
     pub next: Option<Date>,
-    /// `next` is a day that would have been too much.
+    /// `next` is a day beyond the limit.
     pub cut: bool,
-    /// The first day alone is too much: the rest of it is missing.
+    /// The first day alone exceeds the limit; its other slots are missing.
     pub crowded: bool,
     pub any_hours: bool,
 }
 
-/// From the query's first day on, before `end`, and at most `most` slots.
+/// Returns up to `most` slots from the query's first day on, before `end`.
 pub(super) async fn week(
     call: &mut Call,
     location: &OpenLocation,
@@ -63,7 +64,7 @@ fn long_ago(location: &OpenLocation, at: Timestamp) -> String {
     format!("The system of {name} was last read on {at}: later bookings there are not known yet.")
 }
 
-/// The day to begin at: today, where the one asked for is over.
+/// Returns the first day of the search: the requested one, but not before today.
 pub(super) fn begin(call: &mut Call, location: &OpenLocation, asked: Date) -> Date {
     let today = times::local(call.api.engine.now(), location.setup.zone).0;
     if asked < today {

@@ -1,4 +1,4 @@
-//! GET, POST and DELETE /store/keys: the keys that seal the store, for whoever runs the server (our addition).
+//! GET, POST and DELETE /store/keys: the keys that encrypt the store, for operators (our addition).
 
 use engine::{KeyError, KeysNow, store::KeyId};
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions, /locations/{id}/pause and /resume: the read cycle of a location in an operator's hands
-//! (our addition).
+//! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions, /locations/{id}/pause and /resume:
+//! control of a location's read cycle by operators (our addition).
 
 use std::{
     cmp::Reverse,
@@ -156,7 +156,7 @@ impl SkippedRecord {
     }
 }
 
-/// Enough to see what they have in common.
+/// Enough to recognise a common cause.
 const SHOWN_SKIPPED: usize = 10;
 
 impl LocationSyncView {
@@ -211,7 +211,7 @@ pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -
     view(&call, location).await
 }
 
-/// Reads now, and tries at once what waits to be written.
+/// Starts a read cycle, and retries pending writes at once.
 pub(crate) async fn start(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
     call.api.engine.sync_now(location).await?;
@@ -237,7 +237,7 @@ pub(crate) async fn accept_deletions(
     view(&call, location).await
 }
 
-/// What is paused or resumed: both, where the call names neither. The document cannot say that it is one at least.
+/// The directions to pause or resume, by default both. The document cannot express that at least one is required.
 #[derive(Clone, Copy)]
 pub(crate) struct WhichDirections(Directions);
 
@@ -285,7 +285,7 @@ pub(crate) async fn resume(
 
 async fn view(call: &Call, location: LocationId) -> Answer<One<LocationSyncView>> {
     let state = call.api.engine.sync_state(location).await?;
-    // It answered.
+    // The location has answered.
     let engine = &call.api.engine;
     let setup = engine.setup();
     let configured = setup.locations.get(&location);

@@ -1,4 +1,4 @@
-//! GET /sync_status: how reading from and writing to each health record system stand.
+//! GET /sync_status: the state of reads from and writes to each EHR.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,9 +29,9 @@ use crate::{
     views::sync_status::{Health, SourceStatus, SyncStatusView, view},
 };
 
-/// A query of so many ids is well within what a request line may hold.
+/// Ids per query to another node, well within the limit of a request line.
 const ASKED_AT_ONCE: usize = 50;
-/// When a location that is moving is somewhere.
+/// Seconds until a moving location is likely to have a node.
 const RETRY_MOVED: u64 = 1;
 
 pub(crate) struct ListSyncStatus {
@@ -51,7 +51,7 @@ impl FromInput for ListSyncStatus {
     }
 }
 
-/// A view of here, or one as another node has written it.
+/// A view of this node, or one as received from another node.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Row<'a> {
@@ -87,10 +87,11 @@ pub(crate) async fn list(
     Ok(call.list(&rows))
 }
 
-/// By the node that has them.
+/// Ids of locations by the node that serves them.
 type Elsewhere = BTreeMap<String, Vec<u32>>;
 
-/// What is here, and what other nodes have. Data sources are not torn apart: their locations are of one institution.
+/// Splits locations into those of this node and those of others. Locations of one data source stay together, because
+/// they belong to one institution.
 fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Elsewhere), ApiError> {
     let (mut here, mut elsewhere) = (Vec::new(), Elsewhere::new());
     for location in all {
@@ -105,7 +106,7 @@ fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Els
     Ok((here, elsewhere))
 }
 
-/// The part that another node knows, as it answers it.
+/// Returns the rows of another node unchanged.
 async fn ask(
     call: &Call,
     node: &str,
@@ -135,13 +136,13 @@ async fn ask(
     Ok(rows)
 }
 
-/// What another node answers.
+/// The response of another node.
 #[derive(Deserialize)]
 struct NodeAnswer {
     data: Vec<Box<RawValue>>,
 }
 
-/// A location of one of the institutions.
+/// Finds a location of one of the institutions.
 fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
     let setup = call.api.engine.setup();
     let here = |tenant: &&Tenant| {

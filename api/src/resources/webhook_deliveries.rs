@@ -1,4 +1,4 @@
-//! /webhook_endpoints/{id}/deliveries: what was sent to an endpoint, and sending it again (our addition).
+//! /webhook_endpoints/{id}/deliveries: the messages of an endpoint, and their redelivery (our addition).
 
 use engine::{
     EngineError,
@@ -143,7 +143,8 @@ impl WebhookDeliveryView {
     }
 }
 
-/// The owner's endpoint has messages of all that it was ever subscribed to; a key sees those that it might subscribe to itself.
+/// Returns the filter of deliveries for the caller. The endpoint has messages of all its subscriptions; a key sees
+/// those that it could subscribe to itself.
 fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
     let own: Vec<InstitutionId> = call.tenants().iter().map(|tenant| tenant.institution.id).collect();
     let key = call.key.clone();
@@ -173,7 +174,7 @@ impl FromInput for ListWebhookDeliveries {
     }
 }
 
-/// What a list is filtered by.
+/// Filters of a list.
 struct Filter {
     status: Option<Status>,
     event: Option<String>,
@@ -189,7 +190,7 @@ impl Filter {
 }
 
 impl ListWebhookDeliveries {
-    /// The newest first.
+    /// Lists the deliveries, newest first.
     pub(super) fn answer(
         self,
         call: &Call,
@@ -251,12 +252,12 @@ pub(super) async fn redelivered(call: &Call, owner: &Owner, delivery: &Delivery)
     Ok(call.show(WebhookDeliveryView::of(&again)))
 }
 
-/// Of the record that a message shows; its own id is none of a record.
+/// Audits the record in a message; the id of the message is not that of a record.
 fn audit(call: &Call, what: &'static str, delivery: &Delivery) {
     call.audit(what, "webhook message", record_of(delivery));
 }
 
-/// The id of the record that a message shows.
+/// Returns the id of the record in a message.
 pub(crate) fn record_of(delivery: &Delivery) -> u64 {
     delivery.record.rsplit(' ').next().and_then(|id| id.parse().ok()).unwrap_or(0)
 }
@@ -300,7 +301,7 @@ pub(crate) async fn test(
     Ok(call.made(made.replay, WebhookDeliveryView::of(&made.record)))
 }
 
-/// A delivery of the caller's endpoint that the caller may see.
+/// Finds a delivery of the caller's endpoint that the caller may see.
 fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
     own_endpoint(call, endpoint)?;
     logged(call, endpoint, id, may_see(call))

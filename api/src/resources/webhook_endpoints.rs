@@ -79,14 +79,14 @@ impl<'a> WebhookEndpointView<'a> {
         }
     }
 
-    /// With the secret that was just made.
+    /// Returns the view with the new secret.
     fn with_secret(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let made = endpoint.next_secret.as_ref().map_or(&endpoint.secret_key, |next| &next.secret_key);
         WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::of(call, endpoint) }
     }
 }
 
-/// What else it must not be, the engine says.
+/// Reads a URL. The engine checks the other conditions.
 fn https_url() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "uri", "maxLength": MAX_URL, "pattern": "^https://"});
     let plain = text(MAX_URL);
@@ -166,8 +166,8 @@ pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()
     Ok(call.empty())
 }
 
-/// Where messages go, what signs them and whether they are sent at all is changed by a key that may hear all of them. What no key of
-/// the organisation may hear any more is nobody's hindrance: a change leaves it inactive.
+/// Checks that the key may receive all messages of the endpoint before it changes the URL, the secret or the
+/// activation. Subscriptions that no key of the organisation may receive do not count; a change leaves them inactive.
 fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
     let endpoint = own_endpoint(call, id)?;
     let known = call.api.engine.webhooks().subscriptions();

@@ -1,4 +1,4 @@
-//! Whose a webhook endpoint is, and what its messages may tell whom.
+//! Ownership of webhook endpoints, and the rights that decide which messages a key receives.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl FromPath for EndpointId {
     }
 }
 
-/// The caller's, or none at all.
+/// Returns an endpoint of the caller; others are not found.
 pub(super) fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
     call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
 }
@@ -46,13 +46,15 @@ pub(super) fn named(error: ApiError, id: EndpointId) -> ApiError {
     }
 }
 
-/// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
+/// Returns whether a key may receive messages of a resource. Messages concern all locations and show the same data as
+/// endpoints, so a key never receives a record it cannot read.
 pub(super) fn hears(key: &ApiKey, kind: ResourceType) -> bool {
     let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
     key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
 
-/// An organisation hears what one of its keys might subscribe to now, whichever key did so once; and is shown what that key is.
+/// An organisation receives the messages that one of its keys could subscribe to now, whichever key created the
+/// subscription. The content is that visible to this key.
 impl Audience for KeyRing {
     fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
         self.keys().of_institution(&owner.0, institution).any(|key| hears(key, kind))
@@ -64,7 +66,8 @@ impl Audience for KeyRing {
     }
 }
 
-/// Whether the caller might have made the subscription. Nobody else changes it, ends it, or changes where its messages go.
+/// Returns whether the caller could create the subscription. Only such callers may change or delete it, or change the
+/// URL of its messages.
 pub(super) fn might_make(call: &Call, subscription: &Subscription) -> bool {
     let own = call.tenants().iter().any(|tenant| tenant.institution.id == subscription.institution_id);
     own && hears(&call.key, subscription.event.resource_type())

@@ -95,8 +95,8 @@ impl FromInput for NewWebhookSubscription {
     }
 }
 
-/// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach. With
-/// `location_id` beside it the subscription hears of that location only.
+/// Creates a subscription. `subdomain` is read from the query only (specification 5.7); without it the institution is
+/// unknown. `location_id` in the query limits the subscription to that location.
 pub(crate) async fn create(
     call: Call,
     id: EndpointId,
@@ -167,7 +167,7 @@ pub(crate) async fn delete(
     Ok(call.empty())
 }
 
-/// A subscription is scoped by its institution: another one's is not found.
+/// Finds a subscription. One of another institution is not found.
 fn of_tenants(
     call: &Call,
     tenants: &[Tenant],
@@ -179,7 +179,7 @@ fn of_tenants(
     here.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
 }
 
-/// One that the caller may change.
+/// Finds a subscription that the caller may change.
 fn own_subscription(
     call: &Call,
     tenants: &[Tenant],

@@ -1,4 +1,5 @@
-//! GET /webhooks and what is below: webhook endpoints of all organisations and their deliveries, for whoever runs the server (our addition).
+//! GET /webhooks and its subpaths: webhook endpoints of all organisations and their deliveries, for operators (our
+//! addition).
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -62,7 +63,7 @@ impl Health {
     }
 }
 
-/// Some receivers are told apart by what stands behind `?`, which nobody else should know.
+/// Removes the query of a URL, which may contain the receiver's secrets.
 pub(crate) fn without_secrets(url: &str) -> &str {
     url.split('?').next().unwrap_or_default()
 }
@@ -90,7 +91,7 @@ impl<'a> WebhookView<'a> {
     }
 }
 
-/// Those in trouble first.
+/// Lists the endpoints, failing ones first.
 pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<WebhookView<'static>>> {
     let endpoints = call.api.engine.webhooks().subscriptions().endpoints();
     let mut rows: Vec<_> = endpoints.iter().map(|it| WebhookView::of(&call, it)).collect();
@@ -117,7 +118,7 @@ pub(crate) async fn redeliver(
     redelivered(&call, &owner, &delivery).await
 }
 
-/// Whoever's it is.
+/// Finds an endpoint of any organisation.
 fn endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
     let found = call.api.engine.webhooks().subscriptions().endpoint(id);
     found.ok_or_else(|| named(ApiError::NotFound(String::new()), id))

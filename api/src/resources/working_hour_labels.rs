@@ -1,4 +1,4 @@
-//! GET /working_hour_labels: a label is nothing but its name on working hours, so they are gathered from these.
+//! GET /working_hour_labels: a label exists only as a name on working hours, so the labels are collected from these.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) async fn list(
     InLocations(tenant, location, ListLabels { name, active, paging }): InLocations<ListLabels>,
 ) -> Answer<Paged<WorkingHourLabelView<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
-    // By id: location, name, and whether working hours in use have it.
+    // By id: location, name, and whether working hours in use have the label.
     let mut labels: BTreeMap<u64, (u32, String, bool)> = BTreeMap::new();
     for location in &locations {
         for hour in call.api.engine.working_hours(location.setup.id)?.into_iter().filter(|it| it.deleted_at.is_none()) {

@@ -1,4 +1,4 @@
-//! Working hours: those of the health record system, and those set here. In v2.2.2 they are called availabilities.
+//! Working hours: those of the EHR, and those created through the API. In v2.2.2 they are called availabilities.
 
 use engine::records::record::Record;
 use std::collections::HashMap;
@@ -99,7 +99,8 @@ impl Criteria {
     }
 }
 
-/// What the EHR deletes stays, and is not active any more; what was deleted here is gone.
+/// Returns whether hours are visible. Hours deleted by the EHR stay visible but inactive; hours deleted through the API
+/// disappear.
 fn is_shown(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
@@ -121,7 +122,7 @@ pub(crate) struct NewWorkingHour(WorkingHourDetails);
 impl FromInput for NewWorkingHour {
     fn from_input(input: &mut Input) -> NewWorkingHour {
         let b = &mut input.body;
-        // As it was called in v2.2.2.
+        // The name in v2.2.2.
         b.may_be_called("working_hour", "availability");
         b.required("working_hour", object("The working hour."));
         let provider_id = b.required("working_hour.provider_id", provider());
@@ -165,7 +166,7 @@ pub(crate) struct WorkingHourUpdate(WorkingHourChange);
 impl FromInput for WorkingHourUpdate {
     fn from_input(input: &mut Input) -> WorkingHourUpdate {
         let b = &mut input.body;
-        // As it was called in v2.2.2.
+        // The name in v2.2.2.
         b.may_be_called("working_hour", "availability");
         b.required("working_hour", object("The working hour."));
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
@@ -203,7 +204,7 @@ pub(crate) async fn delete(mut call: Call, Id(id): Id<u32>, InTenant(tenant, ())
     Ok(call.empty())
 }
 
-/// What is right and yet may be a slip of the pen.
+/// Warns about valid hours that may be typing errors.
 fn name_oddities(call: &mut Call, location: &OpenLocation, it: &Record<WorkingHour>) {
     if it.end <= it.begin && it.end > 0 {
         let (hours, minutes) = (it.end / 60, it.end % 60);
@@ -232,7 +233,7 @@ fn unknown(Reference { resource, id }: Reference) -> ApiError {
     unmet_of(Unmet::NotFound { resource, id })
 }
 
-/// Providers are users (specification 7.3).
+/// Providers are called users in these messages (specification 7.3).
 fn unmet_of(unmet: Unmet) -> ApiError {
     match unmet {
         Unmet::Several(all) => ApiError::all(all.into_iter().map(unmet_of)),
@@ -260,10 +261,10 @@ fn types_of_hours() -> Kind<u32> {
 
 const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
 
-/// Stands in for what is wrong.
+/// Placeholder for an invalid recurrence.
 const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
 
-/// When hours recur. None: nothing is said of it.
+/// Reads the recurrence. Returns `None` if it is not given.
 fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let before = b.problem_count();
     let days = b.optional_list("working_hour.days", word().about("The days of the week on which it recurs."));
@@ -293,7 +294,7 @@ fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     }
 }
 
-/// One of the caller's, at whatever location.
+/// Finds working hours of the caller at any location.
 fn find(
     call: &Call,
     tenant: &Tenant,

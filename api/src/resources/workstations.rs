@@ -1,5 +1,5 @@
-//! Workstations on which staff is logged in to a health record system that opens only there: POST /locations/{id}/pairing_codes,
-//! GET and DELETE /locations/{id}/workstations for operators, POST /workstations/pair for the extension (our addition).
+//! Workstations of an EHR that opens only while staff is logged in: POST /locations/{id}/pairing_codes, GET and DELETE
+//! /locations/{id}/workstations for operators, POST /workstations/pair for the extension (our addition).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// A code as it may be typed, with hyphens and spaces between its letters.
+/// Length of a code as typed, with hyphens and spaces between its letters.
 const MAX_CODE: usize = 64;
 const NOT_GATED: &str = "The location's health record system is not reached through workstations.";
 const RETRY_LATER: u64 = 30;

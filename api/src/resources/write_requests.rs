@@ -1,5 +1,5 @@
-//! GET /write_requests, GET /write_requests/{id}, POST /write_requests/{id}/retry and /drop: what is on its way to the health record
-//! system, and what became of it (our addition).
+//! GET /write_requests, GET /write_requests/{id}, POST /write_requests/{id}/retry and /drop: pending writes to the EHR
+//! and their results (our addition).
 
 pub(crate) use engine::records::write::public_id;
 use engine::{
@@ -117,7 +117,7 @@ impl WriteRequestView {
     }
 }
 
-/// Which record, and what is done with it.
+/// Returns the resource and id of the record, and the operation.
 pub(crate) fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
     use Resource::{Appointments, Patients};
     match work {
@@ -134,7 +134,7 @@ pub(crate) fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
     }
 }
 
-/// What a list is filtered by.
+/// Filters of a list.
 struct Filter {
     status: Option<Status>,
     open: Option<bool>,
@@ -164,7 +164,7 @@ impl Filter {
 
     fn takes(&self, it: &WriteRequest, source: Option<u32>) -> bool {
         let (resource, id, _) = subject(it.work);
-        // What is under way may change at any moment.
+        // A pending write may change at any moment.
         let changed = |since| it.finished_at.is_none_or(|at| at >= since);
         self.status.is_none_or(|status| status == it.status)
             && self.open.is_none_or(|open| open == is_open(it))
@@ -175,7 +175,7 @@ impl Filter {
     }
 }
 
-/// Whether it waits, or waits for somebody to do something about it.
+/// Returns whether the write is pending or needs an operator.
 fn is_open(it: &WriteRequest) -> bool {
     match it.status {
         Status::Queued | Status::Sending | Status::Parked => true,
@@ -198,7 +198,7 @@ impl FromInput for ListWriteRequests {
     }
 }
 
-/// Newest first.
+/// Lists the writes, newest first by default.
 pub(crate) async fn list(
     call: Call,
     AtLocation(location, ListWriteRequests { filter, descending, paging }): AtLocation<ListWriteRequests>,
@@ -214,7 +214,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(|it| WriteRequestView::of(it, source))))
 }
 
-/// The one that the path names, of the location that the query names.
+/// The write named by the path, at the location of the query.
 pub(crate) struct OneWriteRequest {
     location: OpenLocation,
     id: u64,
@@ -238,7 +238,7 @@ pub(crate) async fn show(
     shown_one(&call, &location, id).await
 }
 
-/// What failed to be made in the health record system is tried again, as a new write.
+/// Retries a failed write as a new write.
 pub(crate) async fn retry(
     call: Call,
     OneWriteRequest { location, id }: OneWriteRequest,
@@ -249,7 +249,7 @@ pub(crate) async fn retry(
     shown_one(&call, &location, again.0).await
 }
 
-/// Given up for good.
+/// Drops a failed write permanently.
 pub(crate) async fn give_up(
     call: Call,
     OneWriteRequest { location, id }: OneWriteRequest,
@@ -260,7 +260,7 @@ pub(crate) async fn give_up(
     shown_one(&call, &location, id).await
 }
 
-/// The location, and the number of the write there.
+/// Parses an id into the location and the number of the write.
 pub(crate) fn parsed(id: &str) -> Option<(u32, u64)> {
     let (location, number) = id.split_once('-')?;
     Some((location.parse().ok()?, number.parse::<u64>().ok()?.checked_sub(1)?))

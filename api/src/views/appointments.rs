@@ -1,4 +1,4 @@
-//! Appointments: as their own endpoints show them, and as the feed of changes and messages to subscribers do.
+//! Appointments, for their endpoints, the feed of changes and webhook messages.
 
 use engine::{
     records::{Appointment, Operatory, Patient, Provider, Writeback, record::Record},
@@ -201,7 +201,7 @@ impl<'a> AppointmentEvent<'a> {
     }
 }
 
-/// What the appointment's own fields say, in one word; the specification leaves the values open.
+/// Returns the status derived from the appointment's fields; the specification leaves the values open.
 fn status(appointment: &Record<Appointment>) -> &'static str {
     let failed = appointment.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
     match &appointment.body {

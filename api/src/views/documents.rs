@@ -43,7 +43,7 @@ pub(crate) struct PatientDocumentView<'a> {
 }
 
 impl<'a> PatientDocumentView<'a> {
-    /// `url`: where the bytes of an upload can be fetched.
+    /// `url`: the address from which an uploaded file can be fetched.
     pub(crate) fn of(entry: &'a Record<Document>, url: Option<String>) -> PatientDocumentView<'a> {
         PatientDocumentView {
             id: entry.id.into(),

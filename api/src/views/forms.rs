@@ -55,7 +55,7 @@ impl<'a> FormSchemaDetail<'a> {
     }
 }
 
-/// The form's definition: an object with `components`, however the health record system wraps them.
+/// Returns the form's definition: an object with `components`, however the EHR wraps them.
 pub(crate) fn formio_schema(form: &FormSchema) -> Value {
     match form.schema_json.value() {
         Value::Object(mut schema) => {
@@ -100,7 +100,7 @@ impl<'a> FormResponseView<'a> {
     pub(crate) fn of(entry: &'a Record<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
         let mut submitted_at = second(entry.body.submitted_at, entry.created_at);
         if entry.write.is_some() {
-            // Made here, it was submitted when it was made, or a moment earlier.
+            // A response sent through the API is not submitted before its creation.
             submitted_at = At(submitted_at.0.max(entry.created_at));
         }
         FormResponseView {

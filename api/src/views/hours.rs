@@ -115,13 +115,13 @@ impl<'a> WorkingHourLabelView<'a> {
     }
 }
 
-/// A label is nothing but its name at a location: its id is a digest of both, so that the same label has the same id wherever it is met.
+/// Returns the id of a label. A label is only a name at a location, so its id is a digest of both.
 pub(crate) fn label_id(location: u32, name: &str) -> u64 {
     let mut hash = Sha256::new();
     hash.update(location.to_be_bytes());
     hash.update(name.as_bytes());
     let digest = hash.finalize();
-    // 53 bits: what a JSON number holds exactly.
+    // The 53 bits that a JSON number represents exactly.
     digest[..8].iter().fold(0, |id, byte| id << 8 | u64::from(*byte)) >> 11
 }
 

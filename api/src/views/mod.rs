@@ -1,5 +1,6 @@
-//! Records as the API shows them: one view for each, made from the record. No handlers, no calls, no errors. Doc comments of fields are
-//! their descriptions in the API's documentation. What a handler adds on demand (`include[]`) is a public field that is absent until set.
+//! Records as the API shows them, one view per record. No handlers, calls or errors. Doc comments of fields are their
+//! descriptions in the API's documentation. Data added on demand (`include[]`) is a public field that is absent until
+//! set.
 //!
 //! ```text
 //!  parts ◄── people, catalogue, clinical, history, hours, ... ◄── patients, ledger, appointments ◄── published

@@ -1,4 +1,4 @@
-//! What several views share: money, the state of a write, where a record comes from, dates.
+//! Common parts of views: money, the state of a write, the origin of a record, dates.
 
 use engine::records::{
     Appointment, Writeback,
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::values::{times::At, words::Word};
 
-/// A record that may come along: absent unless asked for, null where there is none.
+/// An optional related record: absent unless requested, null if it does not exist.
 pub(crate) type Included<T> = Option<Option<T>>;
 
 /// An amount of money.
@@ -64,7 +64,7 @@ impl<'a> WriteState<'a> {
     }
 }
 
-/// The write-back of a record made here; what came from the EHR is written by nature.
+/// Returns the state of the write to the EHR. Records read from the EHR have succeeded.
 pub(crate) fn status<T: Body>(entry: &Record<T>) -> Word<WriteStatus> {
     Word(entry.write.as_ref().map_or(WriteStatus::Succeeded, |write| write.status))
 }
@@ -77,7 +77,7 @@ fn refusal(write: &RecordWrite) -> Option<&str> {
     Some(write).filter(|write| write.status == WriteStatus::Failed)?.reason.as_deref()
 }
 
-/// A time of which the second is known, of a record made at `created_at`: in the same second it does not lie before that.
+/// Returns a time with a resolution of seconds, but not before `created_at` if both are in the same second.
 pub(crate) fn second(at: Seconds, created_at: Timestamp) -> At {
     At(if Seconds::from(created_at) == at { created_at } else { at.at() })
 }
@@ -87,7 +87,7 @@ pub(crate) fn day(day: &Option<engine::records::values::Day>) -> Option<String> 
     day.map(|day| day.to_string())
 }
 
-/// Shared by every record that names its origin: `nex` exists only here.
+/// Returns the system of a foreign id. Records without one in the EHR have `nex`.
 pub(crate) fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -> &'a str {
     match (foreign_id, adapter) {
         (Some(_), Some(adapter)) => adapter,

@@ -1,4 +1,4 @@
-//! Patients as their own endpoints show them, with what may come along.
+//! Patients for their own endpoints, with optional related records.
 
 use engine::records::{Appointment, Patient, record::Record, values::Address};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! The views of stored records, as their own endpoints answer them: for the feed of changes and for webhook messages.
+//! The views of stored records for the feed of changes and for webhook messages, equal to those of their endpoints.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Views for RecordViews {
     }
 }
 
-/// The one place that makes the view of any record.
+/// Builds the view of any record.
 pub(crate) fn view_of(
     context: &ViewContext<'_>,
     resource: Resource,

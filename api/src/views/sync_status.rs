@@ -1,4 +1,4 @@
-//! How reading from and writing to a health record system stand.
+//! The state of reads from and writes to an EHR.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ struct SyncSource {
     kind: Option<String>,
 }
 
-/// Locations that share a data source are one entry; one without EHR is an entry of its own.
+/// The status of a data source with all its locations, or of one location without an EHR.
 #[derive(Default)]
 pub(crate) struct SourceStatus {
     locations: Vec<Arc<LocationSetup>>,
@@ -64,7 +64,7 @@ pub(crate) struct SourceStatus {
     gates: Vec<GateView>,
 }
 
-/// Red as soon as one of the locations is, since the first of them turned red.
+/// The health of a direction. Red while one of the locations is red, since the first of them turned red.
 #[derive(Default)]
 pub(crate) struct Health {
     red_since: Option<Timestamp>,
@@ -99,7 +99,7 @@ impl SourceStatus {
     }
 }
 
-/// A location for itself, as messages show it.
+/// Returns the status of a single location, for messages.
 pub(crate) fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> SourceStatus {
     let mut shared = SourceStatus::default();
     shared.add(location.clone(), state.clone(), now);

@@ -159,7 +159,7 @@ impl ConversationMessageView {
     }
 }
 
-/// Seconds since 1970, as a number or in digits, or a date-time: systems differ, and the contract leaves it to them.
+/// Parses seconds since 1970, as a number or digits, or a date-time. The contract allows all forms.
 fn moment(at: &Value) -> Option<At> {
     let seconds = at.as_i64().or_else(|| at.as_str()?.trim().parse().ok());
     let seconds = seconds.and_then(|it| serde_json::from_value::<Seconds>(it.into()).ok());

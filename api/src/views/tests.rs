@@ -1,4 +1,4 @@
-//! Each view, made from a record: against the names existing clients read, and against its own schema.
+//! Views made from records, compared with the field names of existing clients and with their own schemas.
 #![allow(clippy::unwrap_used)]
 
 use engine::records::{
@@ -42,7 +42,7 @@ fn usd(amount: &str) -> Value {
     json!({"amount": amount, "currency": "USD"})
 }
 
-/// The view as JSON, after its schema has agreed; exactly these fields, in any order.
+/// Returns the view as JSON after validation by its schema. It must have exactly these fields, in any order.
 fn checked<T: Serialize + JsonSchema>(view: &T, fields: &str) -> Value {
     let schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     let value = to_value(view).unwrap();
@@ -194,7 +194,7 @@ fn history_and_talk() {
     assert_eq!(checked(&ConversationView::of(&odd, None), fields)["messages"], json!([]));
 }
 
-/// The contract knows whole seconds, our own times are finer.
+/// The contract has whole seconds, while our times have milliseconds.
 #[test]
 fn rounded_times_are_never_before_the_creation() {
     let made = "1970-01-01T00:00:05.700Z";

@@ -54,7 +54,7 @@ pub(crate) async fn create(
 ) -> BookingAnswer<BookingResponse<'static>> {
     let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);
     let vouched = opened.is_ok();
-    // A retry finds its booking also when the secret that sealed its token is gone.
+    // A retry finds its booking even if the secret of its token was lost.
     let (location, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &asked.slot_token))?;
     let wanted = like(&offer);
     let request = BookSlot {
@@ -70,7 +70,7 @@ pub(crate) async fn create(
         refused => Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
-    // What is made is shown to whoever made it; a replay shows it again.
+    // The response shows a new booking to its caller; a replay shows it again.
     match made.replay {
         true => call.audit("read", "booking", made.appointment.id),
         false => call.audit("create", "appointment", made.appointment.id),
@@ -79,7 +79,8 @@ pub(crate) async fn create(
     booked(&call, &location, &made.appointment, &booking, Some(made.replay))
 }
 
-/// Which of these are needed depends on the practice; what is missing is the engine's to say (`patient_fields_required`).
+/// Reads the patient. The engine decides which fields are required, and reports missing ones
+/// (`patient_fields_required`).
 fn patient(b: &mut Fields, today: Date) -> PatientDetails {
     PatientDetails {
         first_name: b.unless_empty("patient.first_name", given_name()).unwrap_or_default(),

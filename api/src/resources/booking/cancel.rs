@@ -30,7 +30,7 @@ pub(crate) async fn create(
     if booking.writeback == Writeback::Failed && !appointment.cancelled {
         return Err(Failure::booking_failed());
     }
-    // A location forgets in time what is cancelled; asking it again would find nothing.
+    // The location unloads cancelled appointments after some time, and would not find this one.
     if appointment.cancelled {
         call.audit("read", "booking", appointment.id);
     } else {

@@ -20,13 +20,13 @@ use crate::{
     values::{kinds::echo, reasons::Reason},
 };
 
-/// What a handler of the booking intent answers.
+/// The result of a handler of the booking intent.
 pub(crate) type BookingAnswer<V> = Result<Plain<V>, Failure>;
 
 #[derive(Debug)]
 pub(crate) enum Failure {
     Reason(Box<BookingRefusal>),
-    /// Anything any endpoint may answer.
+    /// A failure that is common to all endpoints.
     Other(ApiError),
 }
 
@@ -64,7 +64,7 @@ impl Failure {
         Failure::of(Reason::SlotNotFound, "Unknown slot; please search for slots again.")
     }
 
-    /// Before the first read of a practice is complete nobody knows its free times.
+    /// Before the first complete read of a practice its free times are unknown.
     pub(crate) fn not_read(name: &str) -> Failure {
         let why = format!("The schedule of {name} has not been read yet, so its free slots are not known.");
         Failure::of(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
@@ -79,7 +79,7 @@ impl Failure {
         Failure::of(Reason::BookingFailed, why)
     }
 
-    /// `alternatives` turns the engine's slots into offers.
+    /// Converts a refusal of the engine. `alternatives` converts the engine's slots into offers.
     pub(crate) fn refused(
         refused: EngineError,
         alternatives: impl FnOnce(&[location::slots::Slot]) -> Result<Vec<OfferView>, ApiError>,
@@ -117,14 +117,14 @@ impl Failure {
                 "Only the practice can book appointments of this type; please call the practice.",
             ),
             Refusal::AppointmentNotOpen(over) => Failure::of(Reason::BookingNotOpen, closed(over)),
-            // What is over is forgotten in time.
+            // Finished appointments are unloaded after some time.
             Refusal::AppointmentNotFound => Failure::of(Reason::BookingNotOpen, closed(Over::Forgotten)),
             other => Failure::Other(other.into()),
         }
     }
 }
 
-/// Why a booking cannot be changed any more.
+/// Returns the reason why a booking can no longer be changed.
 fn closed(over: Over) -> &'static str {
     match over {
         Over::Past => "The appointment has started or ended, so the booking can no longer be changed.",
@@ -135,7 +135,8 @@ fn closed(over: Over) -> &'static str {
     }
 }
 
-/// What was cancelled or moved keeps its place until the practice's system knows.
+/// Explains a taken slot. A cancelled or moved appointment occupies its time until the practice's system has changed
+/// it.
 fn slot_taken(fit: &Fit) -> &'static str {
     match fit {
         Fit::Busy(Holder::Vacating(_)) => {

@@ -52,7 +52,7 @@ pub(crate) async fn create(
     Ok(call.plain(SlotHold { ok: true, message, held_until: Some(At(until)), description: call.description() }))
 }
 
-/// Not every client can send a body with DELETE, so the token may stand in the query.
+/// The token may be in the query, because some clients cannot send a body with DELETE.
 pub(crate) struct ReleaseHold {
     slot_token: String,
 }

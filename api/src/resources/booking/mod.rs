@@ -1,5 +1,5 @@
-//! Booking by intent (specification 4.8): search gives slot tokens, hold keeps one for a while, book uses it, status and cancel
-//! follow the booking.
+//! Booking by intent (specification 4.8): search returns slot tokens, hold reserves a slot for a while, book uses the
+//! token, status and cancel follow the booking.
 
 pub(crate) mod book;
 pub(crate) mod cancel;
@@ -129,7 +129,7 @@ fn booked(
     Ok(call.plain(BookingResponse { ok: true, replay, message, booking: view, description: call.description() }))
 }
 
-/// One sentence that is safe to read to the caller.
+/// Returns one sentence that can be read to the caller.
 fn message(view: &BookingView<'_>, booking: &Booking, integrated: bool) -> String {
     let with = view.provider.as_ref().map_or_else(String::new, |name| format!(" with {name}"));
     let ending = match view.booking_status {
@@ -148,7 +148,8 @@ fn cancelled(cancellation: Option<Writeback>, integrated: bool) -> &'static str 
     }
 }
 
-/// The end of the sentence about a booking that is not cancelled: the state of its insert, then of its last write.
+/// Returns the end of the sentence for a booking that is not cancelled: the state of its insert, then of its last
+/// write.
 fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated: bool) -> &'static str {
     match (booking.writeback, last) {
         (Writeback::Pending, _) if integrated => "is booked and is being sent to the practice's system.",
@@ -170,7 +171,7 @@ fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated
     }
 }
 
-/// A booking of the caller's; those of other tenants do not exist.
+/// Finds a booking of the caller; those of other tenants do not exist.
 fn find(
     call: &Call,
     tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! A slot with the token that books it, as searches and refusals show it.
+//! A slot with the token that books it, in searches and refusals.
 
 use schemars::JsonSchema;
 use serde::Serialize;

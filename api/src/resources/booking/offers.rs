@@ -25,7 +25,7 @@ use crate::{
     views::locations::booking_location,
 };
 
-/// What is offered besides the time.
+/// Properties of an offer in addition to its time.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub appointment_type: Option<AppointmentTypeId>,
@@ -66,12 +66,12 @@ pub(super) fn offers(
     slots.iter().zip(tokens).map(offer).collect()
 }
 
-/// Shown to the second below, so that no one counts on the fraction.
+/// Rounds down to the second, so that clients do not rely on the fraction.
 fn expiry(at: Timestamp) -> Timestamp {
     Timestamp(at.0 - at.0.rem_euclid(location::time::SECOND))
 }
 
-/// The offer a token stands for, at a location the caller may reach; tokens of others are as unknown as invented ones.
+/// Returns the offer of a token at a location the caller may reach. Tokens of others are refused like invented ones.
 pub(super) fn open(
     call: &Call,
     tenant: &Tenant,
@@ -81,7 +81,8 @@ pub(super) fn open(
     reach(call, tenant, at, call.api.slot_tokens.open(slot_token))
 }
 
-/// The same for a token that is no longer vouched for. Nothing can be booked with it; the booking made with it earlier is found.
+/// Like `open`, for a token of an earlier secret. The offer cannot be booked, but an earlier booking with the token is
+/// found.
 pub(super) fn recall(
     call: &Call,
     tenant: &Tenant,
@@ -107,7 +108,7 @@ fn reach(
     Ok((location, offer))
 }
 
-/// Alternatives are offered on the same terms.
+/// Returns the properties for alternatives to an offer.
 pub(super) fn like(offer: &Offer) -> Wanted {
     Wanted { appointment_type: offer.appointment_type, join_blocks: offer.join_blocks }
 }

@@ -151,7 +151,7 @@ pub(crate) async fn create(
     Ok(call.plain(SlotSearchResult { ok: true, message, slots, next_available_date: next, description }))
 }
 
-/// In words a caller can be told.
+/// Explains the failure in words for a caller.
 fn not_read(error: ApiError, location: &OpenLocation) -> Failure {
     match error {
         ApiError::NotRead => Failure::not_read(&location.setup.name),
@@ -195,8 +195,8 @@ impl SearchInput {
         Ok((query, kind))
     }
 
-    /// What the engine finds week by week, kept to the times of day and days of the week asked for; where none is left, the next date
-    /// with one.
+    /// Collects the engine's slots week by week, filtered by time of day and day of the week. Without a match it
+    /// returns the next date with one.
     async fn find(
         &self,
         call: &mut Call,
@@ -204,7 +204,7 @@ impl SearchInput {
         mut query: SlotQuery,
     ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
         let end = query.from.add_days(query.days.into());
-        // Without times of day and days of the week the engine knows the next date itself.
+        // Without these filters the engine finds the next date itself.
         let horizon = if self.filters() { end.add_days(DAYS_LOOKED_AHEAD) } else { end };
         let (mut slots, mut next) = (Vec::new(), None);
         while slots.len() < self.limit && query.from < if slots.is_empty() { horizon } else { end } {
@@ -228,12 +228,12 @@ impl SearchInput {
         self.earliest.is_some() || self.latest.is_some() || !self.days_of_week.is_empty()
     }
 
-    /// Times of day and days of the week are the location's own.
+    /// Compares in the local time of the location.
     fn suits(&self, slot: &Slot, location: &OpenLocation) -> bool {
         let (date, minute) = times::local(slot.span.start, location.setup.zone);
         let begun = self.earliest.is_none_or(|earliest| minute >= earliest);
         let in_time = self.latest.is_none_or(|latest| minute <= latest);
-        // A latest before the earliest is one of the next day: the night in between is asked for.
+        // A latest time before the earliest means the next day, so the span includes midnight.
         let over_night = self.earliest.zip(self.latest).is_some_and(|(earliest, latest)| latest < earliest);
         (if over_night { begun || in_time } else { begun && in_time })
             && (self.days_of_week.is_empty() || self.days_of_week.contains(&date.weekday()))
@@ -252,7 +252,7 @@ fn weekday() -> Kind<Weekday> {
     )
 }
 
-/// A search ends when it has found enough, so nobody knows how many there are.
+/// Describes the result. The search stops when it has enough slots, so the total is unknown.
 fn message(location: &OpenLocation, slots: &[OfferView], next: Option<&str>) -> String {
     let name = &location.setup.name;
     match (slots, next) {

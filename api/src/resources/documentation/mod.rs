@@ -1,5 +1,5 @@
-//! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls, one about receiving webhooks, one about
-//! the sandbox, and the texts of `api/docs` that are for clients. Nothing on them comes from elsewhere.
+//! GET /openapi.json, and GET /docs: a page that reads the document and sends calls, pages about webhooks and the
+//! sandbox, and the texts of `api/docs` for clients. No page loads external content.
 
 mod pages;
 
@@ -29,12 +29,13 @@ use crate::{
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The OpenAPI documents. They describe the table of routes, which leads here: whoever starts the server hands them in.
+/// The OpenAPI documents, injected by the caller that starts the server, because they are generated from the table of
+/// routes.
 #[derive(Clone, Copy)]
 pub(crate) struct Documents(pub fn(Audience, Option<Version>) -> &'static str);
 
-/// `?version=v2.2.2` asks for the document of that version; without it v3.0.0 and v3.1.0 are in one. `?for=operators`
-/// for that of operators.
+/// Returns a document. `?version=v2.2.2` selects that version; the default document has v3.0.0 and v3.1.0.
+/// `?for=operators` selects the document for operators.
 pub(crate) async fn document(request: HttpRequest) -> HttpResult {
     let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
     let version = query.optional("version", one_of(Version::NAMES));
@@ -67,7 +68,7 @@ pub(crate) async fn glossary(request: HttpRequest) -> HttpResult {
     text(&request, &pages::GLOSSARY)
 }
 
-/// A text for operators. The console serves it.
+/// Returns a text for operators, for the console.
 pub(crate) fn of_operators(request: &HttpRequest, name: &str) -> HttpResult {
     let page = pages::of_operators(name).ok_or_else(|| ApiError::NotFound("Page".to_owned()))?;
     Ok(file(request, "text/html; charset=utf-8", page))
@@ -77,18 +78,18 @@ fn text(request: &HttpRequest, page: &'static pages::Page) -> HttpResult {
     Ok(file(request, "text/html; charset=utf-8", page.html()))
 }
 
-/// For those who try the address alone: operators find the console there.
+/// Redirects the root path: operators to the console, clients to the documentation.
 pub(crate) async fn elsewhere(request: HttpRequest) -> HttpResult {
     let to = if request.path() == "/" && for_operators(&request) { "/console" } else { "/docs" };
     Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, to)).finish())
 }
 
-/// How to receive webhooks. The snippets are files of their own, which tests run.
+/// Explains how to receive webhooks. The snippets are separate files, which tests run.
 pub(crate) async fn webhooks(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/html; charset=utf-8", &WEBHOOKS))
 }
 
-/// How to have the sandbox misbehave.
+/// Explains how to simulate failures in the sandbox.
 pub(crate) async fn sandbox(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/html; charset=utf-8", include_str!("sandbox.html")))
 }
@@ -118,7 +119,8 @@ pub(crate) async fn script(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/javascript; charset=utf-8", include_str!("script.js")))
 }
 
-/// Of each text, which is hashed once. They are as many as the program has: their addresses name them.
+/// Returns the entity tag of a text. Each text is hashed once; the map is keyed by address, because all texts are
+/// static.
 fn tag(text: &'static str) -> String {
     static TAGS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
     let mut tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +128,7 @@ fn tag(text: &'static str) -> String {
     tags.entry(text.as_ptr().addr()).or_insert_with(new).clone()
 }
 
-/// They change with the program only: a browser that has one asks whether it is still the same.
+/// Answers with a file of the program, or with 304 if the client's copy is current.
 fn file(request: &HttpRequest, kind: &'static str, text: &'static str) -> HttpResponse {
     let tag = EntityTag::new_strong(tag(text));
     let same = match request.get_header::<IfNoneMatch>() {

@@ -1,16 +1,16 @@
-//! The texts of `api/docs` as pages: those for clients, and those for operators, which the console shows.
+//! The texts of `api/docs` as pages for clients and, in the console, for operators.
 
 use std::{fmt::Write, sync::OnceLock};
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// A text, and where it is shown.
+/// A text and its address.
 pub(crate) struct Page {
-    /// `/docs/`, or `/console/docs/`.
+    /// `/docs/` or `/console/docs/`.
     base: &'static str,
-    /// Below it.
+    /// Path below `base`.
     name: &'static str,
-    /// In `api/docs`, as the texts name each other.
+    /// File in `api/docs`, as used by links between the texts.
     file: &'static str,
     title: &'static str,
     text: &'static str,
@@ -47,7 +47,7 @@ pub(crate) static RULES: Page =
 pub(crate) static GLOSSARY: Page =
     Page::new("glossary", "glossary.md", "Glossary", include_str!("../../../docs/glossary.md"));
 
-/// Where the console shows the texts for operators.
+/// Base path of the texts for operators in the console.
 const OPERATORS: &str = "/console/docs/";
 
 static OF_OPERATORS: [Page; 15] = [
@@ -88,13 +88,13 @@ static OF_OPERATORS: [Page; 15] = [
     Page::of_operators("upgrade", "upgrade.md", "Upgrade", include_str!("../../../docs/operations/upgrade.md")),
 ];
 
-/// A text for operators, as a page.
+/// Returns a text for operators as a page.
 pub(crate) fn of_operators(name: &str) -> Option<&'static str> {
     OF_OPERATORS.iter().find(|page| page.name == name).map(Page::html)
 }
 
 static PAGES: [&Page; 4] = [&GUIDE, &MOVING, &RULES, &GLOSSARY];
-/// Pages that are written for the browser.
+/// Pages written in HTML.
 const OTHERS: [(&str, &str); 3] =
     [("/docs", "Reference"), ("/docs/webhooks", "Receiving webhooks"), ("/docs/sandbox", "Rehearsing trouble")];
 
@@ -129,10 +129,10 @@ fn layout(page: &Page) -> String {
     )
 }
 
-/// Texts lead to each other's files; pages lead to pages. Markup of a text's own is shown as what it is.
+/// Rewrites links between files into links between pages, and shows HTML in a text as text.
 struct Links<'p> {
     page: &'p Page,
-    /// The link that was begun leads to no page: only its text is shown.
+    /// The current link has no target; only its text is shown.
     is_dead: bool,
 }
 
@@ -152,7 +152,8 @@ impl Links<'_> {
         }
     }
 
-    /// Where a link leads on a page. Only texts for operators lead to files that are no pages.
+    /// Returns the target of a link on a page. Returns `None` for files that are not pages, which only texts for
+    /// operators link to.
     fn target(&self, link: &str) -> Option<String> {
         let (file, rest) = link.split_once('#').map_or((link, None), |(file, rest)| (file, Some(rest)));
         let anchor = rest.map(|rest| format!("#{rest}")).unwrap_or_default();
@@ -167,7 +168,7 @@ impl Links<'_> {
     }
 }
 
-/// Names each heading as the texts' own links do, and tells of them.
+/// Sets the id of each heading as the links expect it. Returns the headings.
 fn headings(events: &mut [Event]) -> Vec<(String, String, HeadingLevel)> {
     let mut found = Vec::new();
     for at in 0..events.len() {
@@ -197,7 +198,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Whoever clicks comes somewhere.
+    /// Also checks the anchors.
     #[test]
     fn every_link_leads_to_an_existing_page_and_heading() {
         let known = |path: &str| OTHERS.iter().any(|(other, _)| *other == path);

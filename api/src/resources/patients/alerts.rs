@@ -78,7 +78,7 @@ pub(crate) async fn create(
     Ok(call.made(saved.replay, PatientAlertView::of(&saved.record)))
 }
 
-/// The patient exists only here (specification 7.3).
+/// Refuses alerts of a patient that the EHR does not have (specification 7.3).
 fn not_synced() -> ApiError {
     ApiError::bad("Data source must exist").because(Reason::PatientNotSynced)
 }

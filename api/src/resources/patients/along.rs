@@ -1,4 +1,4 @@
-//! What may come along with a patient, or with each patient of a list.
+//! Related records that can be included with a patient, or with each patient of a list.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// Of one patient.
+/// Includes of one patient.
 pub(super) const INCLUDES: &[&str] = &[
     "upcoming_appts",
     "last_visited_appointment",
@@ -43,7 +43,7 @@ pub(super) const INCLUDES: &[&str] = &[
     "address",
     "provider",
 ];
-/// Of each patient of a list, in v2.2.2.
+/// Includes of each patient of a list, in v2.2.2.
 pub(super) const INCLUDES_OF_LIST: &[&str] = &[
     "upcoming_appts",
     "procedures",
@@ -54,10 +54,10 @@ pub(super) const INCLUDES_OF_LIST: &[&str] = &[
     "appointments",
     "address",
 ];
-/// These need the grant `financial`.
+/// Includes that need the grant `financial`.
 const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
 
-/// What a request asks for and may see; the rest is named as without effect.
+/// Returns the requested includes that the caller may see. The others are reported as withheld.
 pub(super) fn asked(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
     let financial = input.grants.financial;
     let asked = input.includes(known);
@@ -66,14 +66,14 @@ pub(super) fn asked(input: &mut Input, known: &'static [&'static str]) -> Vec<&'
     asked
 }
 
-/// A coverage with its plan, where the EHR still shows it, and its subscriber.
+/// A coverage with its subscriber, and with its plan if the EHR still shows the plan.
 struct Covered {
     coverage: Record<Coverage>,
     plan: Option<Record<InsurancePlan>>,
     subscriber: Option<InsuranceSubscriberView>,
 }
 
-/// What comes along: none of what was not asked for.
+/// The included records. Fields that were not requested are `None`.
 pub(super) struct Related {
     children: Option<Vec<Record<Patient>>>,
     guarantor: Option<Option<Record<Patient>>>,
@@ -98,7 +98,7 @@ impl Related {
         Ok(Related::read_all(call, tenant, std::slice::from_ref(patient), asked).await?.remove(0))
     }
 
-    /// Reads the related records of a page: those of one kind at once for all patients.
+    /// Reads the related records of a page, one kind at a time for all patients.
     pub(super) async fn read_all(
         call: &mut Call,
         tenant: &Tenant,
@@ -164,7 +164,7 @@ impl Related {
         }
     }
 
-    /// Where the patient's shape has it on demand only.
+    /// Returns the address for views in which it is optional.
     pub(super) fn address<'a>(&self, patient: &'a Record<Patient>) -> Included<PatientAddressView<'a>> {
         self.address.then(|| patient.address.as_ref().map(PatientAddressView::of))
     }
@@ -193,7 +193,7 @@ fn of<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Optio
     records.as_mut().map(|records| records.remove(&patient.id).unwrap_or_default())
 }
 
-/// Reads the records of all patients. Those of one patient end after `limit`; those of a page are complete.
+/// Reads the records of all patients. The list of a single patient ends after `limit`; those of a page are complete.
 fn read_of<T: Body>(
     call: &mut Call,
     owners: &[u32],
@@ -225,7 +225,7 @@ fn by_patient<T: Body>(records: Vec<Record<T>>) -> ByPatient<Record<T>> {
     by_patient
 }
 
-/// Records of the patients' EHRs that are not deleted.
+/// Reads the records from the patients' EHRs that are not deleted.
 fn of_patients<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<T>>, ApiError> {
     let sources: BTreeSet<u32> = patients.iter().filter_map(|it| it.source_id).collect();
     let sources: Vec<u32> = sources.into_iter().collect();
@@ -237,7 +237,7 @@ fn of_patients<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result
     Ok(by_patient)
 }
 
-/// Alerts still in force.
+/// Reads the alerts that are not disabled.
 fn alerts(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
     let mut alerts = of_patients(call, patients)?;
     alerts.values_mut().for_each(|list: &mut Vec<Record<PatientAlert>>| list.retain(|it| it.disabled_at.is_none()));
@@ -273,7 +273,7 @@ async fn coverages(
     Ok(covered)
 }
 
-/// Those the patient is the responsible party of.
+/// Reads the patients for whom the patient is the guarantor.
 fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
     let theirs = vec![Filter::Guarantor(patient.id.into())];
     let mut children: Vec<Record<Patient>> = call.whole(&[tenant.institution.id.0], theirs)?;
@@ -286,7 +286,7 @@ type Visit = (Record<Appointment>, Option<String>);
 /// Appointments as in `Visits`, without the names of their providers.
 type Found = (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
 
-/// Appointments with the names of their providers, as asked for.
+/// The requested appointments with the names of their providers.
 #[derive(Default)]
 struct Visits {
     upcoming: Option<Vec<Visit>>,

@@ -90,7 +90,7 @@ fn address(b: &mut Fields) -> Option<Address> {
     (address != Address::default()).then_some(address)
 }
 
-/// What the record of a patient has no field for: the EHR is told of it.
+/// Reads the fields that patient records do not have; they are sent to the EHR.
 fn more(b: &mut Fields) -> Vec<(String, String)> {
     let texts = [
         ("custom_contact_number", "Another phone number."),

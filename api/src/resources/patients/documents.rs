@@ -1,4 +1,4 @@
-//! Documents of a patient, as their EHR lists them, and their types.
+//! Documents of a patient in the EHR, and their types.
 
 use engine::{
     lists::Filter,
@@ -28,7 +28,7 @@ pub(crate) async fn list(
     Ok(call.list(&documents.iter().map(|it| PatientDocumentView::of(it, None)).collect::<Vec<_>>()))
 }
 
-/// No adapter can be told to keep a document.
+/// Refuses uploads, because the contract of adapters has no write for documents.
 pub(crate) async fn create(call: Call, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
     super::find_at(&call, &location, id)?;
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))

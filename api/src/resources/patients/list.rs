@@ -50,7 +50,7 @@ impl FromInput for ListPatients {
         let people = input.listing().sort().name().since().foreign_ids();
         let people = people
             .by("email", text(MAX_EMAIL).about("E-mail address."), Filter::Email)
-            // No patient has a birth date in the future, whatever the EHR shows.
+            // A date of birth in the future matches no patient, whatever the EHR contains.
             .by("date_of_birth", birth_date(Date::MAX), |born| match is_birth_date(born, today) {
                 true => Filter::DateOfBirth(born),
                 false => Filter::Ids(BTreeSet::new()),
@@ -78,7 +78,7 @@ pub(crate) async fn list(
     }))
 }
 
-/// As v2.2.2 shows them, with what was asked to come along.
+/// Lists patients in the form of v2.2.2, with the requested includes.
 pub(crate) async fn list_v2(
     mut call: Call,
     AtLocation(location, asked): AtLocation<ListPatients>,
@@ -120,7 +120,7 @@ fn found(
 const PHONE_NUMBER: &str = "Phone number; also accepted as `phone`. National and international forms of a number are the same in the \
      country of the location, and an extension makes no difference.";
 
-/// What is asked for besides the filters every list of patients has.
+/// Filters in addition to those that every list of patients has.
 struct Criteria {
     strict: bool,
     id: Option<u32>,
@@ -150,7 +150,7 @@ impl Criteria {
         }
     }
 
-    /// What the engine can filter by.
+    /// Returns the filters that the engine supports.
     fn filters(&self, location: &OpenLocation) -> Vec<Filter> {
         let here = self.strict.then(|| Filter::Location(location.setup.id.0.into()));
         let one = self.id.map(|id| Filter::Ids([id.into()].into()));
@@ -182,7 +182,7 @@ fn takes_answers() -> Kind<bool> {
     )
 }
 
-/// Whether answers to forms can be written to the location's health record system.
+/// Returns whether form responses can be written to the location's EHR.
 fn takes_forms(call: &Call, location: &OpenLocation) -> Result<bool, ApiError> {
     let ehr = match location.setup.source {
         Some(_) => call.api.engine.description(location.setup.id)?,

@@ -1,4 +1,4 @@
-//! GET /patients/{id}, with whatever is asked to come along.
+//! GET /patients/{id}, with the requested includes.
 
 use super::{
     along::{INCLUDES, Related, asked},

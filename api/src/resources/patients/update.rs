@@ -55,7 +55,7 @@ fn read(b: &mut Fields, today: Date) -> PatientChange {
         email: b.emptied("patient.email", filled(email())),
         date_of_birth: b.not_null("patient.date_of_birth", birth_date(today)).map(|day| day.to_string()),
         gender: b.not_null("patient.gender", gender()).map(str::to_owned),
-        // Fields of phone numbers cannot be blanked, by null neither.
+        // Phone numbers cannot be cleared, not even by null.
         cell_phone: b.not_null("patient.cell_phone_number", filled(phone()).about("Cell phone number.")),
         home_phone: b.not_null("patient.home_phone_number", filled(phone()).about("Home phone number.")),
         work_phone: b.not_null("patient.work_phone_number", filled(phone()).about("Work phone number.")),
@@ -76,7 +76,7 @@ fn address(b: &mut Fields) -> Option<Address> {
         ("region", "State or region."),
         ("postal_code", "Postal code."),
     ];
-    // Without an address none of its parts is left.
+    // Clearing the address clears all its parts.
     let without = b.clearable("patient.address", object("The address.")) == Some(None);
     let mut part = |(name, about): (&str, &'static str)| {
         let part = b.emptied(&format!("patient.address.{name}"), text(MAX_TEXT).about(about));

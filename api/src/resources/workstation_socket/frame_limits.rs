@@ -1,5 +1,5 @@
-//! What a WebSocket has to keep before anything of it is kept: how long its messages are, and how many come. The codec behind it waits
-//! for the whole of a frame, however long, before it refuses it.
+//! Limits of a WebSocket that apply before its bytes are buffered: the length and the rate of messages. The codec
+//! behind it would buffer a whole frame, however long, before it refuses the frame.
 
 use std::{
     cell::Cell,
@@ -17,19 +17,19 @@ use actix_web::{
 use engine::workstations::limits::FRAMES_WITHIN;
 use futures_core::Stream;
 
-/// Browsers cut a long message into frames of some 64 KiB: far more than the longest message has.
+/// Browsers split a long message into frames of some 64 KiB, so this is far more than the longest message has.
 const MAX_FRAGMENTS: u32 = 10_000;
 /// Two bytes, a length of eight, a mask of four.
 const LONGEST_HEAD: usize = 14;
 
-/// Which wall was run into.
+/// The exceeded limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Breach {
     TooLong,
     Flood,
 }
 
-/// How high the walls are, and whether one was run into. Whoever reads the messages holds the other end.
+/// Limits of a connection, and the exceeded limit, if any. Shared with the reader of the messages.
 pub(super) struct Gauge {
     pub max_message: Cell<u64>,
     max_messages: u32,
@@ -46,7 +46,7 @@ impl Gauge {
     }
 }
 
-/// The bytes of a socket, as long as they keep within the walls.
+/// The bytes of a socket, up to the limits.
 pub(super) struct Walled {
     bytes: Payload,
     frames: Frames,
@@ -75,14 +75,14 @@ impl Stream for Walled {
     }
 }
 
-/// Where in the sequence of frames the bytes are (RFC 6455, section 5.2).
+/// Position in the sequence of frames (RFC 6455, section 5.2).
 #[derive(Default)]
 struct Frames {
-    /// Of a frame whose head is not complete yet.
+    /// Bytes of an incomplete frame header.
     head: Vec<u8>,
-    /// Bytes of the present frame that are still to come.
+    /// Remaining bytes of the current frame.
     rest: u64,
-    /// Length of the present message so far.
+    /// Length of the current message so far.
     message: u64,
     window: Option<Window>,
 }
@@ -123,7 +123,7 @@ impl Frames {
         match head.opcode {
             0 => self.message = self.message.saturating_add(head.length),
             1 | 2 => self.message = head.length,
-            // Control frames come between those of a message.
+            // Control frames may come between the frames of a message.
             _ => {}
         }
         if self.message.max(head.length) > gauge.max_message.get() {
@@ -141,7 +141,7 @@ impl Frames {
 }
 
 impl Head {
-    /// None: it is not complete.
+    /// Returns `None` if the header is incomplete.
     fn of(bytes: &[u8]) -> Option<Head> {
         let (first, second) = (*bytes.first()?, *bytes.get(1)?);
         let extended = match second & 0x7f {
@@ -170,7 +170,7 @@ mod tests {
     const CONTINUED: u8 = 0;
     const PING: u8 = 9;
 
-    /// As a browser sends it, or any part of it.
+    /// Builds a frame header as sent by a browser.
     fn head(opcode: u8, length: u64) -> Vec<u8> {
         let mut head = vec![0x80 | opcode];
         match length {
@@ -190,7 +190,7 @@ mod tests {
 
     fn frame(opcode: u8, length: u64) -> Vec<u8> {
         let mut frame = head(opcode, length);
-        // Bytes that would be heads if anyone took them for one.
+        // Payload bytes that would be valid headers.
         frame.resize(frame.len() + length as usize, 0xff);
         frame
     }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the network cuts the bytes.
+        /// Any split of the bytes gives the same result.
         #[test]
         fn split_reads_give_the_same_result(lengths in prop::collection::vec((0..3_u8, 0..70_000_u64), 1..8), cut in 1..40_usize) {
             let opcode = |kind: u8| [TEXT, CONTINUED, PING][kind as usize];

@@ -1,5 +1,6 @@
 //! GET /workstations/connect: a WebSocket between a workstation's extension and the engine's gateway
-//! (`adapters/extension/PROTOCOL.md`). The gateway has the rules; here is what a socket has to keep.
+//! (`adapters/extension/PROTOCOL.md`). The gateway has the rules of the protocol; this module has the limits of a
+//! socket.
 
 mod frame_limits;
 
@@ -35,13 +36,13 @@ use crate::{
 type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
 
 const PATH: &str = "/workstations/connect";
-/// Longest `hello`: a token and a version. Whoever sends it is not known yet.
+/// Maximum length of `hello`: a token and a version. Its sender is not authenticated yet.
 const HELLO_BYTES: u64 = 4_096;
-/// How long a workstation may leave unread what no buffer has room for.
+/// Time limit for a workstation that does not read, once all buffers are full.
 const UNREAD: Duration = Duration::from_secs(10);
-/// Longer frames are read where they hold nobody up: those who share the thread wait for answers of the API.
+/// Frames longer than this are parsed on the blocking pool, because the thread also serves API requests.
 const LONG_FRAME: usize = 64 << 10;
-/// When there may be a seat again.
+/// Seconds until a retry, if all seats are taken.
 const FULL: u64 = 60;
 
 pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResult {
@@ -63,14 +64,15 @@ pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResul
     Ok(response)
 }
 
-/// How a connection came here.
+/// The origin of a connection.
 struct Came {
-    /// By another node, which was told that the location is here.
+    /// Forwarded by another node, which considers the location to be on this node.
     handed_on: bool,
     client: Option<IpAddr>,
 }
 
-/// Browsers name the page a WebSocket is opened from, and no page is asked for permission: web pages are kept out here.
+/// Accepts browser extensions and programs. Browsers let any web page open a WebSocket, but send its origin; web pages
+/// are refused.
 fn from_extension(headers: &HeaderMap) -> Result<(), ApiError> {
     let extension = |origin: &str| origin.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("-extension"));
     let all = headers.get_all(ORIGIN).all(|origin| origin.to_str().is_ok_and(extension));
@@ -83,14 +85,14 @@ fn in_our_words(headers: &HeaderMap) -> Result<(), ApiError> {
     if ours { Ok(()) } else { Err(ApiError::bad(format!("Sec-WebSocket-Protocol must name {SUBPROTOCOL}."))) }
 }
 
-/// Who has the workstation's location.
+/// The node that serves the workstation's location.
 enum Begun {
     Here(Session, Messages),
     Elsewhere(Box<NodeSocket>),
 }
 
-/// The location of a workstation is known by its first frame. While that moves, and where a node was wrong about it, the workstation is
-/// sent away, and comes back.
+/// Starts a session on the node of the location, which the first frame identifies. While the location moves, or if the
+/// sending node was wrong, the workstation is closed and reconnects.
 async fn begin(api: &Api, came: &Came, hello: &str) -> Result<Begun, ByeReason> {
     let gateway = api.engine.gateway();
     if let Some(peers) = &api.peers {
@@ -121,7 +123,7 @@ struct Socket {
 
 enum Incoming {
     Text(ByteString),
-    /// The other end closed, or the connection broke.
+    /// The peer closed, or the connection broke.
     Gone,
     Wrong(ByeReason),
 }
@@ -139,7 +141,7 @@ impl Socket {
         match begun {
             Ok(Begun::Elsewhere(node)) => self.hand_on(*node, &mut out).await,
             Ok(Begun::Here(session, messages)) => {
-                // Whichever ends first ends both: the engine has nothing more to say, or nobody is there to hear it.
+                // The first one to end ends both: the engine has no more messages, or the peer is gone.
                 tokio::select! {
                     () = send_all(messages, &mut out) => {}
                     () = self.listen(Arc::new(session)) => {}
@@ -147,11 +149,11 @@ impl Socket {
             }
             Err(reason) => drop(send(&ToWorkstation::Bye { reason }, &mut out).await),
         }
-        // Closed already where the other end closed.
+        // Has no effect if the peer closed.
         drop(timeout(UNREAD, out.close(Some(CloseReason::from(CloseCode::Normal)))).await);
     }
 
-    /// Both ways, until one end has nothing more to say.
+    /// Relays in both directions until one peer ends.
     async fn hand_on(&mut self, mut node: NodeSocket, out: &mut actix_ws::Session) {
         loop {
             tokio::select! {
@@ -174,7 +176,7 @@ impl Socket {
         node.close().await;
     }
 
-    /// Until the other end is gone. What was wrong is for the gateway to say.
+    /// Reads until the peer is gone. The gateway reports protocol errors.
     async fn listen(&mut self, session: Arc<Session>) {
         loop {
             match self.hear().await {
@@ -215,23 +217,23 @@ impl Socket {
     }
 }
 
-/// Never ends: what ends the connection is that the engine has said all it had to say.
+/// Never completes, so that only the end of the engine's messages ends the connection.
 async fn last_word_is_spoken() {
     std::future::pending().await
 }
 
-/// False: nothing more is heard of this session.
+/// Passes a frame to the session. Returns `false` if the session accepts no more frames.
 async fn received(session: &Arc<Session>, frame: ByteString) -> bool {
     if frame.len() <= LONG_FRAME {
         return session.received(&frame).is_ok();
     }
     let session = session.clone();
     let read = web::block(move || session.received(&frame).is_ok()).await;
-    // The pool is gone only when the process ends.
+    // The pool ends only with the process.
     read.unwrap_or(false)
 }
 
-/// What the engine has to say, until it has nothing more to say or nobody reads it.
+/// Sends the engine's messages until they end or the peer does not read.
 async fn send_all(mut messages: Messages, out: &mut actix_ws::Session) {
     while let Some(message) = messages.recv().await {
         if send(&message, out).await.is_none() {
@@ -240,7 +242,7 @@ async fn send_all(mut messages: Messages, out: &mut actix_ws::Session) {
     }
 }
 
-/// None: nobody reads it.
+/// Returns `None` if the peer does not read.
 async fn send(message: &ToWorkstation, out: &mut actix_ws::Session) -> Option<()> {
     timeout(UNREAD, out.text(message.text())).await.ok()?.ok()
 }

@@ -1,4 +1,4 @@
-//! Charges and insurance claims: each may hold the other, so they stand in one file.
+//! Charges and insurance claims, in one file because each may contain the other.
 
 use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money, record::Record};
 use schemars::JsonSchema;
@@ -113,7 +113,7 @@ impl<'a> ChargeView<'a> {
         }
     }
 
-    /// With the names v2.2.2 has.
+    /// Builds the view with the field names of v2.2.2.
     fn older(entry: &'a Record<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
@@ -224,7 +224,7 @@ impl<'a> ClaimView<'a> {
         }
     }
 
-    /// As payments and adjustments show it.
+    /// Builds the view for payments and adjustments.
     pub(crate) fn with_totals(entry: &'a Record<Claim>) -> ClaimView<'a> {
         let claim = &entry.body;
         ClaimView {
@@ -261,7 +261,7 @@ impl ClaimTotals {
         }
     }
 
-    /// The sums of what claims say of one charge.
+    /// Sums the amounts of claims for one charge.
     pub(crate) fn for_charge(charge: u64, claims: &[Record<Claim>]) -> ClaimTotals {
         let sum = |part: fn(&ClaimAmounts) -> &Option<Money>| sum(charge, claims, part);
         ClaimTotals {
@@ -273,7 +273,7 @@ impl ClaimTotals {
     }
 }
 
-/// Of the claims that stand: neither deleted nor canceled.
+/// Sums a part of the claims that are neither deleted nor canceled.
 fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option<Money>) -> Option<Price> {
     let standing = claims.iter().filter(|it| it.deleted_at.is_none() && it.body.status != Some(ClaimStatus::Canceled));
     let parts = standing.flat_map(|claim| &claim.body.payouts).filter(|it| it.charge_id == Some(charge));
@@ -336,7 +336,7 @@ pub(crate) struct ClaimPayoutView {
 }
 
 impl ClaimPayoutView {
-    /// What these claims say of a charge.
+    /// Returns the payouts of these claims for a charge.
     pub(crate) fn for_charge(charge: u64, claims: &[Record<Claim>]) -> Vec<ClaimPayoutView> {
         let payouts = claims.iter().flat_map(|claim| claim.body.payouts.iter().map(move |it| (claim.id, it)));
         payouts

@@ -134,7 +134,7 @@ impl<'a> PaymentView<'a> {
         }
     }
 
-    /// With the names v2.2.2 has.
+    /// Builds the view with the field names of v2.2.2.
     fn older(entry: &'a Record<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
@@ -261,7 +261,7 @@ impl<'a> AdjustmentView<'a> {
         }
     }
 
-    /// With the names v2.2.2 has.
+    /// Builds the view with the field names of v2.2.2.
     fn older(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
