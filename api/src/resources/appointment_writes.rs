@@ -176,7 +176,7 @@ pub(crate) async fn update(
     let record = if cancelled && before.cancelled {
         before
     } else if cancelled {
-        // Also while the insert is in flight, as in /intent/booking/cancel.
+        // Works while the insert is in flight, too, as in /intent/booking/cancel.
         let cancelled = call.api.engine.cancel(location.setup.id, id, None).await;
         cancelled.map_err(|refused| remembered(refused, &before))?;
         find(&call, &tenant, id)?.1

@@ -20,7 +20,7 @@ pub(crate) struct Expected {
     pub list: Option<usize>,
     pub default: Option<Value>,
     pub shape: Shape,
-    /// Whether the kind accepts its own example; cursors do not.
+    /// `false` if the kind rejects its own example, as cursors do.
     pub example_reads: bool,
     /// An object that is not read itself; its fields determine its schema.
     pub implied: bool,

@@ -2,12 +2,12 @@
 //! all higher modules may use it.
 //!
 //! ```text
-//!  kinds ◄── expected          parsing and documentation of parameters and fields
-//!  limits                      fixed limits, with reasons
-//!  words                       enumerations on the wire and in documents
-//!  times, versions, reasons, role, grant    enumerations and formats in JSON
-//!  record_uuid                 UUIDs of records
-//!  secret ◄── token ◄── sessions, cursor, slot_token      signed values that clients return
+//!  kinds ◄── expected          parameters and fields: parsing, checks and their documentation
+//!  limits                      every fixed limit, with its reason
+//!  words                       closed lists of words: as code, wire and documents have them
+//!  times, versions, reasons, role, grant    closed lists and formats that appear in JSON
+//!  record_uuid                 ids of records as UUIDs
+//!  secret ◄── token ◄── sessions, cursor, slot_token      signed data that clients send back
 //! ```
 
 pub mod audience;

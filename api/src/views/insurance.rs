@@ -173,7 +173,7 @@ pub(crate) struct InsuranceSubscriberView {
 }
 
 impl InsuranceSubscriberView {
-    /// Returns the patient who is the subscriber. Returns `None` if only a name is known.
+    /// Returns the patient that is the subscriber. Returns `None` if only a name is known.
     pub(crate) fn patient_of(coverage: &Coverage) -> Option<u32> {
         let named = coverage.subscriber_name.is_some();
         coverage
@@ -186,7 +186,7 @@ impl InsuranceSubscriberView {
         InsuranceSubscriberView { id: patient.id, name: patient.name(), date_of_birth }
     }
 
-    /// A subscriber who is not a patient, under the engine's id. Returns `None` if the coverage names no subscriber.
+    /// Returns a subscriber that is no patient, under the engine's id. Returns `None` if the coverage names no subscriber.
     pub(crate) fn named(coverage: &Coverage, id: Option<u32>) -> Option<InsuranceSubscriberView> {
         let (id, name) = id.zip(coverage.subscriber_name.clone())?;
         Some(InsuranceSubscriberView { id, name, date_of_birth: day(&coverage.subscriber_date_of_birth) })

@@ -156,7 +156,7 @@ fn starts(list: &Value) -> Vec<(u64, u64, String)> {
 }
 
 #[actix_web::test]
-async fn a_long_answer_continues_on_the_next_page() {
+async fn a_long_answer_ends_early_and_names_the_date_to_continue() {
     let world = world().await;
     let first = world.monday();
     let end = first.add_days(93);

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::{filled::Filled, support::*};
 
 const NO_ACCESS: &str = "You don't have access to perform this action.";
-/// Stands in every text of the rival's records, and in no answer to anyone else.
+/// Part of every text in the rival's records, and of no response to other callers.
 const STRANGER: &str = "Zyzzyva";
 /// Texts of the rival's setup.
 const STRANGERS: [&str; 4] = [STRANGER, "zyzzyva", "RIVAL", "Place 5"];
@@ -443,7 +443,8 @@ async fn libraries_and_wrong_methods_are_refused() {
 /// Ids of the records of each list, for one tenant.
 type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
 
-/// Returns the ids in a tenant's own lists. The flag tells whether a list contains the other tenant's name.
+/// Returns the ids in a tenant's own lists. The flag is `true` if a list contains the other
+/// tenant's name.
 async fn own_ids(world: &World, asking: &Asking<'_>) -> (Ids, Vec<(&'static str, bool)>) {
     let (mut ids, mut named) = (Ids::new(), Vec::new());
     for it in of_clients().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {

@@ -230,7 +230,7 @@ async fn patients_changed_since_a_time_are_listed_whatever_their_age() {
     }
 }
 
-/// Each patient of a page has the same related records as in a request of its own, for any number of patients.
+/// Each patient of a page has the same related records as in a separate request, for any number of patients.
 #[actix_web::test]
 async fn a_v2_page_has_the_related_records_of_every_patient() {
     let world = world_on([(MAIN, Filled::new("Acme", MAIN, 130).about_patients(110) as _)]).await;

@@ -154,7 +154,7 @@ async fn hours_a_pull_shows_before_their_answer_are_one_record() {
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
     told(&world, 0).await;
     let sources = async || each(&world.get(SECONDS).ok().await["data"], "source");
-    // A pull waits for the answer a few times, then accepts what it reads.
+    // A pull waits for the answer a few times, then accepts the new record.
     until("three hours", async || {
         world.engine.sync_now(LocationId(SECOND)).await.unwrap();
         sources().await.len() == 3

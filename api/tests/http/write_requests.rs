@@ -132,7 +132,7 @@ async fn operators_retry_and_drop() {
         (&list["data"][4]["reason"], &list["data"][4]["dropped"]),
         (&json!("dropped by an operator"), &json!(true))
     );
-    // It does not appear as an appointment, and nothing is left to cancel.
+    // A failed booking does not appear as an appointment, and cannot be cancelled.
     let id = &failed["booking"]["appointment_id"];
     let days = "start=2020-01-01T00:00:00Z&end=2199-01-01T00:00:00Z&per_page=1000";
     let listed = world.get(&format!("/appointments?subdomain=acme&location_id=1&{days}")).ok().await;

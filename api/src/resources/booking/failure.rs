@@ -1,4 +1,4 @@
-//! Failures of the booking intent: `ok` false and a `reason` (specification 7.4), inside the envelope of all errors (7.1).
+//! Failures of the booking intent: `ok` false and a `reason` (specification 7.4) in the envelope of all errors (7.1).
 
 use actix_web::{
     HttpResponse, ResponseError,

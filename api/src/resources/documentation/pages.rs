@@ -198,7 +198,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Also checks the anchors.
+    /// Checks paths and anchors.
     #[test]
     fn every_link_leads_to_an_existing_page_and_heading() {
         let known = |path: &str| OTHERS.iter().any(|(other, _)| *other == path);
