@@ -325,7 +325,7 @@ fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<Strin
     wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, problem)| problem).collect()
 }
 
-/// Refines a refusal for an appointment that the location has unloaded, using its record.
+/// Refines a refusal for an appointment that is no longer in the location's calendar, using its record.
 fn remembered(refused: EngineError, record: &Record<Appointment>) -> EngineError {
     let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(Over::Forgotten)];
     if !forgotten.iter().any(|refusal| refused == EngineError::Refused(refusal.clone())) {
@@ -339,7 +339,7 @@ fn remembered(refused: EngineError, record: &Record<Appointment>) -> EngineError
     }))
 }
 
-/// Specification 7.3.
+/// Converts a refusal (specification 7.3).
 fn refusal(refused: EngineError, location: u32, v2: bool) -> ApiError {
     match refused {
         EngineError::Unmet(Unmet::Several(all)) => {

@@ -166,7 +166,7 @@ pub(super) fn unknown(Reference { resource, id }: Reference, location: Option<Lo
     refusal(EngineError::Unmet(Unmet::NotFound { resource, id }), location.map_or(0, |location| location.0))
 }
 
-/// Specification 7.3.
+/// Converts a refusal (specification 7.3).
 fn refusal(refused: EngineError, location: u32) -> ApiError {
     match refused {
         EngineError::Unmet(Unmet::Several(all)) => {

@@ -41,7 +41,7 @@ pub(crate) fn missing(location: LocationId, id: u64) -> ApiError {
     ApiError::NotFound(format!("Operatory with id {id} in location {location}"))
 }
 
-/// Accepted for compatibility: types are always included, with their category.
+/// Accepted without effect: types are always included, with their category.
 const INCLUDES: &[&str] = &["appointment_types", "appt_categories"];
 
 pub(crate) struct ListOperatories {

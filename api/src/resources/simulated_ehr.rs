@@ -75,7 +75,7 @@ impl From<ControlError> for ApiError {
 }
 
 /// Commands for every key that reaches the location. Commands of staff change the simulated EHR permanently and reveal
-/// its content, so they need more.
+/// its content, so they need the role of an operator.
 const SWITCHES: [&str; 2] = ["behave", "switch"];
 
 pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<SimulatedEhrView>> {

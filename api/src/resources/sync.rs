@@ -156,7 +156,7 @@ impl SkippedRecord {
     }
 }
 
-/// Enough to recognise a common cause.
+/// Number of skipped records shown; enough to recognise a common cause.
 const SHOWN_SKIPPED: usize = 10;
 
 impl LocationSyncView {

@@ -27,7 +27,6 @@ pub(super) fn owner(call: &Call) -> Owner {
     Owner(call.key.organisation.clone())
 }
 
-/// `{id}`.
 impl FromPath for EndpointId {
     fn from_path(call: &Call) -> Result<EndpointId, ApiError> {
         Id::from_path(call).map(|Id(id): Id<u32>| EndpointId(id as i32))

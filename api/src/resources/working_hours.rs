@@ -233,7 +233,7 @@ fn unknown(Reference { resource, id }: Reference) -> ApiError {
     unmet_of(Unmet::NotFound { resource, id })
 }
 
-/// Providers are called users in these messages (specification 7.3).
+/// Converts an unmet precondition. Its messages call providers users (specification 7.3).
 fn unmet_of(unmet: Unmet) -> ApiError {
     match unmet {
         Unmet::Several(all) => ApiError::all(all.into_iter().map(unmet_of)),

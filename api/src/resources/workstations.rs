@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// Length of a code as typed, with hyphens and spaces between its letters.
+/// Maximum length of a code as typed, with hyphens and spaces between its letters.
 const MAX_CODE: usize = 64;
 const NOT_GATED: &str = "The location's health record system is not reached through workstations.";
 const RETRY_LATER: u64 = 30;

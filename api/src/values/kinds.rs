@@ -174,12 +174,12 @@ fn is_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// An id that the API declares int32.
+/// Reads an id that the API declares int32.
 pub fn id() -> Kind<u32> {
     integer(INT32).map(|id| id as u32)
 }
 
-/// An id that the API declares int64.
+/// Reads an id that the API declares int64.
 pub fn long_id() -> Kind<u64> {
     integer(INT64).map(|id| id as u64)
 }
@@ -211,7 +211,7 @@ pub(crate) fn money() -> Kind<Decimal> {
     })
 }
 
-/// An amount of either sign.
+/// Reads an amount of either sign, except zero.
 pub(crate) fn nonzero_money() -> Kind<Decimal> {
     money().and_then(|amount: Decimal| if amount.is_zero() { Err("must not be zero".into()) } else { Ok(amount) })
 }
@@ -250,7 +250,7 @@ pub(crate) fn text(max: usize) -> Kind<String> {
     })
 }
 
-/// Name of a person or a thing: one visible line without changes of the writing direction.
+/// Reads the name of a person or a thing: one visible line without changes of the writing direction.
 pub(crate) fn person_name(max: usize) -> Kind<String> {
     let read = filled(text(max)).and_then(|name| {
         if name.chars().any(|c| c.is_control() || turns(c)) {
@@ -341,12 +341,12 @@ pub(crate) fn say_filled(schema: &mut Value) {
 /// Schema keyword for words that have a named schema in the documents, with its name and description.
 pub(crate) const NAMED: &str = "x-words";
 
-/// Schema of a closed list with a name in the documents: see `values::words`.
+/// Returns the schema of a closed list with a name in the documents: see `values::words`.
 pub(crate) fn named(name: &str, about: &str, words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words, (NAMED): {"name": name, "about": about}})
 }
 
-/// An enumeration of names with their values.
+/// Reads one of a closed list of names.
 pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
     let all = || names.iter().map(|(name, _)| *name);
     let example = all().next().unwrap_or_default();
@@ -357,7 +357,7 @@ pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T
     })
 }
 
-/// One of a closed list, returned unchanged.
+/// Reads one of a closed list and returns it unchanged.
 pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     let example = names.first().copied().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": names});
@@ -367,7 +367,7 @@ pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     })
 }
 
-/// For `include[]`: related records that can be included.
+/// Reads a related record of `include[]`.
 pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
     name_of(names).about("Related records to include.")
 }
@@ -388,7 +388,7 @@ fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
 
 const SORT: &str = "The sort order; a leading `-` means descending.";
 
-/// `sort=id` or `sort=-id`.
+/// Reads `sort=id` or `sort=-id`.
 pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
     let example = names.first().copied().unwrap_or_default();
     let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
@@ -396,7 +396,7 @@ pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
         .about(SORT)
 }
 
-/// `sort=created_at,-id`: the first key is the most significant.
+/// Reads `sort=created_at,-id`; the first key is the most significant.
 pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
     let example = names.first().map(|name| format!("-{name}")).unwrap_or_default();
     let one = names.join("|");
@@ -409,7 +409,7 @@ pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
     .about(SORT)
 }
 
-/// A local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
+/// Reads a local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
 pub(crate) fn email() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "email", "maxLength": MAX_EMAIL});
     Kind::of_text(schema, "pat.lee@example.com", |given| {
@@ -436,7 +436,7 @@ pub(crate) fn phone() -> Kind<String> {
     .about("Phone number, perhaps with an extension.")
 }
 
-/// A social security number with or without dashes.
+/// Reads a social security number, with its dashes or without.
 pub(crate) fn ssn() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[0-9]{3}-?[0-9]{2}-?[0-9]{4}$"});
     Kind::of_text(schema, "000-00-0000", |given| {
@@ -447,7 +447,7 @@ pub(crate) fn ssn() -> Kind<String> {
     .about("Social security number.")
 }
 
-/// Code of a country or a state: two letters, converted to upper case.
+/// Reads the code of a country or a state: two letters, converted to upper case.
 pub(crate) fn two_letters() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{2}$"});
     Kind::of_text(schema, "NY", |given| {
@@ -481,7 +481,7 @@ pub(crate) fn object(about: &'static str) -> Kind<()> {
     of_objects(|_| ()).about(about)
 }
 
-/// Any object that the client stores.
+/// Reads any object.
 pub(crate) fn json_object() -> Kind<Map<String, Value>> {
     of_objects(Map::clone)
 }

@@ -7,7 +7,7 @@ use super::{
     token::Tokens,
 };
 
-/// Session lifetime, a working day.
+/// Lifetime of a session: a working day.
 pub(crate) const SESSION: Millis = 12 * HOUR;
 
 pub(crate) struct Sessions {

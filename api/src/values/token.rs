@@ -1,5 +1,5 @@
 //! Bearer tokens: JWT (HS256) with `sub`, `iat`, `exp`, `jti`. `sub` is the id of the API key, which is looked up on
-//! every call. So revoking a key revokes its tokens.
+//! every call, so that revoking a key revokes its tokens.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use location::time::{Millis, SECOND, Timestamp};

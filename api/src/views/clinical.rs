@@ -145,7 +145,7 @@ impl<'a> ProcedureView<'a> {
         }
     }
 
-    /// Removes the amounts if the caller may not see them.
+    /// Removes the amounts unless `shown`.
     pub(crate) fn amounts(self, shown: bool) -> ProcedureView<'a> {
         ProcedureView { fee: self.fee.filter(|_| shown), ..self }
     }
@@ -185,7 +185,7 @@ impl<'a> TreatmentPlanView<'a> {
         }
     }
 
-    /// Removes the amounts if the caller may not see them.
+    /// Removes the amounts unless `shown`.
     pub(crate) fn amounts(self, shown: bool) -> TreatmentPlanView<'a> {
         let procedures = self.procedures.into_iter().map(|it| it.amounts(shown)).collect();
         TreatmentPlanView { procedures, ..self }

@@ -89,7 +89,7 @@ impl<'a> InsurancePlanView<'a> {
         }
     }
 
-    /// Removes the amounts if the caller may not see them.
+    /// Removes the amounts unless `shown`.
     pub(crate) fn amounts(self, shown: bool) -> InsurancePlanView<'a> {
         InsurancePlanView { annual_max_individual: self.annual_max_individual.filter(|_| shown), ..self }
     }
@@ -186,7 +186,7 @@ impl InsuranceSubscriberView {
         InsuranceSubscriberView { id: patient.id, name: patient.name(), date_of_birth }
     }
 
-    /// Returns a subscriber that is no patient, under the engine's id. Returns `None` if the coverage names no subscriber.
+    /// Returns a subscriber that is no patient, with the id from the engine. Returns `None` if the coverage names none.
     pub(crate) fn named(coverage: &Coverage, id: Option<u32>) -> Option<InsuranceSubscriberView> {
         let (id, name) = id.zip(coverage.subscriber_name.clone())?;
         Some(InsuranceSubscriberView { id, name, date_of_birth: day(&coverage.subscriber_date_of_birth) })

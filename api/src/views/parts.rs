@@ -51,7 +51,7 @@ impl<'a> WriteState<'a> {
         WriteState::new(write.map(RecordWrite::writeback))
     }
 
-    /// State of an appointment's insert, then of its last change.
+    /// Returns the state of an appointment's insert, then of its last change.
     pub(crate) fn of_appointment(appointment: &'a Record<Appointment>) -> WriteState<'a> {
         WriteState::new(appointment.last_write())
     }

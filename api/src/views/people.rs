@@ -177,7 +177,7 @@ impl<'a> PersonBio<'a> {
     }
 }
 
-/// Specification 2.6.
+/// Returns the cell phone number, or else the primary one (specification 2.6).
 pub(crate) fn cell_phone(record: &Record<Patient>) -> Option<&str> {
     record.cell_phone.as_deref().or(record.primary_phone.as_deref())
 }

@@ -70,7 +70,7 @@ pub(crate) async fn create(
         refused => Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
-    // The response shows a new booking to its caller; a replay shows it again.
+    // The trail records a new booking as a creation, and a replay as a read.
     match made.replay {
         true => call.audit("read", "booking", made.appointment.id),
         false => call.audit("create", "appointment", made.appointment.id),

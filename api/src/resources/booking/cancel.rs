@@ -30,7 +30,7 @@ pub(crate) async fn create(
     if booking.writeback == Writeback::Failed && !appointment.cancelled {
         return Err(Failure::booking_failed());
     }
-    // The location unloads cancelled appointments after some time, and would not find this one.
+    // A cancelled appointment leaves the location's calendar after some time, so the command could not find it.
     if appointment.cancelled {
         call.audit("read", "booking", appointment.id);
     } else {

@@ -117,7 +117,7 @@ impl Failure {
                 "Only the practice can book appointments of this type; please call the practice.",
             ),
             Refusal::AppointmentNotOpen(over) => Failure::of(Reason::BookingNotOpen, closed(over)),
-            // Finished appointments are unloaded after some time.
+            // A finished appointment leaves the location's calendar after some time.
             Refusal::AppointmentNotFound => Failure::of(Reason::BookingNotOpen, closed(Over::Forgotten)),
             other => Failure::Other(other.into()),
         }

@@ -42,7 +42,7 @@ const HELLO_BYTES: u64 = 4_096;
 const UNREAD: Duration = Duration::from_secs(10);
 /// Frames longer than this are parsed on the blocking pool, because the thread also serves API requests.
 const LONG_FRAME: usize = 64 << 10;
-/// Seconds until a retry, if all seats are taken.
+/// Seconds until a retry, if the limit of connections is reached.
 const FULL: u64 = 60;
 
 pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResult {

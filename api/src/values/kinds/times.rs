@@ -90,7 +90,7 @@ fn after_gap(zone: Tz, local: NaiveDateTime) -> DateTime<Tz> {
     zone.from_utc_datetime(&(local - TimeDelta::seconds(offset.into())))
 }
 
-/// A date. A date-time gives its day as written.
+/// Reads a date. A date-time gives its day as written.
 pub(crate) fn date() -> Kind<Date> {
     Kind::of_text(
         || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
@@ -99,7 +99,7 @@ pub(crate) fn date() -> Kind<Date> {
     )
 }
 
-/// A date or a date-time.
+/// Reads a date or a date-time.
 pub(crate) fn date_or_instant<T: 'static>(clock: &Clock, date: fn(Date) -> T, at: fn(Timestamp) -> T) -> Kind<T> {
     let instant = instant(clock);
     let schema = || json!({"type": "string", "format": "date-time"});
@@ -117,7 +117,7 @@ fn in_years(date: Date, years: RangeInclusive<i32>) -> Parsed<Date> {
     }
 }
 
-/// A date of birth, today at the latest, in any form that can mean one day only.
+/// Reads a date of birth, today at the latest, in any form that can mean one day only.
 pub(crate) fn birth_date(today: Date) -> Kind<Date> {
     // A schema cannot express all accepted forms; it contains the recommended one.
     let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES_OF_BIRTH});
@@ -164,7 +164,7 @@ fn days(date: NaiveDate) -> Date {
     Date(date.signed_duration_since(NaiveDate::default()).num_days() as i32)
 }
 
-/// A time `HH:MM`, in minutes after midnight.
+/// Reads `HH:MM` as minutes after midnight.
 pub(crate) fn time_of_day() -> Kind<i64> {
     let schema = || json!({"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"});
     Kind::of_text(schema, "09:30", |text| {
@@ -179,12 +179,12 @@ pub(crate) fn time_of_day() -> Kind<i64> {
     })
 }
 
-/// A date-time. Without an offset, or as a date alone, it is read by the clock.
+/// Reads a date-time. Without an offset, or as a date alone, the clock gives the zone.
 pub(crate) fn instant(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date)
 }
 
-/// The end of a time span. A date alone includes that day.
+/// Reads the end of a time span. A date alone includes that day.
 pub(crate) fn end_of(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date.succ_opt().unwrap_or(date))
 }
