@@ -55,7 +55,7 @@ fn ask<'w>(world: &'w World, route: &(&str, &str, &str), tenant: &str, place: u3
 }
 
 #[actix_web::test]
-async fn without_a_version_there_is_no_resource() {
+async fn calls_without_a_known_version_find_no_resource() {
     let world = world().await;
     for route in ROUTES {
         assert_eq!(
@@ -105,7 +105,7 @@ async fn calls_without_a_valid_token_are_refused() {
 }
 
 #[actix_web::test]
-async fn another_tenant_is_forbidden_whether_it_exists_or_not() {
+async fn another_tenant_is_forbidden_like_an_unknown_one() {
     let world = world().await;
     for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{tenant}")) {
         for tenant in ["rival", "nobody", "Acme", "ACME", "real", "acme%20x"] {
@@ -205,7 +205,7 @@ async fn the_edge_version_needs_its_grant() {
 }
 
 #[actix_web::test]
-async fn a_library_that_names_no_application_is_refused() {
+async fn a_user_agent_without_an_application_is_refused() {
     let world = world().await;
     const NAMELESS: &str = "Send a User-Agent header that names the calling application.";
     for agent in [

@@ -12,7 +12,7 @@ fn adjustment(fields: Value) -> Value {
 }
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn adjustments_are_listed_and_filtered() {
     let world = world().await;
     let list = world.get(PATH).ok().await;
     assert_eq!(list["data"][0]["adjustment_amount"], json!({"amount": "-9.00", "currency": "USD"}));
@@ -36,7 +36,7 @@ async fn a_list_and_its_filters() {
 }
 
 #[actix_web::test]
-async fn one_with_what_comes_along() {
+async fn an_adjustment_includes_requested_records() {
     let world = world().await;
     let all: String = ["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"]
         .map(|name| format!("&include[]={name}"))
@@ -49,7 +49,7 @@ async fn one_with_what_comes_along() {
 }
 
 #[actix_web::test]
-async fn an_adjustment_goes_to_the_ledger() {
+async fn an_adjustment_is_written_to_the_ledger() {
     let world = world().await;
     let made = world.post(PATH, adjustment(json!({"adjusted_at": "2026-12-01"}))).answers(202).await["data"].clone();
     assert_eq!((&made["adjusted_at"], &made["foreign_id"]), (&json!("2026-12-01"), &Value::Null));
@@ -64,7 +64,7 @@ async fn an_adjustment_goes_to_the_ledger() {
 }
 
 #[actix_web::test]
-async fn words_of_the_specification() {
+async fn refusals_have_the_specified_messages() {
     let world = world().await;
     let fails = async |fields: Value| world.post(PATH, adjustment(fields)).fails(400).await;
     assert_eq!(fails(json!({"patient_id": 77})).await, ["Patient with ID 77 not found in location 1"]);
@@ -91,7 +91,7 @@ async fn words_of_the_specification() {
 }
 
 #[actix_web::test]
-async fn an_adjustment_is_entered_once() {
+async fn a_repeated_adjustment_is_entered_once() {
     let world = world().await;
     let first = world.post(PATH, adjustment(json!({}))).answers(202).await;
     let again = world.post(PATH, adjustment(json!({"amount": "-12.50"}))).reply().await;

@@ -5,7 +5,7 @@ use crate::support::*;
 const PATH: &str = "/appointment_types?subdomain=acme";
 
 #[actix_web::test]
-async fn all_of_the_institution_are_listed() {
+async fn all_types_of_the_institution_are_listed() {
     let world = world().await;
     let list = world.get("/appointment_types?subdomain=acme&location_id=1").ok().await;
     assert_eq!((each(&list["data"], "id"), &list["count"]), (vec![json!(1), json!(2)], &json!(2)));
@@ -24,7 +24,7 @@ async fn all_of_the_institution_are_listed() {
 }
 
 #[actix_web::test]
-async fn one_is_made_changed_and_removed() {
+async fn a_type_is_created_changed_and_removed() {
     let world = world().await;
     let body = json!({"appointment_type": {"name": "Whitening", "minutes": 45, "emr_appt_descriptor_ids": [1, 2]}});
     let made = world.post(PATH, body).answers(201).await["data"].clone();
@@ -70,7 +70,7 @@ async fn a_type_of_a_location_is_shown_only_there() {
 }
 
 #[actix_web::test]
-async fn refusals() {
+async fn invalid_types_are_refused() {
     let world = world().await;
     let fails =
         async |status: u16, kind: Value| world.post(PATH, json!({ "appointment_type": kind })).fails(status).await;

@@ -18,7 +18,7 @@ fn appt(world: &World, fields: Value) -> Value {
 }
 
 #[actix_web::test]
-async fn an_appointment_is_made_and_reaches_the_practice() {
+async fn a_new_appointment_is_written_to_the_practice() {
     let world = world().await;
     world.books.open.store(true, Ordering::SeqCst);
     let body = appt(
@@ -111,7 +111,7 @@ async fn nora(world: &World, last_name: &str) -> Value {
 }
 
 #[actix_web::test]
-async fn words_of_the_specification() {
+async fn refusals_have_the_specified_messages() {
     let world = world().await;
     let post = |fields: Value| world.post(POST, appt(&world, fields));
     assert_eq!(
@@ -189,7 +189,7 @@ async fn patients_unknown_to_the_locations_ehr_cannot_be_booked() {
 }
 
 #[actix_web::test]
-async fn a_key_makes_one_appointment() {
+async fn an_idempotency_key_creates_one_appointment() {
     let world = world().await;
     let post = |fields: Value| world.post(POST, appt(&world, fields)).with("Idempotency-Key", "k-1");
     let first = post(json!({})).answers(201).await;
@@ -211,7 +211,7 @@ async fn wrong_values_are_named() {
 }
 
 #[actix_web::test]
-async fn times_are_those_of_appointments() {
+async fn invalid_times_are_refused() {
     let world = world().await;
     let monday = world.monday();
     let fails = async |fields: Value| world.post(POST, appt(&world, fields)).fails(400).await;
@@ -242,7 +242,7 @@ async fn times_are_those_of_appointments() {
 }
 
 #[actix_web::test]
-async fn changes_reach_the_practice() {
+async fn changes_are_written_to_the_practice() {
     let world = world().await;
     let path = "/appointments/1?subdomain=acme";
     let at = format!("{}T16:00:00Z", world.monday());
@@ -269,7 +269,7 @@ async fn changes_reach_the_practice() {
 }
 
 #[actix_web::test]
-async fn one_is_cancelled() {
+async fn an_appointment_is_cancelled() {
     let world = world().await;
     let path = "/appointments/1?subdomain=acme";
     let both = json!({"appt": {"cancelled": true, "note": "x"}});
@@ -292,7 +292,7 @@ async fn a_change_that_names_another_location_is_refused() {
 }
 
 #[actix_web::test]
-async fn refusals_of_changes() {
+async fn invalid_changes_are_refused() {
     let world = world().await;
     let made = world.post(POST, appt(&world, json!({}))).answers(201).await["data"]["appt"]["id"].clone();
     let unsynced = "Cannot update appointment because it is not synced with the PMS and/or a live client";

@@ -9,7 +9,7 @@ fn week(world: &World) -> String {
 }
 
 #[actix_web::test]
-async fn a_list_in_order_of_start() {
+async fn appointments_are_listed_in_order_of_start() {
     let world = world().await;
     let list =
         world.get(&format!("/appointments?subdomain=acme&location_id=1&per_page=100&{}", week(&world))).ok().await;
@@ -34,7 +34,7 @@ async fn a_list_in_order_of_start() {
 }
 
 #[actix_web::test]
-async fn without_location_all_locations_make_one_list() {
+async fn a_list_without_a_location_has_all_locations() {
     let world = world().await;
     let base = format!("/appointments?subdomain=acme&{}", week(&world));
     let all = world.get(&format!("{base}&per_page=100")).ok().await;
@@ -68,7 +68,7 @@ async fn without_location_all_locations_make_one_list() {
 }
 
 #[actix_web::test]
-async fn filters() {
+async fn filters_narrow_the_list() {
     let world = world().await;
     let ids = async |rest: &str| {
         let path = format!("/appointments?subdomain=acme&location_id=1&per_page=100&{}&{rest}", week(&world));
@@ -106,7 +106,7 @@ async fn filters() {
 }
 
 #[actix_web::test]
-async fn other_orders_keep_to_the_span() {
+async fn other_orders_respect_the_time_span() {
     let world = world().await;
     let day = world.monday().add_days(21);
     let span = format!("start={day}T03:00:00Z&end={day}T07:00:00Z");
@@ -157,7 +157,7 @@ async fn an_appointment_moved_ahead_of_a_walk_is_shown_again_and_others_once() {
 }
 
 #[actix_web::test]
-async fn v2_counts_its_pages_and_its_lists_are_bare() {
+async fn v2_has_numbered_pages_and_bare_lists() {
     let world = world().await;
     let path = format!("/appointments?subdomain=acme&location_id=1&page=3&per_page=5&{}", week(&world));
     let page = world.get(&path).version("v2").ok().await;
@@ -165,7 +165,7 @@ async fn v2_counts_its_pages_and_its_lists_are_bare() {
 }
 
 #[actix_web::test]
-async fn times_without_offset_are_read_in_the_zone_asked_for() {
+async fn times_without_offset_are_read_in_the_requested_zone() {
     let world = world().await;
     let day = world.monday().add_days(21);
     // The institution has locations in several zones, so the default is UTC.
@@ -197,7 +197,7 @@ async fn wrong_values_are_named_all_at_once() {
 }
 
 #[actix_web::test]
-async fn one_comes_with_what_is_included() {
+async fn an_appointment_includes_requested_records() {
     let world = world().await;
     let plain = world.get("/appointments/1?subdomain=acme").ok().await;
     assert_eq!(plain["data"]["id"], json!(1));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn a_key_becomes_a_token_that_works() {
+async fn a_key_is_exchanged_for_a_valid_token() {
     let world = world().await;
     for (key, lifetime, path) in
         [(ACME_KEY, 24 * 3600, "/locations?subdomain=acme"), (REAL_KEY, 3600, "/locations?subdomain=real")]
@@ -61,7 +61,7 @@ impl io::Write for Lines {
 }
 
 #[actix_web::test]
-async fn wrong_keys_leave_a_line_and_never_the_key() {
+async fn wrong_keys_are_logged_without_the_key() {
     let world = world().await;
     let lines = Lines::default();
     let writer = lines.clone();

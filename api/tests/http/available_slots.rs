@@ -87,7 +87,7 @@ async fn wrong_values_are_named_all_at_once() {
 }
 
 #[actix_web::test]
-async fn dates_at_the_ends_of_time() {
+async fn dates_beyond_the_limits_are_refused_and_past_ones_adjusted() {
     let world = world().await;
     let asked = |date: &str| world.get(&format!("/available_slots?subdomain=acme&days=93&lids[]=1&start_date={date}"));
     assert_eq!(asked("0000-01-01").fails(400).await, ["start_date must be between the years 1900 and 2199."]);
@@ -114,7 +114,7 @@ async fn ids_of_others_are_not_found() {
 }
 
 #[actix_web::test]
-async fn only_hours_with_a_label() {
+async fn a_label_restricts_the_working_hours() {
     let world = world().await;
     let labels = world.get("/working_hour_labels?subdomain=acme&location_id=1").ok().await;
     let hygiene = labels["data"].as_array().unwrap().iter().find(|it| it["name"] == "Hygiene").unwrap()["id"].clone();
@@ -190,7 +190,7 @@ async fn a_long_answer_ends_early_and_names_the_date_to_continue() {
 }
 
 #[actix_web::test]
-async fn weeks_without_slots_are_passed_over() {
+async fn weeks_without_slots_are_skipped() {
     let world = world().await;
     let late = world.monday().add_days(40);
     let hour = json!({"working_hour": {"provider_id": BEN, "operatory_id": CHAIR_2, "begin_time": "06:00", "end_time": "07:00",
@@ -214,7 +214,7 @@ async fn weeks_without_slots_are_passed_over() {
 
 /// A long search runs as one short search per week. Between weeks, the location and the worker serve other requests.
 #[actix_web::test]
-async fn a_long_search_is_asked_week_by_week() {
+async fn a_long_search_yields_between_weeks() {
     let world = world().await;
     let (monday, days) = (world.monday(), 93);
     let long = format!("/available_slots?subdomain=acme&start_date={monday}&days={days}&lids[]=1&pids[]={BEN}");

@@ -54,7 +54,7 @@ async fn a_byte_order_mark_before_a_body_is_skipped() {
 }
 
 #[actix_web::test]
-async fn media_types_that_are_not_json() {
+async fn media_types_other_than_json_are_refused() {
     let world = world().await;
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "jsonish"] {
         world.ask(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").fails(415).await;

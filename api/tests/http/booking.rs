@@ -41,7 +41,7 @@ async fn search_offers_slots_with_tokens() {
 }
 
 #[actix_web::test]
-async fn search_keeps_to_times_and_days() {
+async fn search_respects_times_and_days() {
     let world = world().await;
     let search = async |body: Value| world.post("/intent/booking/search?subdomain=acme&location_id=1", body).ok().await;
     let monday = world.monday().to_string();
@@ -148,7 +148,7 @@ async fn search_names_wrong_values() {
 }
 
 #[actix_web::test]
-async fn a_booking_is_made_once_and_replayed() {
+async fn a_repeated_booking_is_replayed() {
     let world = world().await;
     let offer = world.offers(MAIN, 1).await.remove(0);
     let first = world.post(BOOK, booking(&offer["slot_token"], "k1")).ok().await;
@@ -182,7 +182,7 @@ async fn a_booking_is_made_once_and_replayed() {
 }
 
 #[actix_web::test]
-async fn a_taken_slot_is_answered_with_others() {
+async fn a_taken_slot_is_refused_with_alternatives() {
     let world = world().await;
     let offers = world.offers(MAIN, 2).await;
     world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;
@@ -256,7 +256,7 @@ async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
 }
 
 #[actix_web::test]
-async fn a_lapsed_offer_is_gone() {
+async fn an_expired_offer_is_refused() {
     let rules = api::http::rules::HttpRules { slot_token: -1_000, ..api::http::rules::HttpRules::default() };
     let world = world_with(rules).await;
     let offer = world.offers(MAIN, 1).await.remove(0);

@@ -47,7 +47,7 @@ async fn set_checkup(world: &World, bookable_online: bool) {
 }
 
 #[actix_web::test]
-async fn a_room_that_is_closed_to_patients_is_for_staff_only() {
+async fn an_operatory_closed_to_patients_is_bookable_by_staff_only() {
     let world = world().await;
     let offers = offers_of_ben(&world).await;
     let made = world.post(BOOK, booking(&offers[0]["slot_token"], "before")).ok().await;
@@ -82,7 +82,7 @@ async fn a_room_that_is_closed_to_patients_is_for_staff_only() {
 }
 
 #[actix_web::test]
-async fn a_type_that_is_closed_to_patients_is_for_staff_only() {
+async fn a_type_closed_to_patients_is_bookable_by_staff_only() {
     let world = world().await;
     let offers = offers_of_ben(&world).await;
     set_checkup(&world, false).await;
@@ -139,7 +139,7 @@ async fn an_unread_schedule_is_never_reported_as_full() {
 }
 
 #[actix_web::test]
-async fn an_old_read_is_named() {
+async fn the_time_of_an_old_read_is_named() {
     let world = world_read_every(1_000).await;
     let search = async || world.post(SEARCH, json!({})).ok().await;
     assert_eq!(search().await.get("description"), None);

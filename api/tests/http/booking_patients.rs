@@ -95,7 +95,7 @@ async fn booked_with(world: &World, patient: &Value, key: &str) -> Value {
 }
 
 #[actix_web::test]
-async fn two_appointments_at_one_time_are_named() {
+async fn simultaneous_appointments_of_a_patient_are_named() {
     let world = world().await;
     let warning = json!("The patient has another appointment at this location at the same time.");
     let patient = one_of("Mia", "Meier", "1990-02-03");

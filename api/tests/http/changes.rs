@@ -74,7 +74,7 @@ async fn changes_of_another_location_are_not_listed() {
 }
 
 #[actix_web::test]
-async fn grants_count_here_too() {
+async fn changes_respect_the_grants_of_the_key() {
     let world = world().await;
     let start = world.get(PATH).key(MAIN_KEY).ok().await["page_info"]["end_cursor"].as_str().unwrap().to_owned();
     pay(&world).await;

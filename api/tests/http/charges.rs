@@ -5,7 +5,7 @@ use crate::support::*;
 const PATH: &str = "/charges?subdomain=acme&location_id=1";
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn charges_are_listed_and_filtered() {
     let world = world().await;
     let procedure = world.get("/charges/1?subdomain=acme").ok().await["data"]["procedure_id"].clone();
     let of_procedure = format!("procedure_id={procedure}");
@@ -31,7 +31,7 @@ async fn a_list_and_its_filters() {
 }
 
 #[actix_web::test]
-async fn one_with_what_comes_along() {
+async fn a_charge_includes_requested_records() {
     let world = world().await;
     let all: String = ["patient", "provider", "guarantor", "procedure", "claims", "claim_payouts", "totals"]
         .map(|name| format!("&include[]={name}"))

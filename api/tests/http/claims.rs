@@ -5,7 +5,7 @@ use crate::support::*;
 const PATH: &str = "/claims?subdomain=acme&location_id=1";
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn claims_are_listed_and_filtered() {
     let world = world().await;
     for (filter, expected) in [
         ("", vec![1, 2]),
@@ -27,7 +27,7 @@ async fn a_list_and_its_filters() {
 }
 
 #[actix_web::test]
-async fn one_with_what_comes_along() {
+async fn a_claim_includes_requested_records() {
     let world = world().await;
     let all: String = ["patient", "provider", "guarantor", "charges", "charge_payouts"]
         .map(|name| format!("&include[]={name}"))

@@ -13,7 +13,7 @@ const NONE: [&str; 0] = [];
 const LATE: &str = "updated_since=2190-01-01T00:00:00Z";
 
 #[actix_web::test]
-async fn codes_and_their_categories() {
+async fn codes_and_their_categories_are_listed() {
     let world = world().await;
     assert_eq!(rows(&world, "procedure_codes", "", "code").await, ["D1110", "D0120"]);
     assert_eq!(rows(&world, "procedure_codes", "", "active").await, [true, false]);
@@ -30,7 +30,7 @@ async fn codes_and_their_categories() {
 }
 
 #[actix_web::test]
-async fn procedures() {
+async fn procedures_are_listed_and_filtered() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let codes = async |rest: &str| rows(&world, "procedures", rest, "code").await;
@@ -61,7 +61,7 @@ async fn procedures() {
 }
 
 #[actix_web::test]
-async fn treatment_plans() {
+async fn treatment_plans_are_listed_and_filtered() {
     let world = world().await;
     let all = world.get("/treatment_plans?subdomain=acme").ok().await["data"].clone();
     assert_eq!(each(&all, "status"), ["accepted", "proposed"]);
@@ -79,7 +79,7 @@ async fn treatment_plans() {
 }
 
 #[actix_web::test]
-async fn clinical_notes() {
+async fn clinical_notes_are_listed_and_filtered() {
     let world = world().await;
     let notes = async |rest: &str| rows(&world, "clinical_notes", rest, "content").await;
     assert_eq!(notes("").await, ["All went well", "Later"]);
@@ -92,7 +92,7 @@ async fn clinical_notes() {
 }
 
 #[actix_web::test]
-async fn recalls_and_their_types() {
+async fn recalls_and_their_types_are_listed() {
     let world = world().await;
     let types = world.get(&format!("/recall_types?{HERE}")).ok().await;
     assert_eq!(
@@ -121,7 +121,7 @@ async fn recalls_and_their_types() {
 }
 
 #[actix_web::test]
-async fn conversations_can_be_read_and_nothing_else() {
+async fn conversations_are_read_only() {
     let world = world().await;
     let one = world.one_of(&format!("/conversations?{HERE}")).await;
     assert_eq!((&one["subject"], &one["messages"][0]["text"]), (&json!("Hello"), &json!("Hi")));

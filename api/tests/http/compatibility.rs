@@ -23,7 +23,7 @@ async fn read_as(ask: Ask<'_>) -> String {
 }
 
 #[actix_web::test]
-async fn other_headers_and_names_of_versions() {
+async fn alternative_headers_and_names_of_versions_are_accepted() {
     let world = loose().await;
     let other = |version: &str| world.get("/me").without("Svc-Api-Version").with("Other-Api-Version", version);
     assert_eq!(read_as(other("v3.0.0")).await, "v3.0.0");
@@ -41,7 +41,7 @@ async fn other_headers_and_names_of_versions() {
 }
 
 #[actix_web::test]
-async fn keys_in_the_place_of_tokens() {
+async fn api_keys_are_accepted_instead_of_tokens() {
     let world = loose().await;
     let shown = |given: &str| world.get("/me").with("Authorization", given);
     for given in [MAIN_KEY.to_owned(), format!("Bearer {MAIN_KEY}"), world.token(MAIN_KEY)] {
@@ -67,7 +67,7 @@ async fn keys_in_the_place_of_tokens() {
 }
 
 #[actix_web::test]
-async fn agents_are_those_of_the_list() {
+async fn only_listed_user_agents_are_accepted() {
     let world = loose().await;
     world.get("/me").with("User-Agent", "python-requests/2.32").ok().await;
     world.get("/me").with("User-Agent", "curl/8.0").fails(403).await;

@@ -45,7 +45,7 @@ async fn an_unchanged_response_has_no_body() {
 }
 
 #[actix_web::test]
-async fn tags_are_named_as_the_standard_has_it() {
+async fn entity_tags_follow_the_standard() {
     let world = world().await;
     let known = tag(&world, PATIENT).await;
     for naming in [format!("W/{known}"), format!("\"other\", {known}"), "*".to_owned()] {

@@ -153,7 +153,7 @@ async fn the_console_is_not_on_the_clients_listener() {
 }
 
 #[actix_web::test]
-async fn the_cookie_is_the_consoles_alone() {
+async fn the_cookie_is_valid_only_for_the_console() {
     let (world, _folder) = house().await;
     let seen = Browser::new(&world).post("/console/sign-in", &[("token", VIEWER), ("to", "/console/webhooks")]).await;
     assert_eq!((seen.status.as_u16(), seen.header("location")), (303, "/console/webhooks"));
@@ -199,7 +199,7 @@ async fn a_revoked_token_ends_its_sessions_and_no_other() {
 }
 
 #[actix_web::test]
-async fn signing_out_takes_the_cookie_back() {
+async fn signing_out_removes_the_cookie() {
     let (world, _folder) = house().await;
     let browser = Browser::signed_in(&world, VIEWER).await;
     let word = browser.get("/console").await.field("form_word");
@@ -236,7 +236,7 @@ async fn every_page_exists_and_loads_no_foreign_content() {
 }
 
 #[actix_web::test]
-async fn the_fleet_counts_finds_and_pages() {
+async fn the_list_of_locations_counts_searches_and_pages() {
     let (world, _folder) = house().await;
     let browser = Browser::signed_in(&world, VIEWER).await;
     let all = browser.page("/console").await;
@@ -471,7 +471,7 @@ async fn workstations_are_paired_and_revoked() {
 }
 
 #[actix_web::test]
-async fn messages_are_seen_and_sent_again() {
+async fn messages_are_shown_and_redelivered() {
     let (world, _folder) = watched(world_that_sends().await);
     let target = "https://127.0.0.1:9/hook?secret=1";
     let made = world.post("/webhook_endpoints", json!({"target_url": target})).answers(201).await;

@@ -58,7 +58,7 @@ async fn failed_writes_are_on_the_first_page_until_they_are_settled() {
 }
 
 #[actix_web::test]
-async fn writes_that_wait_are_counted_as_writes() {
+async fn waiting_writes_are_counted_on_the_first_page() {
     let (world, _folder) = house().await;
     for (key, name) in [("a", "Nora"), ("b", "Dora")] {
         let slot = world.offers(MAIN, 1).await[0]["slot_token"].clone();
@@ -245,7 +245,7 @@ async fn a_problem_names_the_resource_the_next_step_and_its_runbook() {
 }
 
 #[actix_web::test]
-async fn a_location_without_ehr_shows_none() {
+async fn a_location_without_ehr_shows_no_reads_and_is_not_green() {
     let (world, _folder) = house().await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let page = operator.page(&format!("/console/locations/{BARE}")).await;

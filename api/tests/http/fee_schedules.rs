@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[actix_web::test]
-async fn schedules_and_their_fees() {
+async fn schedules_are_listed_with_their_fees() {
     let world = world().await;
     let ids = async |path: &str| each(&world.get(path).ok().await["data"], "id");
     let path = "/fee_schedules?subdomain=acme&location_id=1";

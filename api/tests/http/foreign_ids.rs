@@ -53,7 +53,7 @@ async fn ask(world: &World, it: &Endpoint, more: &str) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn several_are_found_at_once_and_nothing_else() {
+async fn several_foreign_ids_find_exactly_their_records() {
     let world = filled().await;
     let (mut asked, mut wrong) = (Vec::new(), Vec::new());
     // Locations are nested in institutions, and claims do not show foreign ids.
@@ -100,7 +100,7 @@ async fn several_are_found_at_once_and_nothing_else() {
 }
 
 #[actix_web::test]
-async fn no_list_shows_foreign_ids_and_cannot_be_asked_for_them() {
+async fn every_list_with_foreign_ids_can_be_filtered_by_them() {
     let world = filled().await;
     for it in main_lists().filter(|it| !it.has("foreign_ids[]")) {
         let reply = world.get(&it.path(&Asking::right())).version(it.version.name()).reply().await;

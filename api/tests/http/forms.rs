@@ -11,7 +11,7 @@ async fn intake(world: &World) -> String {
 }
 
 #[actix_web::test]
-async fn schemas() {
+async fn form_schemas_are_listed() {
     let world = world().await;
     let listed = world.one_of(SCHEMAS).await;
     assert_eq!((&listed["title"], &listed["newest_version_id"]), (&json!("Intake"), &json!("3")));
@@ -28,7 +28,7 @@ async fn schemas() {
 }
 
 #[actix_web::test]
-async fn responses_of_a_patient() {
+async fn responses_of_a_patient_are_listed() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let one = world.one_of(&format!("{RESPONSES}&patient_id={ada}")).await;
@@ -48,7 +48,7 @@ fn answers(form: &str, answers: Value) -> Value {
 }
 
 #[actix_web::test]
-async fn answers_are_written() {
+async fn answers_are_written_to_the_ehr() {
     let world = world().await;
     let form = intake(&world).await;
     let data = json!({"name": "Pat", "age": 46, "smoker": "yes", "since": "1999"});
@@ -63,7 +63,7 @@ async fn answers_are_written() {
 }
 
 #[actix_web::test]
-async fn answers_that_do_not_fit() {
+async fn invalid_answers_are_refused() {
     let world = world().await;
     let form = intake(&world).await;
     let send = |body: Value| world.post(RESPONSES, body).version("v3.1.0");

@@ -28,7 +28,7 @@ async fn institutions_of_the_key_are_listed() {
 }
 
 #[actix_web::test]
-async fn a_type_of_one_location_scopes_them() {
+async fn a_type_of_one_location_makes_types_location_scoped() {
     let world = world().await;
     let body = json!({"appointment_type": {"name": "Local", "parent_type": "Location", "parent_id": SECOND}});
     world.post("/appointment_types?subdomain=acme", body).answers(201).await;

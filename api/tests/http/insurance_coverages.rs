@@ -11,7 +11,7 @@ async fn silver(world: &World) -> Value {
 }
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn coverages_are_listed_and_filtered() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let rows =
@@ -29,7 +29,7 @@ async fn a_list_and_its_filters() {
 }
 
 #[actix_web::test]
-async fn a_new_one_wrapped_or_not_is_written_and_ended() {
+async fn a_new_coverage_wrapped_or_not_is_written_and_ended() {
     let world = world().await;
     let plan = silver(&world).await;
     let coverage = json!({

@@ -6,7 +6,7 @@ use crate::support::*;
 const CREATE: &str = "/insurance_plans?subdomain=acme&location_id=1";
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn plans_are_listed_and_filtered() {
     let world = world().await;
     let names = async |rest: &str| {
         let path = format!("/insurance_plans?subdomain=acme&{rest}");
@@ -25,7 +25,7 @@ async fn a_list_and_its_filters() {
 }
 
 #[actix_web::test]
-async fn one_and_what_comes_along() {
+async fn a_plan_includes_requested_records() {
     let world = world().await;
     let id = world.one_of("/insurance_plans?subdomain=acme&payer_id=P1").await["id"].clone();
     let plain = world.get(&format!("/insurance_plans/{id}?subdomain=acme")).ok().await["data"].clone();
@@ -42,7 +42,7 @@ async fn one_and_what_comes_along() {
 }
 
 #[actix_web::test]
-async fn a_new_one_is_written() {
+async fn a_new_plan_is_written_to_the_ehr() {
     let world = world().await;
     let plan = json!({"insurance_plan": {
         "name": "Bronze", "employer_name": "Mine", "payer_id": "P3", "address": "1 Way", "address2": "Left", "city": "Troy",

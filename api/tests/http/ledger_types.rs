@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[actix_web::test]
-async fn types_in_use_and_others() {
+async fn types_are_filtered_by_use() {
     let world = world().await;
     for (path, name, extra) in
         [("payment_types", "Payment Type", None), ("adjustment_types", "Adjustment Type", Some("credit"))]

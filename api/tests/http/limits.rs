@@ -42,7 +42,7 @@ async fn each_response_has_the_remaining_requests() {
 }
 
 #[actix_web::test]
-async fn calls_an_endpoint_refused_leave_the_minute_to_others() {
+async fn calls_refused_by_an_endpoint_limit_do_not_use_up_the_minute() {
     let world = world_with(rules(0, 6, "GET /appointments", 1)).await;
     let ask = || world.get("/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02").reply();
     // One at once, and four that wait.
@@ -53,7 +53,7 @@ async fn calls_an_endpoint_refused_leave_the_minute_to_others() {
 }
 
 #[actix_web::test]
-async fn asking_for_tokens_counts_too() {
+async fn requests_for_tokens_count_towards_the_limits() {
     let world = world_with(rules(0, 2, "", 0)).await;
     let asked = || world.ask(actix_web::http::Method::POST, "/authenticates").with("Authorization", ACME_KEY);
     asked().answers(201).await;
@@ -62,7 +62,7 @@ async fn asking_for_tokens_counts_too() {
 }
 
 #[actix_web::test]
-async fn single_endpoints_are_limited_further() {
+async fn single_endpoints_have_additional_limits() {
     let world = world_with(rules(0, 0, "GET /appointments", 3)).await;
     let list = "/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02";
     let started = std::time::Instant::now();
@@ -76,7 +76,7 @@ async fn single_endpoints_are_limited_further() {
 }
 
 #[actix_web::test]
-async fn refused_tokens_cost_a_key_nothing() {
+async fn refused_tokens_do_not_count_towards_a_keys_limits() {
     let world = world_with(rules(0, 1, "", 0)).await;
     for _ in 0..5 {
         world.get("/locations").with("Authorization", "Bearer x").fails(401).await;

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn all_that_are_not_pending_are_listed_by_institution() {
+async fn all_locations_except_pending_ones_are_listed_by_institution() {
     let world = world().await;
     for path in ["/locations", "/locations?subdomain=acme"] {
         let list = world.get(path).ok().await;
@@ -18,7 +18,7 @@ async fn all_that_are_not_pending_are_listed_by_institution() {
 }
 
 #[actix_web::test]
-async fn filters() {
+async fn filters_narrow_the_list() {
     let world = world().await;
     let ids =
         async |query: &str| each(&world.get(&format!("/locations?{query}")).ok().await["data"][0]["locations"], "id");
@@ -29,7 +29,7 @@ async fn filters() {
 }
 
 #[actix_web::test]
-async fn one_has_all_its_fields() {
+async fn a_location_has_all_its_fields() {
     let world = world().await;
     for path in [format!("/locations/{SECOND}"), format!("/locations/{SECOND}?subdomain=acme")] {
         let found = world.get(&path).ok().await;
@@ -47,7 +47,7 @@ async fn one_has_all_its_fields() {
 }
 
 #[actix_web::test]
-async fn one_without_ehr_is_never_synced() {
+async fn a_location_without_ehr_is_never_synced() {
     let world = world().await;
     let found = world.get(&format!("/locations/{BARE}")).ok().await;
     assert_eq!((&found["data"]["last_sync_time"], &found["data"]["insert_appt_client"]), (&Value::Null, &json!(false)));
@@ -65,7 +65,7 @@ async fn invalid_ids_are_not_found() {
 }
 
 #[actix_web::test]
-async fn the_store_knows_since_when_and_when_it_was_read_last() {
+async fn a_location_has_its_times_of_creation_and_last_sync() {
     let world = world().await;
     let one = world.get("/locations/1").ok().await["data"].clone();
     assert!(one["created_at"].is_string() && one["created_at"] == one["updated_at"], "{one}");

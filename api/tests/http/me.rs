@@ -34,7 +34,7 @@ async fn the_response_has_the_grants_and_locations_of_the_key() {
 }
 
 #[actix_web::test]
-async fn no_key_is_shown_and_nothing_of_others() {
+async fn neither_the_key_nor_data_of_others_is_shown() {
     let world = world().await;
     let reply = world.get("/me").key(MAIN_KEY).reply().await;
     let me = reply.json()["data"].clone();

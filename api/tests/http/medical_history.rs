@@ -11,7 +11,7 @@ async fn item(world: &World, category: &str, name: &str) -> u64 {
 }
 
 #[actix_web::test]
-async fn the_catalogue() {
+async fn the_catalogue_is_listed() {
     let world = world().await;
     let names = async |rest: &str| each(&world.edge(&format!("{ITEMS}&{rest}")).await, "name");
     assert_eq!(names("category=allergies").await, ["Penicillin", "Latex"]);
@@ -24,7 +24,7 @@ async fn the_catalogue() {
 }
 
 #[actix_web::test]
-async fn items_of_a_patient() {
+async fn items_of_a_patient_are_listed() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let list =

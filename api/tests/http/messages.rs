@@ -54,7 +54,7 @@ const MESSAGES: &[Said] = &[
         "subscriptions: scope in the body",
         "webhooks::subscriptions_belong_to_an_endpoint_and_an_institution",
     ),
-    said(NO_ACCESS, "PATCH /appointments/{id}: scope in the body", "appointment_writes::refusals_of_changes"),
+    said(NO_ACCESS, "PATCH /appointments/{id}: scope in the body", "appointment_writes::invalid_changes_are_refused"),
     said(
         NO_ACCESS,
         "any: location Pending",
@@ -66,14 +66,18 @@ const MESSAGES: &[Said] = &[
     said(
         "A patient with that information already exists -id=<id>",
         "POST /patients",
-        "patients::the_same_one_is_refused_or_found",
+        "patients::an_existing_patient_is_refused_or_returned",
     ),
     said(
         "Patient with id <id> not found",
         "POST /appointments",
         "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
-    said("Patient with ID <id> not found in location <id>", "POST /payments", "payments::words_of_the_specification"),
+    said(
+        "Patient with ID <id> not found in location <id>",
+        "POST /payments",
+        "payments::refusals_have_the_specified_messages",
+    ),
     said(
         "Patient with ID <id> not found in location <id>",
         "POST /appointments",
@@ -82,22 +86,22 @@ const MESSAGES: &[Said] = &[
     said(
         "Data source must exist",
         "POST /patients/{id}/alerts",
-        "patient_alerts::a_patient_the_ehr_does_not_have_cannot_have_one",
+        "patient_alerts::a_patient_unknown_to_the_ehr_cannot_have_an_alert",
     ),
     said(
         "Unfortunately this time is no longer available, please go back and choose another time.",
         "POST /appointments",
-        "appointment_writes::words_of_the_specification",
+        "appointment_writes::refusals_have_the_specified_messages",
     ),
     said(
         "Time slot is not during working hours, please choose another time",
         "POST /appointments in v2.2.2",
-        "appointment_writes::words_of_the_specification",
+        "appointment_writes::refusals_have_the_specified_messages",
     ),
     said(
         "Provided appointment_type_id was not found to be configured for the requested slot",
         "POST /appointments",
-        "appointment_writes::words_of_the_specification",
+        "appointment_writes::refusals_have_the_specified_messages",
     ),
     said(
         "Cannot create an appointment where the patient attribute new_patient=true",
@@ -112,15 +116,15 @@ const MESSAGES: &[Said] = &[
     said(
         "Missing parameter appt[patient_id] with unavailable: true",
         "POST /appointments",
-        "appointment_writes::words_of_the_specification",
+        "appointment_writes::refusals_have_the_specified_messages",
     ),
     said(
         "Cannot update appointment because it is not synced with the PMS and/or a live client",
         "PATCH /appointments/{id}",
-        "appointment_writes::refusals_of_changes",
+        "appointment_writes::invalid_changes_are_refused",
     ),
-    said("User with id <id> not found", "POST /working_hours", "working_hours::words_of_the_specification"),
-    said("Operatory uuid can't be blank", "POST /working_hours", "working_hours::words_of_the_specification"),
+    said("User with id <id> not found", "POST /working_hours", "working_hours::refusals_have_the_specified_messages"),
+    said("Operatory uuid can't be blank", "POST /working_hours", "working_hours::refusals_have_the_specified_messages"),
     said(
         "Next available slot not found. Please confirm that the provider has active availabilities.",
         "GET /available_slots (description)",
@@ -129,14 +133,14 @@ const MESSAGES: &[Said] = &[
     said(
         "Payment Type with id <id> not found in location <id>",
         "POST /payments",
-        "payments::words_of_the_specification",
+        "payments::refusals_have_the_specified_messages",
     ),
     said(
         "Adjustment Type with id <id> not found in location <id>",
         "POST /adjustments",
-        "adjustments::words_of_the_specification",
+        "adjustments::refusals_have_the_specified_messages",
     ),
-    said(WRONG, "POST /payments: patient not in the EHR", "payments::words_of_the_specification"),
+    said(WRONG, "POST /payments: patient not in the EHR", "payments::refusals_have_the_specified_messages"),
     said(WRONG, "any: 500", "messages::a_server_error_has_no_details"),
     said(
         "Location with id <id> not found",
@@ -162,21 +166,21 @@ const MESSAGES: &[Said] = &[
     said(
         "Note that following parameters are ignored: location_id.",
         "GET /patients/{id}",
-        "patients_one::one_and_what_comes_along",
+        "patients_one::a_patient_includes_requested_records",
     ),
 ];
 
 /// Specification 7.2 and the codes of success.
 const STATUSES: &[Said] = &[
-    said("200", "success", "patients::the_same_one_is_refused_or_found"),
-    said("201", "success", "authenticates::a_key_becomes_a_token_that_works"),
+    said("200", "success", "patients::an_existing_patient_is_refused_or_returned"),
+    said("201", "success", "authenticates::a_key_is_exchanged_for_a_valid_token"),
     said("202", "accepted", "messages::accepted_writes_are_pending"),
     said("204", "no body", "messages::deletions_have_no_body"),
     said("400", "missing field, wrong value", "bad_input::malformed_bodies_are_refused"),
     said("401", "token", "everywhere::every_endpoint_refuses_calls_without_a_valid_token"),
     said("403", "reach", "everywhere::another_tenants_institution_is_forbidden_like_an_unknown_one"),
     said("404", "record, version", "everywhere::without_version_or_with_an_unknown_one_there_is_no_resource"),
-    said("422", "PATCH /patients/{id}: not synced", "patients_one::one_the_ehr_does_not_have_cannot_be_changed"),
+    said("422", "PATCH /patients/{id}: not synced", "patients_one::a_patient_unknown_to_the_ehr_cannot_be_changed"),
     said("422", "communication logs: not supported", "messages::an_ehr_without_communication_logs_takes_none"),
     said("429", "rate limit", "limits::a_key_is_limited_over_all_its_locations"),
     said("500", "problem of the server", "messages::a_server_error_has_no_details"),
@@ -186,9 +190,9 @@ const STATUSES: &[Said] = &[
 /// Specification 7.4.
 const REASONS: &[Said] = &[
     said("slot_not_found", "book", "booking::tokens_of_others_and_altered_ones_are_not_found"),
-    said("slot_expired", "book", "booking::a_lapsed_offer_is_gone"),
-    said("slot_taken", "book", "booking::a_taken_slot_is_answered_with_others"),
-    said("idempotency_conflict", "book", "booking::a_booking_is_made_once_and_replayed"),
+    said("slot_expired", "book", "booking::an_expired_offer_is_refused"),
+    said("slot_taken", "book", "booking::a_taken_slot_is_refused_with_alternatives"),
+    said("idempotency_conflict", "book", "booking::a_repeated_booking_is_replayed"),
     said("patient_fields_required", "book", "booking::required_patient_fields_of_the_practice_are_listed"),
     said("new_patient_not_supported", "book", "messages::a_practice_without_new_patients_books_known_ones_only"),
 ];

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn one_has_all_its_fields() {
+async fn an_operatory_has_all_its_fields() {
     let world = world().await;
     let list = world.get("/operatories?subdomain=acme&location_id=1").ok().await;
     assert_eq!(each(&list["data"], "id"), [CHAIR_1, CHAIR_2]);
@@ -28,7 +28,7 @@ async fn one_has_all_its_fields() {
 }
 
 #[actix_web::test]
-async fn pages_by_cursor_and_in_v2_by_number() {
+async fn lists_page_by_cursor_and_in_v2_by_number() {
     let world = world().await;
     for version in ["v3.0.0", "v3.1.0"] {
         let base = "/operatories?subdomain=acme&location_id=1&per_page=1";
@@ -67,7 +67,7 @@ async fn a_cursor_of_another_query_is_refused() {
 }
 
 #[actix_web::test]
-async fn filters() {
+async fn filters_narrow_the_list() {
     let world = world().await;
     let ids = async |query: &str| {
         each(&world.get(&format!("/operatories?subdomain=acme&location_id=1&{query}")).ok().await["data"], "id")
@@ -80,7 +80,7 @@ async fn filters() {
 }
 
 #[actix_web::test]
-async fn one_is_found_at_its_location() {
+async fn an_operatory_is_found_at_its_location() {
     let world = world().await;
     let one = world.get(&format!("/operatories/{SECONDS_CHAIR}?subdomain=acme")).ok().await["data"].clone();
     assert_eq!((&one["name"], &one["location_id"]), (&json!("Chair 3"), &json!(SECOND)));

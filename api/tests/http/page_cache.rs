@@ -37,7 +37,7 @@ async fn an_unchanged_page_is_the_same_bytes() {
 }
 
 #[actix_web::test]
-async fn a_page_is_its_callers_own() {
+async fn a_page_is_cached_per_caller_and_location() {
     let world = world().await;
     world.get(LIST).ok().await;
     world.get(LIST).key(RIVAL_KEY).fails(403).await;

@@ -16,7 +16,7 @@ async fn active_alerts_and_all_alerts_are_listed() {
 }
 
 #[actix_web::test]
-async fn a_new_one_is_written_and_can_be_disabled_once() {
+async fn a_new_alert_is_written_and_can_be_disabled_once() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let path = format!("/patients/{ada}/alerts?subdomain=acme");
@@ -47,7 +47,7 @@ async fn a_new_one_is_written_and_can_be_disabled_once() {
 }
 
 #[actix_web::test]
-async fn a_patient_the_ehr_does_not_have_cannot_have_one() {
+async fn a_patient_unknown_to_the_ehr_cannot_have_an_alert() {
     let world = world().await;
     let body = json!({
         "provider": {"provider_id": ANNA},
@@ -61,7 +61,7 @@ async fn a_patient_the_ehr_does_not_have_cannot_have_one() {
 }
 
 #[actix_web::test]
-async fn one_of_another_patient() {
+async fn an_alert_of_another_patient_is_not_found() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let id = world.get(&format!("/patients/{ada}/alerts?subdomain=acme")).ok().await["data"][0]["id"].clone();

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn documents_and_their_types() {
+async fn documents_and_their_types_are_listed() {
     let world = world().await;
     let list = world.get(&format!("/patients/{}/documents?subdomain=acme", world.patient("ada").await)).ok().await;
     let one = &list["data"][0];

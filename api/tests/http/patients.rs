@@ -22,7 +22,7 @@ async fn foreign(world: &World, rest: &str) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn a_list_of_all() {
+async fn all_patients_are_listed() {
     let world = world().await;
     let list = world.get(&format!("{LIST}&per_page=100")).ok().await;
     let one = list["data"].as_array().unwrap().iter().find(|it| it["foreign_id"] == "ada").unwrap();
@@ -35,7 +35,7 @@ async fn a_list_of_all() {
 }
 
 #[actix_web::test]
-async fn filters() {
+async fn filters_narrow_the_list() {
     let world = world().await;
     assert_eq!(foreign(&world, "sort=-id").await, ["lead", "ada", "quinn", "pat"].map(Value::from));
     assert_eq!(foreign(&world, "name=pres%20q").await, ["quinn"]);
@@ -57,7 +57,7 @@ async fn filters() {
 }
 
 #[actix_web::test]
-async fn the_location_counts_when_it_is_strict() {
+async fn location_strict_limits_the_list_to_the_location() {
     let world = world().await;
     let made = world.post(CREATE, new("Nora", "Slow")).answers(201).await;
     let id = made["data"]["user"]["id"].clone();
@@ -97,7 +97,7 @@ async fn wrong_values_are_named_all_at_once() {
 }
 
 #[actix_web::test]
-async fn a_new_one_goes_to_the_ehr_and_comes_back() {
+async fn a_new_patient_is_written_to_the_ehr_and_confirmed() {
     let world = world().await;
     let made = world.post(CREATE, new("Nora", "New")).answers(201).await["data"]["user"].clone();
     assert_eq!(
@@ -119,7 +119,7 @@ async fn a_new_one_goes_to_the_ehr_and_comes_back() {
 }
 
 #[actix_web::test]
-async fn the_same_one_is_refused_or_found() {
+async fn an_existing_patient_is_refused_or_returned() {
     let world = world().await;
     let id = world.post(CREATE, new("Nora", "New")).answers(201).await["data"]["user"]["id"].clone();
     let expected = format!("A patient with that information already exists -id={id}");
@@ -134,7 +134,7 @@ async fn the_same_one_is_refused_or_found() {
 }
 
 #[actix_web::test]
-async fn a_key_makes_one_only_once() {
+async fn an_idempotency_key_creates_one_patient() {
     let world = world().await;
     let ask = |body| world.post(CREATE, body).with("Idempotency-Key", "k-1");
     let first = ask(new("Nora", "New")).answers(201).await;

@@ -9,7 +9,7 @@ use testing::until;
 use crate::{file_records, support::*};
 
 #[actix_web::test]
-async fn one_and_what_comes_along() {
+async fn a_patient_includes_requested_records() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let plain = world.get(&format!("/patients/{ada}?subdomain=acme&location_id=1")).ok().await;
@@ -57,7 +57,7 @@ async fn one_and_what_comes_along() {
 }
 
 #[actix_web::test]
-async fn pat_has_a_child_and_a_visit_to_come() {
+async fn children_and_upcoming_appointments_are_included() {
     let world = world().await;
     let data = world
         .get(&format!(
@@ -74,7 +74,7 @@ async fn pat_has_a_child_and_a_visit_to_come() {
 }
 
 #[actix_web::test]
-async fn the_ledger_needs_a_grant() {
+async fn records_of_the_ledger_need_the_grant() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let path = format!("/patients/{ada}?subdomain=acme&include[]=charges&include[]=payments&include[]=procedures");
@@ -147,7 +147,7 @@ fn patch<'w>(world: &'w World, id: u64, patient: Value) -> Ask<'w> {
 }
 
 #[actix_web::test]
-async fn a_change_goes_to_the_ehr() {
+async fn a_change_is_written_to_the_ehr() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let change = json!({
@@ -248,7 +248,7 @@ async fn a_value_restored_by_staff_is_a_change() {
 }
 
 #[actix_web::test]
-async fn the_rules_of_a_change() {
+async fn invalid_changes_are_refused() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let wrong = json!({
@@ -274,7 +274,7 @@ async fn the_rules_of_a_change() {
 }
 
 #[actix_web::test]
-async fn one_the_ehr_does_not_have_cannot_be_changed() {
+async fn a_patient_unknown_to_the_ehr_cannot_be_changed() {
     let world = world().await;
     let body = json!({
         "provider": {"provider_id": ANNA},
@@ -289,7 +289,7 @@ async fn one_the_ehr_does_not_have_cannot_be_changed() {
 
 /// Ids are not in the order of times: the next visit may be the last one created.
 #[actix_web::test]
-async fn the_next_visit_is_found_among_very_many() {
+async fn the_next_appointment_is_found_among_very_many() {
     let world = world().await;
     let far = world.engine.now().plus(90 * DAY);
     let visit = |n: i64, start: Timestamp| EhrAppointment {

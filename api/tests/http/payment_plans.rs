@@ -5,7 +5,7 @@ use crate::support::*;
 const PATH: &str = "/payment_plans?subdomain=acme&location_id=1";
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn payment_plans_are_listed_and_filtered() {
     let world = world().await;
     for (filter, expected) in [
         ("", vec![1, 2]),
@@ -20,7 +20,7 @@ async fn a_list_and_its_filters() {
 }
 
 #[actix_web::test]
-async fn one_needs_no_subdomain() {
+async fn a_payment_plan_needs_no_subdomain() {
     let world = world().await;
     let one = world.get("/payment_plans/1?include[]=patient&include[]=guarantor").ok().await["data"].clone();
     assert_eq!((&one["patient"]["id"], &one["guarantor"]["id"]), (&json!(PAT), &json!(PAT)));

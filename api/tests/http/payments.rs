@@ -14,7 +14,7 @@ fn payment(fields: Value) -> Value {
 }
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn payments_are_listed_and_filtered() {
     let world = world().await;
     let list = world.get(PATH).ok().await;
     assert_eq!(each(&list["data"], "id"), [1, 2]);
@@ -51,7 +51,7 @@ async fn a_list_and_its_filters() {
 }
 
 #[actix_web::test]
-async fn one_with_what_comes_along() {
+async fn a_payment_includes_requested_records() {
     let world = world().await;
     let all: String = ["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"]
         .map(|name| format!("&include[]={name}"))
@@ -99,7 +99,7 @@ async fn payments_deleted_by_the_practice_are_shown_on_request() {
 }
 
 #[actix_web::test]
-async fn a_payment_goes_to_the_ledger_and_comes_back() {
+async fn a_payment_is_written_to_the_ledger_and_confirmed() {
     let world = world().await;
     let body = payment(json!({
         "paid_at": "2026-12-02T03:30:00Z", "notes": "Thanks", "charge_splits": {"1": 10, "2": "2.50"}, "provider_splits": {"1": 12.5},
@@ -137,7 +137,7 @@ async fn a_payment_goes_to_the_ledger_and_comes_back() {
 }
 
 #[actix_web::test]
-async fn a_key_makes_one_payment() {
+async fn an_idempotency_key_creates_one_payment() {
     let world = world().await;
     let post = |amount: f64| world.post(PATH, payment(json!({ "amount": amount }))).with("Idempotency-Key", "k-1");
     let first = post(1.0).answers(202).await;
@@ -157,7 +157,7 @@ async fn a_payment_the_practice_refuses_is_not_on_the_ledger() {
 }
 
 #[actix_web::test]
-async fn words_of_the_specification() {
+async fn refusals_have_the_specified_messages() {
     let world = world().await;
     let fails = async |path: &str, fields: Value| world.post(path, payment(fields)).fails(400).await;
     assert_eq!(fails(PATH, json!({"patient_id": 77})).await, ["Patient with ID 77 not found in location 1"]);

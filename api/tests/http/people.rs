@@ -74,7 +74,7 @@ async fn spellings_of_one_name_are_one_patient_for_every_call() {
 }
 
 #[actix_web::test]
-async fn an_extension_is_taken_and_is_no_part_of_the_number() {
+async fn an_extension_is_accepted_and_not_part_of_the_number() {
     let world = world().await;
     let id = made(&world, PATIENTS, person("Nora", "New", "212-555-0399 x45")).await;
     let expected = [format!("A patient with that information already exists -id={id}")];
@@ -104,7 +104,7 @@ async fn an_extension_is_taken_and_is_no_part_of_the_number() {
 }
 
 #[actix_web::test]
-async fn a_national_number_is_one_of_the_locations_country() {
+async fn a_national_number_belongs_to_the_country_of_the_location() {
     let mut setup = setup();
     let second = setup.locations.get_mut(&LocationId(SECOND)).unwrap();
     Arc::make_mut(second).country_code = Some("GB".to_owned());
@@ -122,7 +122,7 @@ async fn a_national_number_is_one_of_the_locations_country() {
 }
 
 #[actix_web::test]
-async fn a_bare_plus_in_an_address_is_a_plus() {
+async fn an_unescaped_plus_in_a_query_is_a_plus() {
     let world = world().await;
     let id = made(&world, PATIENTS, person("Nora", "New", "212-555-0399")).await;
     for query in ["email=new+tag@example.com", "email=new%2Btag%40example.com", "email=NEW+TAG%40example.com"] {
@@ -132,7 +132,7 @@ async fn a_bare_plus_in_an_address_is_a_plus() {
 }
 
 #[actix_web::test]
-async fn a_date_before_1880_is_no_birth_date() {
+async fn a_date_of_birth_before_1880_is_refused() {
     let world = world().await;
     let born = |date: &str| {
         let mut person = person("Nora", "New", "212-555-0399");

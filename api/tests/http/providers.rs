@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[actix_web::test]
-async fn one_has_all_its_fields_and_its_locations() {
+async fn a_provider_has_all_its_fields_and_locations() {
     let world = world().await;
     let list = world.get("/providers?subdomain=acme").ok().await;
     assert_eq!(each(&list["data"], "id"), [ANNA, BEN]);
@@ -17,7 +17,7 @@ async fn one_has_all_its_fields_and_its_locations() {
 }
 
 #[actix_web::test]
-async fn filters_and_order() {
+async fn providers_are_filtered_and_ordered() {
     let world = world().await;
     let ids =
         async |query: &str| each(&world.get(&format!("/providers?subdomain=acme&{query}")).ok().await["data"], "id");
@@ -32,7 +32,7 @@ async fn filters_and_order() {
 }
 
 #[actix_web::test]
-async fn v2_counts_its_pages_and_its_lists_are_bare() {
+async fn v2_has_numbered_pages_and_bare_lists() {
     let world = world().await;
     let page = world.get("/providers?subdomain=acme&page=2&per_page=1").version("v2.2.2").ok().await;
     assert_eq!((&page["count"], page.get("page_info")), (&json!(2), None));
@@ -57,7 +57,7 @@ async fn wrong_values_are_named() {
 }
 
 #[actix_web::test]
-async fn one_and_what_comes_along() {
+async fn a_provider_includes_requested_records() {
     let world = world().await;
     let one = world.get(&format!("/providers/{ANNA}?subdomain=acme")).ok().await["data"].clone();
     assert_eq!((&one["name"], one.get("availabilities")), (&json!("Anna Abel"), None));
@@ -79,7 +79,7 @@ async fn one_and_what_comes_along() {
 }
 
 #[actix_web::test]
-async fn asking_for_types_brings_all_hours_with_the_types_they_accept() {
+async fn included_types_show_all_hours_with_their_types() {
     let world = world().await;
     let untyped = world.get("/providers?subdomain=acme&include[]=availabilities").version("v2").ok().await;
     assert_eq!(untyped["data"][0]["availabilities"][0]["appointment_types"], json!([]));

@@ -15,7 +15,7 @@ fn appt(world: &World, fields: Value) -> Value {
 }
 
 #[actix_web::test]
-async fn times_in_every_usual_form() {
+async fn times_are_accepted_in_every_usual_form() {
     let world = world().await;
     let day = world.monday().add_days(21);
     let all = world.get(&format!(
@@ -73,7 +73,7 @@ async fn a_time_without_offset_uses_the_locations_zone_and_is_noted() {
 }
 
 #[actix_web::test]
-async fn an_end_that_is_a_day_is_part_of_it() {
+async fn an_end_given_as_a_date_includes_the_day() {
     let world = world().await;
     let day = world.monday().add_days(21);
     let found = async |rest: &str| {
@@ -87,7 +87,7 @@ async fn an_end_that_is_a_day_is_part_of_it() {
 }
 
 #[actix_web::test]
-async fn numbers_and_booleans_in_texts() {
+async fn numbers_and_booleans_are_accepted_as_texts() {
     let world = world().await;
     let body =
         appt(&world, json!({"patient_id": "1", "provider_id": "1", "operatory_id": "1", "is_guardian": "false"}));
@@ -100,7 +100,7 @@ async fn numbers_and_booleans_in_texts() {
 }
 
 #[actix_web::test]
-async fn working_hours_by_their_older_name() {
+async fn working_hours_are_accepted_by_their_older_name() {
     let world = world().await;
     let hour = json!({"provider_id": BEN, "operatory_id": CHAIR_2, "days": ["Saturday"], "begin_time": "09:00", "end_time": "12:00"});
     let post =
@@ -117,7 +117,7 @@ async fn working_hours_by_their_older_name() {
 }
 
 #[actix_web::test]
-async fn the_location_in_the_body_of_an_appointment() {
+async fn an_appointment_may_have_its_location_in_the_body() {
     let world = world().await;
     let mut body = appt(&world, json!({}));
     body["location_id"] = json!(MAIN);
@@ -130,7 +130,7 @@ async fn the_location_in_the_body_of_an_appointment() {
 }
 
 #[actix_web::test]
-async fn days_of_birth_and_genders_as_people_write_them() {
+async fn dates_of_birth_and_genders_are_accepted_in_common_forms() {
     let world = world().await;
     let new = |first: &str, born: &str, gender: &str| {
         json!({"provider": {"provider_id": ANNA}, "patient": {"first_name": first, "last_name": "Born", "email": "b@example.com",
@@ -176,7 +176,7 @@ async fn future_times_of_communication_logs_are_refused() {
 }
 
 #[actix_web::test]
-async fn a_body_that_can_be_read_in_two_ways_is_refused() {
+async fn an_ambiguous_body_is_refused() {
     let world = world().await;
     let post = |body: &str, kind: &str| {
         let ask = world.ask(actix_web::http::Method::POST, "/intent/booking/search?subdomain=acme&location_id=1");

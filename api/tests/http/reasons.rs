@@ -20,7 +20,7 @@ async fn expect(ask: Ask<'_>, status: u16, wanted: &str, fix: &str) {
 }
 
 #[actix_web::test]
-async fn the_causes_of_no_access() {
+async fn missing_access_is_explained_by_cause() {
     let world = world().await;
     let get = || world.get("/operatories?subdomain=acme&location_id=1");
     let key = world.api.keys().presented(ACME_KEY).unwrap().id();
@@ -56,7 +56,7 @@ async fn the_causes_of_no_access() {
 }
 
 #[actix_web::test]
-async fn the_causes_of_no_resource() {
+async fn missing_resources_are_explained_by_cause() {
     let world = world().await;
     let get = || world.get("/locations");
     expect(get().without("Svc-Api-Version"), 404, "version_missing", "Svc-Api-Version: v3.0.0").await;
@@ -70,7 +70,7 @@ async fn the_causes_of_no_resource() {
 }
 
 #[actix_web::test]
-async fn the_causes_of_a_time_that_is_not_available() {
+async fn unavailable_times_are_explained_by_cause() {
     let world = world().await;
     let path = "/appointments?subdomain=acme&location_id=1";
     let post = |start: &str, fields: Value| {

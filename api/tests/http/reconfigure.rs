@@ -20,7 +20,7 @@ const PATIENTS_HERE: &str = "/patients?subdomain=acme&location_id=1";
 const PATIENTS_THERE: &str = "/patients?subdomain=acme&location_id=2";
 
 #[actix_web::test]
-async fn a_location_goes_and_comes_back_and_books() {
+async fn a_removed_location_can_return_and_take_bookings() {
     let world = world().await;
     let search = "/intent/booking/search?subdomain=acme&location_id=1";
     let asked = json!({"start_date": world.monday().to_string(), "limit": 1});

@@ -85,7 +85,7 @@ fn write(dir: &Path, file: &str, text: &str) {
 }
 
 #[actix_web::test]
-async fn a_key_is_revoked_whatever_else_is_wrong() {
+async fn a_key_is_revoked_despite_other_errors() {
     let main_only = key(MAIN_KEY, "locations = [1]");
     for (file, text) in [
         // Invalid TOML, an unknown setting, and a truncated institution.
@@ -105,7 +105,7 @@ async fn a_key_is_revoked_whatever_else_is_wrong() {
 }
 
 #[actix_web::test]
-async fn a_fault_in_one_key_keeps_no_other_from_being_revoked() {
+async fn a_fault_in_one_key_does_not_block_the_revocation_of_others() {
     for fault in ["[[keys]]\nname = \"other\"\nsha256 = \n", "[[keys]\n", "[[keys]]\nname = 7\n", "[[operators]]\n"] {
         for keys in [fault.to_owned() + &key(MAIN_KEY, ""), key(MAIN_KEY, "") + fault] {
             let mut served = Served::start().await;
@@ -136,7 +136,7 @@ async fn an_invalid_part_of_a_key_grants_nothing() {
 }
 
 #[actix_web::test]
-async fn keys_that_cannot_be_read_at_all_stay() {
+async fn keys_stay_valid_if_the_file_is_unreadable() {
     let mut served = Served::start().await;
     fs::remove_file(served.dir.path().join("keys.toml")).unwrap();
     assert!(served.refused().await[0].starts_with("keys.toml: is gone"));
@@ -199,7 +199,7 @@ async fn a_change_that_needs_a_restart_is_named_and_nothing_is_applied() {
 }
 
 #[actix_web::test]
-async fn locations_and_institutions_come_and_go() {
+async fn locations_and_institutions_are_added_and_removed() {
     let mut served = Served::start().await;
     served.world.get(LIST).ok().await;
     let third = "/patients?subdomain=acme&location_id=3";
@@ -319,7 +319,7 @@ fn reloads(trail: &TempDir) -> Vec<String> {
 }
 
 #[actix_web::test]
-async fn a_copy_is_compared_with_what_runs_and_changes_nothing() {
+async fn a_dry_run_compares_a_copy_and_changes_nothing() {
     let served = Served::start().await;
     let api = served.world.api.clone();
     api.replace_operators(operators());

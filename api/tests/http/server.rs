@@ -63,7 +63,7 @@ async fn a_stopping_server_closes_connections_with_each_response() {
 }
 
 #[actix_web::test]
-async fn slow_heads_and_bodies_are_cut_off() {
+async fn slow_requests_are_closed() {
     let rules = HttpRules {
         header_timeout: Duration::from_secs(1),
         body_timeout: Duration::from_millis(300),
@@ -85,7 +85,7 @@ async fn slow_heads_and_bodies_are_cut_off() {
 }
 
 #[actix_web::test]
-async fn a_body_without_announced_length_is_counted() {
+async fn a_body_without_content_length_is_limited() {
     let (world, address, handle) = serving(HttpRules { max_body: 2_048, ..HttpRules::default() }).await;
     let head = format!(
         "POST /intent/booking/search?subdomain=acme&location_id=1 HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\nSvc-Api-Version: v3.0.0\r\n\

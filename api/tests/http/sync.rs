@@ -28,7 +28,7 @@ fn of<'a>(state: &'a Value, resource: &str) -> &'a Value {
 }
 
 #[actix_web::test]
-async fn progress_is_seen_and_a_cycle_starts_when_asked() {
+async fn progress_is_shown_and_a_cycle_starts_on_request() {
     let (world, ehr) = open().await;
     let first = world.get(SYNC).ok().await;
     let patients = of(&first, "patients");
@@ -182,7 +182,7 @@ async fn an_ehr_that_was_never_reached_is_shown_with_the_cause() {
 }
 
 #[actix_web::test]
-async fn an_ehr_that_is_reached_at_last_is_green() {
+async fn an_ehr_turns_green_once_it_is_reached() {
     let ehr = Down::new(true);
     let world = world_unread_on([(MAIN, ehr.clone() as Arc<dyn Ehr>)]).await;
     world.get(SYNC).ok().await;

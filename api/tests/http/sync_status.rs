@@ -23,7 +23,7 @@ async fn locations_of_one_source_are_one_entry() {
 }
 
 #[actix_web::test]
-async fn filters() {
+async fn filters_narrow_the_list() {
     let world = world().await;
     let count = async |query: &str| world.get(&format!("/sync_status?{query}")).ok().await["count"].clone();
     assert_eq!(count("read_status=green").await, 2);

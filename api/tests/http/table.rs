@@ -146,7 +146,7 @@ async fn paths_with_two_ids_are_read_by_name() {
 }
 
 #[actix_web::test]
-async fn an_idempotency_key_counts_where_something_is_made() {
+async fn an_idempotency_key_applies_to_creations_only() {
     let world = world().await;
     let post = async |key: &str, path: &str, given: &[(&str, &str)], body: Value| {
         ask(&world, Method::POST, path, key, "v3.0.0", given, body).await

@@ -151,7 +151,7 @@ async fn a_call_is_answered_and_the_metrics_say_when_the_certificate_expires() {
 
 /// After 2049 dates have another type.
 #[actix_web::test]
-async fn the_date_of_a_far_end_is_read_too() {
+async fn an_expiry_after_2049_is_read() {
     let pair = pair(2051);
     let secured = Secured::start(&pair).await;
     let metrics = secured.metrics().await;
@@ -196,7 +196,7 @@ async fn a_new_certificate_applies_to_new_connections_and_open_ones_continue() {
 }
 
 #[actix_web::test]
-async fn a_pair_that_cannot_be_used_leaves_the_present_one() {
+async fn an_unusable_pair_leaves_the_current_one() {
     let (old, new) = (pair(2039), pair(2040));
     let secured = Secured::start(&old).await;
     let half = &new.certificate[..new.certificate.len() / 2];
@@ -223,7 +223,7 @@ async fn a_pair_that_cannot_be_used_leaves_the_present_one() {
 }
 
 #[actix_web::test]
-async fn certificates_are_read_again_when_asked() {
+async fn certificates_are_reloaded_on_request() {
     let (old, new) = (pair(2039), pair(2040));
     let secured = Secured::start(&old).await;
     write(secured.dir.path(), &new.certificate, &new.key);
@@ -233,7 +233,7 @@ async fn certificates_are_read_again_when_asked() {
 }
 
 #[test]
-fn nothing_starts_without_its_certificate_and_the_file_is_named() {
+fn a_missing_certificate_prevents_the_start_and_is_named() {
     let (one, other) = (pair(2039), pair(2040));
     let dir = tempfile::tempdir().unwrap();
     let refused = || Certificates::load(&rules(dir.path())).err().unwrap();

@@ -143,7 +143,7 @@ async fn a_test_message_is_sent_and_shown_in_the_log() {
 }
 
 #[actix_web::test]
-async fn the_log_is_walked_from_the_newest_on() {
+async fn the_log_is_paged_from_the_newest_message_on() {
     let (world, receiver) = (sending_world().await, receiver().await);
     let path = endpoint(&world, &url(&receiver, 200)).await;
     let mut ids = Vec::new();
@@ -245,7 +245,7 @@ async fn operators_see_all_endpoints_and_send_messages_again() {
 }
 
 #[actix_web::test]
-async fn a_time_is_replayed() {
+async fn messages_of_a_time_span_are_replayed() {
     let (world, receiver) = (sending_world().await, receiver().await);
     let path = endpoint(&world, &url(&receiver, 200)).await;
     let before = world.engine.now();

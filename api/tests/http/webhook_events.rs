@@ -429,7 +429,7 @@ async fn a_refused_write_has_its_reason() {
 }
 
 #[actix_web::test]
-async fn shapes_are_those_of_the_subscriptions_version() {
+async fn messages_have_the_form_of_the_subscriptions_version() {
     let world = world_that_sends().await;
     let versions = ["v2.2.2", "v3.0.0", "v3.1.0"];
     let mut receivers = Vec::new();

@@ -29,7 +29,7 @@ async fn an_endpoint_shows_its_secret_once() {
 }
 
 #[actix_web::test]
-async fn messages_leave_over_https_to_public_hosts_only() {
+async fn only_https_urls_of_public_hosts_are_accepted() {
     let world = world().await;
     let post = async |url: Value| world.post("/webhook_endpoints", json!({ "target_url": url })).fails(400).await;
     assert_eq!(post(json!("http://hooks.example.com")).await, ["target_url must be a valid HTTPS URL."]);
@@ -146,7 +146,7 @@ async fn a_subscription_of_one_location_is_not_found_in_another() {
 }
 
 #[actix_web::test]
-async fn subscriptions_are_changed_moved_and_ended() {
+async fn subscriptions_are_changed_moved_and_removed() {
     let world = world().await;
     let (first, second) =
         (registered(&world, "https://8.8.8.8/1").await, registered(&world, "https://8.8.8.8/2").await);

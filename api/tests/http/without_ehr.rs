@@ -115,7 +115,7 @@ async fn a_deleted_type_blocks_nothing() {
 }
 
 #[actix_web::test]
-async fn an_ehr_keeps_its_own_and_others_see_nothing() {
+async fn records_of_an_ehr_cannot_be_changed_and_own_ones_are_isolated() {
     let world = world().await;
     let refused = "This location has a health record system.";
     for (path, body) in [

@@ -20,7 +20,7 @@ async fn ids(world: &World, filter: &str) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn a_list_and_its_filters() {
+async fn working_hours_are_listed_and_filtered() {
     let world = world().await;
     let list = world.get(PATH).ok().await;
     assert_eq!(each(&list["data"], "provider_id"), [ANNA, BEN]);
@@ -97,7 +97,7 @@ async fn told(world: &World, n: usize) -> Write {
 }
 
 #[actix_web::test]
-async fn where_the_ehr_takes_no_hours_the_answer_warns() {
+async fn an_ehr_without_working_hours_causes_a_warning() {
     let world = world().await;
     let warning = json!("The health record system takes no working hours: these stay here only, and offer slots here.");
     let made = world.post(PATH, hour(json!({"days": ["Sunday"]}))).answers(201).await;
@@ -111,7 +111,7 @@ async fn where_the_ehr_takes_no_hours_the_answer_warns() {
 }
 
 #[actix_web::test]
-async fn hours_are_written_to_an_ehr_that_takes_them() {
+async fn hours_are_written_to_an_ehr_that_accepts_them() {
     let world = world().await;
     let made = world.post(SECONDS, seconds_hour(json!({}))).answers(201).await;
     assert_eq!((&made["description"], &made["data"]["source"]), (&Value::Null, &json!("manual")));
@@ -148,7 +148,7 @@ async fn hours_are_written_to_an_ehr_that_takes_them() {
 }
 
 #[actix_web::test]
-async fn hours_a_pull_shows_before_their_answer_are_one_record() {
+async fn hours_pulled_before_their_confirmation_stay_one_record() {
     let world = world().await;
     let made = world.post(SECONDS, seconds_hour(json!({"begin_time": "00:08"}))).answers(201).await;
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
@@ -206,7 +206,7 @@ async fn hours_for_internal_types_are_not_written_to_the_ehr() {
 }
 
 #[actix_web::test]
-async fn words_of_the_specification() {
+async fn refusals_have_the_specified_messages() {
     let world = world().await;
     let post = |path: &str, fields: Value| world.post(path, hour(fields));
     let days = json!({"days": ["Monday"], "provider_id": RIVALS_PROVIDER});
@@ -226,7 +226,7 @@ async fn words_of_the_specification() {
 }
 
 #[actix_web::test]
-async fn refusals() {
+async fn invalid_hours_are_refused() {
     let world = world().await;
     let fails = async |status: u16, fields: Value| world.post(PATH, hour(fields)).fails(status).await;
     let exactly = ["working_hour needs exactly one of days, specific_date and custom_recurrence."];
@@ -266,7 +266,7 @@ async fn refusals() {
 }
 
 #[actix_web::test]
-async fn hours_that_may_be_a_slip_are_refused_or_named() {
+async fn hours_with_likely_typing_errors_are_refused_or_named() {
     let world = world().await;
     let none = ["working_hour.end_time must differ from begin_time; a whole day is 00:00 to 24:00."];
     let same = hour(json!({"days": ["Sunday"], "begin_time": "10:00", "end_time": "10:00"}));
@@ -308,7 +308,7 @@ async fn v2_calls_them_availabilities() {
 }
 
 #[actix_web::test]
-async fn labels_are_gathered_from_the_hours() {
+async fn labels_are_collected_from_the_hours() {
     let world = world().await;
     let list = world.get("/working_hour_labels?subdomain=acme").ok().await;
     assert_eq!(each(&list["data"], "name"), ["Hygiene"]);

@@ -32,7 +32,7 @@ async fn a_code_is_exchanged_for_a_token_once() {
 }
 
 #[actix_web::test]
-async fn codes_are_taken_as_they_are_typed() {
+async fn codes_are_accepted_as_typed() {
     let world = world_gated().await;
     let typed = code(&world).await.to_lowercase().replace('-', " ");
     pairing(&world, &format!(" {typed} "), INSTALL).answers(201).await;
@@ -62,7 +62,7 @@ async fn an_enrolment_code_has_a_limit_of_pairings() {
 }
 
 #[actix_web::test]
-async fn wrong_codes_are_alike_and_soon_too_many() {
+async fn wrong_codes_look_alike_and_are_rate_limited() {
     let world = world_gated().await;
     let right = code(&world).await;
     let mut refused = 0;
@@ -84,7 +84,7 @@ async fn wrong_codes_are_alike_and_soon_too_many() {
 }
 
 #[actix_web::test]
-async fn a_pairing_is_read_like_any_other_body() {
+async fn a_pairing_body_is_validated_like_others() {
     let world = world_gated().await;
     let missing = ["code is missing.", "name is missing.", "install is missing."];
     let ask = || pairing(&world, "x", INSTALL);

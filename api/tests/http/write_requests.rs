@@ -62,7 +62,7 @@ async fn write_requests_show_status_and_result() {
 }
 
 #[actix_web::test]
-async fn operators_retry_and_drop() {
+async fn operators_retry_and_drop_writes() {
     let world = world().await;
     let feed = "/changes?subdomain=acme&location_id=1";
     let start = world.get(feed).ok().await;
