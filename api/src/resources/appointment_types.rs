@@ -237,8 +237,8 @@ impl Parent {
         }
     }
 
-    /// Returns the location that saves the type, and whether the type belongs to that location alone. `None` leaves the
-    /// owner unchanged.
+    /// Returns the location that saves the type, and whether the type is for that location only. `None` keeps the
+    /// owner.
     fn location(&self, call: &Call, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {
         let named = |id: u32| call.location(tenant, LocationId(id));
         let location = match (self.of_location, self.id.or(self.location)) {

@@ -57,8 +57,7 @@ pub(crate) async fn of_guarantors(
     Ok(call.page(&page.views(GuarantorBalanceView::of)))
 }
 
-/// Returns the filter for the guarantor of a patient, by default the patient. It matches nothing for an unknown
-/// patient.
+/// Returns the filter for the guarantor of a patient, by default the patient. Matches nothing for unknown patients.
 fn owed_for(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
     let found = call.api.engine.patient(location.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));

@@ -54,8 +54,7 @@ enum On {
 }
 
 impl LedgerEntryInput {
-    /// Reads an entry. The arguments name and describe the enclosing object, the field of the date, and the field of
-    /// the type.
+    /// Reads an entry. The arguments name and describe the enclosing object, and the fields of the date and the type.
     pub(super) fn read(
         input: &mut Input,
         (name, about): (&str, &'static str),

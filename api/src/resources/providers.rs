@@ -444,8 +444,7 @@ impl<'a> Working<'a> {
         (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.setup.id)
     }
 
-    /// Returns whether the provider may work at a location without an EHR: by hours there, or as one created through
-    /// the API.
+    /// Returns whether the provider has hours at a location without an EHR, or was created for such locations.
     fn without_ehr(&self, provider: &Record<Provider>) -> bool {
         let own = provider.source_id.is_none() && self.locations.iter().any(|(it, _)| it.setup.source.is_none());
         own || self.hours_of(provider.id).any(|(location, _)| location.setup.source.is_none())

@@ -1,5 +1,4 @@
-//! GET /webhooks and its subpaths: webhook endpoints of all organisations and their deliveries, for operators (our
-//! addition).
+//! GET /webhooks and below: webhook endpoints of all organisations and their deliveries, for operators (our addition).
 
 use std::{cmp::Reverse, sync::Arc};
 

@@ -99,8 +99,7 @@ impl Criteria {
     }
 }
 
-/// Returns whether hours are visible. Hours deleted by the EHR stay visible but inactive; hours deleted through the API
-/// disappear.
+/// Returns whether hours are visible. Hours deleted by the EHR stay visible but inactive; others disappear.
 fn is_shown(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }

@@ -1,5 +1,4 @@
-//! A parameter or field that an endpoint accepts. In describing mode it is recorded for the documentation instead of
-//! read.
+//! A parameter or field that an endpoint accepts. In describing mode it is recorded for the documentation, not read.
 
 use serde_json::Value;
 

@@ -1,6 +1,5 @@
 //! UUIDs of procedure codes, form schemas and communication logs. Version 8: the low seven bytes are the internal id,
-//! the others a digest of resource, data source and id. No table is needed to find the record, and made-up UUIDs are
-//! detected.
+//! the others a digest of resource, data source and id. They are found without a table, and forgeries are detected.
 
 use engine::records::ehr::Resource;
 use sha2::{Digest, Sha256};

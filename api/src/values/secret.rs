@@ -56,8 +56,7 @@ impl Secret {
         }
     }
 
-    /// Returns the content of the file. The checksum detects a corrupt digit, which would silently invalidate every
-    /// token.
+    /// Returns the content of the file. The checksum detects corruption, which would silently invalidate every token.
     fn written(&self) -> String {
         format!("{} {}", hex::encode(self.0), self.check())
     }

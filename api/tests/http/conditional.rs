@@ -1,5 +1,4 @@
-//! `ETag` and `If-None-Match`: an unchanged response has no body, and a response outside the caller's rights is
-//! refused.
+//! `ETag` and `If-None-Match`: an unchanged response has no body. A response outside the caller's rights is refused.
 
 use actix_web::http::Method;
 use api::{

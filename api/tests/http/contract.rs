@@ -1,5 +1,4 @@
-//! Every response in these tests is validated against the OpenAPI document: its status must be documented and its body
-//! valid.
+//! Every response in these tests is validated against the OpenAPI document, both its status and its body.
 
 use std::{
     cell::RefCell,

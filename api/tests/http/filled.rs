@@ -31,8 +31,7 @@ pub struct Filled {
     refuses: Vec<&'static str>,
     /// Unreadable records.
     spoilt: Mutex<BTreeSet<(Resource, u32)>>,
-    /// Number of patients to whom records are assigned in turn. By default all records except appointments belong to
-    /// the first.
+    /// Number of patients who own the records in turn. By default all records except appointments belong to the first.
     patients: Option<u32>,
 }
 

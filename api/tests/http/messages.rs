@@ -28,8 +28,7 @@ use serde_json::{Value, json};
 
 use crate::{filled::Filled, support::*};
 
-/// A text of the specification, its endpoint and cause, and the test: `module::function` of `tests/http`. `<id>` is a
-/// placeholder.
+/// A text of the specification (`<id>` is a placeholder), its endpoint and cause, and the test as `module::function`.
 struct Said {
     words: &'static str,
     by: &'static str,

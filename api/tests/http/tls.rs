@@ -1,5 +1,4 @@
-//! A listener with a certificate: calls, WebSockets, connections without TLS, and replacement of certificates at run
-//! time.
+//! A listener with a certificate: calls, WebSockets, connections without TLS, and replaced certificates.
 
 use std::{
     io::Read,

@@ -192,8 +192,7 @@ fn second_key(world: &World, change: fn(&mut ApiKey)) -> String {
     format!("Bearer {token}")
 }
 
-/// Keys of one organisation share its endpoints. A key that may not receive all messages of an endpoint cannot redirect
-/// it.
+/// Keys of one organisation share its endpoints. A key cannot redirect messages that it may not receive.
 #[actix_web::test]
 async fn a_weaker_key_of_the_owner_cannot_redirect_messages() {
     let weaker: [fn(&mut ApiKey); 3] = [

@@ -135,8 +135,7 @@ fn closed(over: Over) -> &'static str {
     }
 }
 
-/// Explains a taken slot. A cancelled or moved appointment occupies its time until the practice's system has changed
-/// it.
+/// Explains a taken slot. A cancelled or moved appointment occupies its time until the practice's system is updated.
 fn slot_taken(fit: &Fit) -> &'static str {
     match fit {
         Fit::Busy(Holder::Vacating(_)) => {

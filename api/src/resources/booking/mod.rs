@@ -148,8 +148,7 @@ fn cancelled(cancellation: Option<Writeback>, integrated: bool) -> &'static str 
     }
 }
 
-/// Returns the end of the sentence for a booking that is not cancelled: the state of its insert, then of its last
-/// write.
+/// Returns the end of the sentence for an open booking: the state of its insert, then of its last write.
 fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated: bool) -> &'static str {
     match (booking.writeback, last) {
         (Writeback::Pending, _) if integrated => "is booked and is being sent to the practice's system.",

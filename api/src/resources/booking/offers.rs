@@ -81,8 +81,7 @@ pub(super) fn open(
     reach(call, tenant, at, call.api.slot_tokens.open(slot_token))
 }
 
-/// Like `open`, for a token of an earlier secret. The offer cannot be booked, but an earlier booking with the token is
-/// found.
+/// Like `open`, for a token of an earlier secret. The offer cannot be booked, but its earlier booking is found.
 pub(super) fn recall(
     call: &Call,
     tenant: &Tenant,

@@ -29,8 +29,7 @@ use crate::{
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The OpenAPI documents, injected by the caller that starts the server, because they are generated from the table of
-/// routes.
+/// The OpenAPI documents, injected at the start of the server, because they are generated from the table of routes.
 #[derive(Clone, Copy)]
 pub(crate) struct Documents(pub fn(Audience, Option<Version>) -> &'static str);
 
@@ -119,8 +118,7 @@ pub(crate) async fn script(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/javascript; charset=utf-8", include_str!("script.js")))
 }
 
-/// Returns the entity tag of a text. Each text is hashed once; the map is keyed by address, because all texts are
-/// static.
+/// Returns the entity tag of a text. Each text is hashed once, keyed by its address, because all texts are static.
 fn tag(text: &'static str) -> String {
     static TAGS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
     let mut tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner);

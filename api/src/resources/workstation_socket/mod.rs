@@ -1,6 +1,5 @@
 //! GET /workstations/connect: a WebSocket between a workstation's extension and the engine's gateway
-//! (`adapters/extension/PROTOCOL.md`). The gateway has the rules of the protocol; this module has the limits of a
-//! socket.
+//! (`adapters/extension/PROTOCOL.md`). The gateway has the rules of the protocol, this module the limits of a socket.
 
 mod frame_limits;
 
@@ -71,8 +70,7 @@ struct Came {
     client: Option<IpAddr>,
 }
 
-/// Accepts browser extensions and programs. Browsers let any web page open a WebSocket, but send its origin; web pages
-/// are refused.
+/// Accepts extensions and programs, but no web pages: browsers let any page open a WebSocket, but send its origin.
 fn from_extension(headers: &HeaderMap) -> Result<(), ApiError> {
     let extension = |origin: &str| origin.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("-extension"));
     let all = headers.get_all(ORIGIN).all(|origin| origin.to_str().is_ok_and(extension));
