@@ -443,8 +443,7 @@ async fn libraries_and_wrong_methods_are_refused() {
 /// Ids of the records of each list, for one tenant.
 type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
 
-/// Returns the ids in a tenant's own lists. The flag is `true` if a list contains the other
-/// tenant's name.
+/// Returns the ids in a tenant's own lists. The flag is `true` if a list contains the other tenant's name.
 async fn own_ids(world: &World, asking: &Asking<'_>) -> (Ids, Vec<(&'static str, bool)>) {
     let (mut ids, mut named) = (Ids::new(), Vec::new());
     for it in of_clients().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
