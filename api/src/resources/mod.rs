@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket
-//!  booking ─► slot_weeks, available_slots ─► providers     webhooks ─► webhook_endpoints, _subscriptions, _deliveries ─► webhook_ownership
+//!  booking ─► slot_weeks, available_slots ─► providers     webhooks ─► webhook_{endpoints,subscriptions,deliveries}
+//!                                                          ─► webhook_ownership
 //!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
 //! ```
 
