@@ -191,19 +191,17 @@ pub const TOOLS: &[Tool] = &[
 pub const ANY_TOOL: &[&str] = &["tests"];
 
 /// Circles of imports that exist and are to go.
-pub const CIRCLES: &[Circle] = &[
-    Circle {
-        name: "records",
-        files: &[
-            "engine/records/src/appointment.rs",
-            "engine/records/src/document.rs",
-            "engine/records/src/record.rs",
-            "engine/records/src/schema/mod.rs",
-            "engine/records/src/working_hour.rs",
-        ],
-        reason: "the table names the two bodies that are written by hand, and they what follows from it; a key asks it for its tag",
-    },
-];
+pub const CIRCLES: &[Circle] = &[Circle {
+    name: "records",
+    files: &[
+        "engine/records/src/appointment.rs",
+        "engine/records/src/document.rs",
+        "engine/records/src/record.rs",
+        "engine/records/src/schema/mod.rs",
+        "engine/records/src/working_hour.rs",
+    ],
+    reason: "the table names the two bodies that are written by hand, and they what follows from it; a key asks it for its tag",
+}];
 
 /// Folders that say nowhere what they are for: folder and reason.
 pub const FOLDERS_WITHOUT_DOCUMENT: &[(&str, &str)] =
