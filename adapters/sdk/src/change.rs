@@ -1,5 +1,5 @@
-//! What a change of a patient is about: only that is written, since staff may have changed the rest. And whether a change of an appointment
-//! is written already.
+//! Changes of patients and appointments. Only the changed fields of a patient are written, because staff may have
+//! edited the others. A change of an appointment is compared with the EHR's state to detect that it is already written.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::{
 };
 
 impl PatientChange {
-    /// The patient to write, made of the one the EHR has now. An address is changed line by line: staff may have changed another line.
+    /// Returns the patient to write: `held`, the EHR's current state, with this change merged into it. The lines of an
+    /// address are merged separately, because staff may have changed another line.
     pub fn onto(&self, held: Patient) -> Patient {
         let Some(before) = &self.before else { return self.patient.clone() };
         let value = |patient: &Patient| serde_json::to_value(patient).expect("a record is an object");
@@ -20,8 +21,9 @@ impl PatientChange {
         serde_json::from_value(written).expect("fields of a patient make a patient")
     }
 
-    /// The fields of an EHR's form that are to be written: null where the form has nothing any more. A field that is an object, such
-    /// as an address, has only what changes of it, like a JSON merge patch: an EHR that replaces it whole is written with [`onto`](Self::onto).
+    /// Returns the fields of an EHR's form to write, with null for cleared fields. An object such as an address
+    /// contains only its changed fields, as in a JSON merge patch. Use [`onto`](Self::onto) for an EHR that replaces
+    /// objects as a whole.
     pub fn fields(&self, form: impl Fn(&Patient) -> Map<String, Value>) -> Map<String, Value> {
         let wanted = form(&self.patient);
         self.before.as_ref().map_or_else(|| wanted.clone(), |before| differing(&form(before), &wanted))
@@ -29,15 +31,15 @@ impl PatientChange {
 }
 
 impl Patient {
-    /// With nothing where a text is blank: cleared is cleared, however it is said. Id and names are texts all the same.
+    /// Replaces blank texts by `None`: both clear the field. The id and the names remain texts.
     ///
     /// ```
     /// use adapter_sdk::records::{Address, Patient};
     ///
     /// let blank = |text: &str| Some(text.to_owned());
     /// let address = Some(Address { city: blank(""), ..Address::default() });
-    /// let said = Patient { last_name: "Ash".into(), email: blank(" "), address, ..Patient::default() };
-    /// assert_eq!(said.known(), Patient { email: None, address: None, ..said });
+    /// let patient = Patient { last_name: "Ash".into(), email: blank(" "), address, ..Patient::default() };
+    /// assert_eq!(patient.known(), Patient { email: None, address: None, ..patient });
     /// ```
     pub fn known(&self) -> Patient {
         let mut value = serde_json::to_value(self).expect("a record is an object");
@@ -50,9 +52,11 @@ impl Patient {
     }
 }
 
-/// A change of an appointment carries no key: it is written where the appointment is as it was to be.
+/// Comparisons with the EHR's state. A change of an appointment carries no write key, so it counts as written if the
+/// appointment already has the wanted state.
 impl AppointmentChange {
-    /// Whether it stands at this time, and in this place and with this provider where they are named.
+    /// Returns `true` if the appointment is active and has the wanted time, and the wanted operatory and provider if
+    /// named.
     pub fn stands(&self, held: &Appointment) -> bool {
         let wanted = &self.appointment;
         held.start == wanted.start
@@ -62,19 +66,19 @@ impl AppointmentChange {
             && !AppointmentChange::is_off(held)
     }
 
-    /// Whether the patient came, at this time where one is named.
+    /// Returns `true` if the patient has checked in, at the wanted time if one is named.
     pub fn has_arrived(&self, held: &Appointment) -> bool {
         held.checkin_at.is_some_and(|at| self.appointment.checkin_at.is_none_or(|wanted| wanted == at))
     }
 
-    /// It takes up its place no more.
+    /// Returns `true` if the appointment no longer occupies its time.
     pub fn is_off(held: &Appointment) -> bool {
         held.cancelled || held.patient_missed
     }
 }
 
-/// Of the fields an EHR keeps nothing of, those that a patient has: `work-phone-extension`. That a patient who is
-/// being created is new needs no field.
+/// Returns the names of the patient's fields that the EHR does not store, such as `work-phone-extension`. `new_patient`
+/// of a patient being created does not count.
 pub(crate) fn lost(patient: &Patient, unkept: &[PatientField]) -> Vec<String> {
     let mut said = json::fields(patient).unwrap_or_default();
     if patient.id.is_empty() {
@@ -86,7 +90,7 @@ pub(crate) fn lost(patient: &Patient, unkept: &[PatientField]) -> Vec<String> {
     lost.map(|name| name.replace('_', "-")).collect()
 }
 
-/// What differs between two objects, on every level; null for what is gone.
+/// Returns the differences between two objects on every level, with null for removed fields.
 fn differing(before: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
     let names: BTreeSet<&String> = before.keys().chain(wanted.keys()).collect();
     let changed = names.into_iter().filter_map(|name| match (before.get(name), wanted.get(name)) {
@@ -97,7 +101,8 @@ fn differing(before: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<St
     changed.collect()
 }
 
-/// Takes over into `held` what differs between the other two, on every level. An object whose last field goes is null.
+/// Applies the differences between `before` and `wanted` to `held` on every level. An object without any remaining
+/// field becomes null.
 fn overlay(held: &mut Value, before: &Value, wanted: &Value) {
     if before == wanted {
         return;
@@ -151,7 +156,7 @@ mod tests {
         let change = PatientChange { patient: living("1 Elm St", None, Some("Peoria")), before: Some(before.clone()) };
         let by_staff = living("1 Elm St", Some("Apt 4"), Some("Chicago"));
         assert_eq!(change.onto(by_staff.clone()), living("1 Elm St", Some("Apt 4"), Some("Peoria")));
-        // Staff took the address away: what the client wrote is there.
+        // Staff removed the address; the client's line is still written.
         let line = Address { city: Some("Peoria".to_owned()), ..Address::default() };
         assert_eq!(change.onto(Patient::default()).address, Some(line));
         let cleared = PatientChange { patient: Patient::default(), before: Some(before.clone()) };

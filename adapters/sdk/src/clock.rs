@@ -3,7 +3,7 @@
 pub use crate::bindings::practice_sync::ehr::clock::Local;
 use crate::{records::Instant, time};
 
-/// The present, in seconds since 1970-01-01T00:00:00Z.
+/// Returns the current time in seconds since 1970-01-01T00:00:00Z.
 pub fn now() -> Instant {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::practice_sync::ehr::clock::now();
@@ -11,8 +11,8 @@ pub fn now() -> Instant {
     crate::testing::now()
 }
 
-/// The instants at which the location's clocks show `YYYY-MM-DDTHH:MM:SS`, earliest first: none in a daylight-saving gap or
-/// for other text, two in an overlap.
+/// Returns the instants of the local time `YYYY-MM-DDTHH:MM:SS`, earliest first. The result is empty in a
+/// daylight-saving gap or for other text, and has two entries in an overlap.
 pub fn to_instant(local: &str) -> Vec<Instant> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::practice_sync::ehr::clock::to_instant(local);
@@ -20,7 +20,7 @@ pub fn to_instant(local: &str) -> Vec<Instant> {
     crate::testing::to_instant(local)
 }
 
-/// What the location's clocks show at an instant.
+/// Converts an instant to local time.
 pub fn to_local(at: Instant) -> Local {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::practice_sync::ehr::clock::to_local(at);
@@ -28,9 +28,8 @@ pub fn to_local(at: Instant) -> Local {
     crate::testing::to_local(at)
 }
 
-/// The first moment at which the location's clocks show `YYYY-MM-DDTHH:MM:SS`, or another writing of
-/// [`time::instant_of`] without its zone. A time that they leap over in spring is what they show an hour later. None
-/// for other text.
+/// Returns the first instant of a local time, `YYYY-MM-DDTHH:MM:SS` or another format of [`time::instant_of`] without a
+/// zone. A time in a daylight-saving gap is moved forward by an hour. Returns `None` for other text.
 ///
 /// ```
 /// use adapter_sdk::{clock, testing::Host, time::instant_of};
@@ -44,7 +43,7 @@ pub fn first_instant(local: &str) -> Option<Instant> {
     first(shown).or_else(|| first(shown + 3_600))
 }
 
-/// The instant of a time with its zone; without a zone it is the location's, see [`first_instant`].
+/// Returns the instant of a time with a zone. A time without a zone is in the location's zone, see [`first_instant`].
 ///
 /// ```
 /// use adapter_sdk::{clock, testing::Host, time::instant_of};
@@ -60,28 +59,30 @@ pub fn instant_of(text: &str) -> Option<Instant> {
     time::instant_of(text).or_else(|| first_instant(text))
 }
 
-/// The location's clocks show this time twice, and this is the second: written without its zone, it would be read as the first.
+/// Returns `true` if the local time of this instant occurs twice and the instant is the second one. Without a zone it
+/// would be read as the first.
 pub fn is_repeated(at: Instant) -> bool {
     first_instant(&to_local(at).text) != Some(at)
 }
 
-/// The date the location's clocks show: `2026-12-01`.
+/// Returns the local date of an instant: `2026-12-01`.
 pub fn date(at: Instant) -> String {
     to_local(at).text.chars().take(10).collect()
 }
 
-/// The date the location's clocks show now.
+/// Returns the current local date.
 pub fn today() -> String {
     date(now())
 }
 
-/// The earliest local time that was written since `since`, now that it is `now`: clocks put back in between showed earlier times again.
+/// Returns the earliest local time written between `since` and `now`. If clocks were put back in between, earlier local
+/// times occurred again.
 pub fn earliest_since(since: Instant, now: Instant) -> String {
     let then = to_local(since);
     earlier(&then.text, i64::from(then.offset - to_local(now).offset))
 }
 
-/// A local time, by as much earlier as clocks were put back since.
+/// Moves a local time back by the seconds that clocks were put back.
 fn earlier(local: &str, back: i64) -> String {
     let shown = time::instant_of(&format!("{local}Z")).map(|shown| time::instant_text(shown - back.max(0)));
     shown.as_deref().unwrap_or(local).trim_end_matches('Z').to_owned()

@@ -2,8 +2,8 @@
 
 use crate::Fault;
 
-/// The value of a setting, none where the operator set nothing. `location` is the location's foreign id, `time-zone` its
-/// IANA zone.
+/// Returns the value of a setting, or `None` if it is not configured. `location` is the location's foreign id,
+/// `time-zone` its IANA zone.
 pub fn get(name: &str) -> Option<String> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::practice_sync::ehr::config::get(name);
@@ -11,7 +11,7 @@ pub fn get(name: &str) -> Option<String> {
     crate::testing::config(name)
 }
 
-/// A setting without which the adapter cannot work.
+/// Returns a setting that the adapter requires, or [`Fault::Unsupported`].
 pub fn require(name: &str) -> Result<String, Fault> {
     get(name).ok_or_else(|| Fault::unsupported(format!("the setting `{name}` is missing")))
 }

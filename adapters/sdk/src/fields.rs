@@ -1,4 +1,4 @@
-//! Fields under other names: tables of what an EHR calls what the contract, or an adapter itself, calls otherwise.
+//! Field names: tables that map the names of the contract, or of an adapter, to the names of an EHR.
 //!
 //! ```
 //! use adapter_sdk::fields::Names;
@@ -23,27 +23,27 @@
 
 use serde_json::{Map, Value};
 
-/// Our names, each with the EHR's behind a `=` where that is another. `/` leads into an object; `?` stands behind what
-/// the EHR may leave out: null and a blank text are left out, too.
+/// A list of our names, each followed by `=` and the EHR's name if it differs. `/` separates the levels of an object. A
+/// trailing `?` marks an optional field; null and a blank text count as absent.
 #[derive(Clone, Copy, Debug)]
 pub struct Names(pub &'static str);
 
-/// A field the EHR should have, and has not.
+/// A required field that is absent from the EHR's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lacking {
-    /// Our name of it.
+    /// Our name of the field.
     pub ours: &'static str,
-    /// Where the EHR should have it.
+    /// The expected path in the EHR's object.
     pub theirs: &'static str,
 }
 
 impl Names {
-    /// Ours and the EHR's.
+    /// Returns pairs of our name and the EHR's path.
     pub fn pairs(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.fields().map(|(ours, theirs, _)| (ours, theirs))
     }
 
-    /// Ours, the EHR's, and whether it may be left out.
+    /// Returns our name, the EHR's path, and whether the field is optional.
     fn fields(self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         self.0.split_whitespace().map(|field| {
             let name = field.trim_end_matches('?');
@@ -52,13 +52,13 @@ impl Names {
         })
     }
 
-    /// What is known of an EHR's object, under our names.
+    /// Converts an EHR's object to our names, without absent and null fields.
     pub fn ours(self, theirs: &Value) -> Value {
         let known = self.pairs().filter_map(|(ours, name)| Some((ours, at(theirs, name)?)));
         object(known.filter(|(_, value)| !value.is_null()))
     }
 
-    /// An EHR's object under our names, all of which it must have, if only as null, but for those it may leave out.
+    /// Converts an EHR's object to our names. Every field that is not optional must be present, but may be null.
     pub fn all_ours(self, theirs: &Value) -> Result<Value, Lacking> {
         let said = |value: &&Value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
         let held = |(ours, name, optional): (_, &'static str, bool)| match at(theirs, name) {
@@ -69,12 +69,12 @@ impl Names {
         Ok(object(self.fields().filter_map(held).collect::<Result<Vec<_>, _>>()?))
     }
 
-    /// Those of our fields that are there, as the EHR has them.
+    /// Converts the fields that are present to the EHR's names.
     pub fn theirs(self, ours: &Value) -> Value {
         object(self.pairs().filter_map(|(name, theirs)| Some((theirs, at(ours, name)?))))
     }
 
-    /// Of a record as JSON the fields of our names, null where it has none: a whole form.
+    /// Returns the complete form of a record: all fields of our names, null if absent.
     pub fn form(self, record: &Value) -> Map<String, Value> {
         match object(self.pairs().map(|(ours, _)| (ours, at(record, ours).unwrap_or(&Value::Null)))) {
             Value::Object(form) => form,
@@ -83,7 +83,8 @@ impl Names {
     }
 }
 
-/// Whether all that is wanted is held so, in objects within it too: a change of these fields is written.
+/// Returns `true` if `held` contains all `wanted` values, including those of nested objects. A change of these fields
+/// is then already written.
 ///
 /// ```
 /// use adapter_sdk::fields::holds;
@@ -104,7 +105,7 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(object, |at, part| at.get(part))
 }
 
-/// Whether nothing but objects, or nothing at all, stands on the way.
+/// Returns `true` if every value on the path is an object or absent.
 fn leads(object: &Value, path: &str) -> bool {
     let open = object.is_object() || object.is_null() || object.as_str().is_some_and(|text| text.trim().is_empty());
     open && path.split_once('/').is_none_or(|(first, rest)| leads(&object[first], rest))

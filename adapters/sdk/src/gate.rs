@@ -1,4 +1,5 @@
-//! Requests that run inside the session of a staff member logged in at a workstation. What their answers mean is for [`session`](crate::session).
+//! Requests that run inside the session of a staff member logged in at a workstation. [`session`](crate::session)
+//! interprets their responses.
 
 pub use crate::bindings::practice_sync::ehr::gate::State;
 use crate::{
@@ -6,7 +7,7 @@ use crate::{
     http::{Error, Request, Response},
 };
 
-/// Where the gate stands now; it may close before the next call.
+/// Returns the state of the gate, which may close before the next call.
 pub fn current() -> State {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::practice_sync::ehr::gate::current();
@@ -14,7 +15,7 @@ pub fn current() -> State {
     crate::testing::gate()
 }
 
-/// Sends one request through the workstation. [`Error::NotSent`] with a closed gate.
+/// Sends one request through the workstation. Returns [`Error::NotSent`] if the gate is closed.
 pub fn send(request: &Request) -> Result<Response, Error> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::practice_sync::ehr::gate::send(request);
@@ -22,8 +23,8 @@ pub fn send(request: &Request) -> Result<Response, Error> {
     crate::testing::send_through_gate(request)
 }
 
-/// What a missing answer means. Not sent: there is no workstation, or nobody is logged in at one. A workstation also refuses a read that is led
-/// elsewhere, which says nothing about the next one.
+/// Maps a missing response to a fault. `NotSent`: no workstation is connected, or no staff member is logged in. A
+/// workstation also refuses a read that is redirected to another host; the next read may succeed.
 pub fn fault_of_error(error: Error, reads: bool) -> Fault {
     match error {
         Error::NotSent(_) => Fault::GateClosed,

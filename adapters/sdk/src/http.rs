@@ -1,7 +1,7 @@
-//! Requests to the EHR, and what their failures mean.
+//! Requests to the EHR, and the faults of their failures.
 //!
-//! [`get`], [`post`], [`put`], [`patch`] and [`delete`] start a [`Call`]; [`Call::send`] turns every failure into the [`Fault`]
-//! that makes the engine do the right thing next. [`request`] is the raw import.
+//! [`get`], [`post`], [`put`], [`patch`] and [`delete`] start a [`Call`]. [`Call::send`] maps every failure to the
+//! [`Fault`] with the right next step of the engine. [`request`] is the raw import.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use crate::bindings::practice_sync::ehr::http::{Error, Header, Method, Request, Response};
 use crate::{Fault, clock, gate, records::Instant, time};
 
-/// Sends one request as it is. The deadline is the call's.
+/// Sends one request unchanged, within the deadline of the adapter call.
 pub fn request(request: &Request) -> Result<Response, Error> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::practice_sync::ehr::http::send(request);
@@ -18,27 +18,27 @@ pub fn request(request: &Request) -> Result<Response, Error> {
     crate::testing::send(request)
 }
 
-/// A request that reads.
+/// Starts a request that reads.
 pub fn get(path: impl Into<String>) -> Call {
     Call::new(Method::Get, path, true)
 }
 
-/// A request that writes, unless [`Call::reading`] says otherwise.
+/// Starts a request that writes, unless marked with [`Call::reading`].
 pub fn post(path: impl Into<String>) -> Call {
     Call::new(Method::Post, path, false)
 }
 
-/// A request that writes.
+/// Starts a request that writes.
 pub fn put(path: impl Into<String>) -> Call {
     Call::new(Method::Put, path, false)
 }
 
-/// A request that writes.
+/// Starts a request that writes.
 pub fn patch(path: impl Into<String>) -> Call {
     Call::new(Method::Patch, path, false)
 }
 
-/// A request that writes.
+/// Starts a request that writes.
 pub fn delete(path: impl Into<String>) -> Call {
     Call::new(Method::Delete, path, false)
 }
@@ -48,13 +48,12 @@ pub fn get_json<T: DeserializeOwned>(path: impl Into<String>) -> Result<T, Fault
     get(path).send()?.json()
 }
 
-/// Writes JSON and reads the JSON of the answer.
+/// Writes JSON and reads the JSON of the response.
 pub fn post_json<T: DeserializeOwned>(path: impl Into<String>, body: &impl Serialize) -> Result<T, Fault> {
     post(path).json(body)?.send()?.written_json()
 }
 
-/// One request to be sent. Whether it reads or writes decides what a lost answer means: a read is tried again, a write is
-/// looked up first.
+/// A request to send. A lost response to a read is retried; a write with a lost response is looked up first.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Call {
@@ -69,48 +68,48 @@ impl Call {
         Call { request: Request { method, path: path.into(), headers, body: None }, reads, gated: false }
     }
 
-    /// Sets a header, instead of an earlier one of that name.
+    /// Sets a header, replacing an earlier one of that name.
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Call {
         self.request.headers.retain(|held| !held.name.eq_ignore_ascii_case(name));
         self.request.headers.push(Header::new(name.to_ascii_lowercase(), value));
         self
     }
 
-    /// The body as it is.
+    /// Sets the body.
     pub fn body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Call {
         self.request.body = Some(body.into());
         self.header("content-type", media_type)
     }
 
-    /// The body as JSON.
+    /// Sets a JSON body.
     pub fn json(self, body: &impl Serialize) -> Result<Call, Fault> {
         let body = serde_json::to_vec(body).map_err(|e| Fault::rejected(format!("cannot be written as JSON: {e}")))?;
         Ok(self.body("application/json", body))
     }
 
-    /// The body as a form.
+    /// Sets a form-encoded body.
     pub fn form<N: AsRef<str>, V: AsRef<str>>(self, fields: &[(N, V)]) -> Call {
         self.body("application/x-www-form-urlencoded", form(fields))
     }
 
-    /// Says that this request changes nothing in the EHR, whatever its method: a search by POST.
+    /// Marks the request as a read whatever its method, such as a search by POST.
     pub fn reading(mut self) -> Call {
         self.reads = true;
         self
     }
 
-    /// Inside the session of a staff member logged in at a workstation, see [`gate`].
+    /// Sends the request inside the session of a staff member logged in at a workstation, see [`gate`].
     pub fn through_gate(mut self) -> Call {
         self.gated = true;
         self
     }
 
-    /// It changes nothing in the EHR.
+    /// Returns `true` if the request changes nothing in the EHR.
     pub fn reads(&self) -> bool {
         self.reads
     }
 
-    /// Sends it; an answer of any status. Only a missing answer is a fault.
+    /// Sends the request and returns a response of any status. Only a missing response is a fault.
     pub fn send_any(self) -> Result<Response, Fault> {
         match self.gated {
             true => gate::send(&self.request).map_err(|error| gate::fault_of_error(error, self.reads)),
@@ -118,13 +117,14 @@ impl Call {
         }
     }
 
-    /// Sends it; an answer with a status of 200 to 299. Every other status is a fault, see [`fault_of_status`].
+    /// Sends the request and returns a response with a status of 200 to 299. Any other status is a fault, see
+    /// [`fault_of_status`].
     pub fn send(self) -> Result<Response, Fault> {
         self.send_judged(fault_of_status)
     }
 
-    /// Sends it; an answer with a status of 200 to 299. What every other status means is for `fault` to say, which is told whether the
-    /// request reads: for an EHR with words of its own, that leaves the rest to [`fault_of_status`].
+    /// Sends the request and returns a response with a status of 200 to 299. `fault` maps other responses; its second
+    /// argument is `true` for a read. It handles the EHR's own error codes and leaves the rest to [`fault_of_status`].
     ///
     /// ```
     /// use adapter_sdk::{Fault, http::{self, Response, fault_of_status}, redact};
@@ -148,7 +148,7 @@ impl Call {
 }
 
 impl Header {
-    /// A header; the engine takes its name in any case.
+    /// Creates a header; the engine accepts names in any case.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Header {
         Header { name: name.into(), value: value.into() }
     }
@@ -167,7 +167,7 @@ impl From<Header> for (String, String) {
 }
 
 impl Method {
-    /// As HTTP has it: `GET`.
+    /// Returns the HTTP name: `GET`.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -186,32 +186,33 @@ impl fmt::Display for Method {
 }
 
 impl Response {
-    /// A status of 200 to 299.
+    /// Returns `true` for a status of 200 to 299.
     pub fn is_success(&self) -> bool {
         (200..=299).contains(&self.status)
     }
 
-    /// The first value of a header.
+    /// Returns the first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|held| held.name.eq_ignore_ascii_case(name)).map(|held| held.value.as_str())
     }
 
-    /// What the EHR's clock shows, where the answer says it.
+    /// Returns the EHR's clock according to the `date` header.
     pub fn now(&self) -> Option<Instant> {
         self.header("date").and_then(time::http_date)
     }
 
-    /// The body of an answer to a read. An answer that cannot be understood is worth another attempt.
+    /// Parses the body of a response to a read. A body that cannot be parsed is retried.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         self.parse().map_err(|reason| Fault::retry_later(reason, None))
     }
 
-    /// The body of an answer to a write. An answer that cannot be understood proves nothing: look the write up.
+    /// Parses the body of a response to a write. A body that cannot be parsed proves nothing, so the write is looked
+    /// up.
     pub fn written_json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         self.parse().map_err(Fault::unknown)
     }
 
-    /// serde_json's messages name a place and a type; those that would quote the EHR's text are left out.
+    /// Parses the body. Errors contain only kind and position, because serde_json's messages may quote the EHR's text.
     fn parse<T: DeserializeOwned>(&self) -> Result<T, String> {
         let json = self.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.body);
         serde_json::from_slice(json).map_err(|e| {
@@ -224,10 +225,11 @@ impl Response {
     }
 }
 
-/// Some servers write it in front of JSON; RFC 8259 lets a reader pass over it.
+/// A byte order mark, sent by some servers before JSON. RFC 8259 allows a reader to ignore it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// What a missing answer means: not sent or a lost read, try again; a lost write, look it up; refused by the engine, never.
+/// Maps a missing response to a fault. Not sent or a lost read: try again. A lost write: look it up. Refused by the
+/// engine: never try again.
 pub fn fault_of_error(error: Error, reads: bool) -> Fault {
     match error {
         Error::NotSent(why) => Fault::retry_later(why, None),
@@ -236,8 +238,9 @@ pub fn fault_of_error(error: Error, reads: bool) -> Fault {
     }
 }
 
-/// What an answer other than 200 to 299 means. 401 and 403: unauthorized. 408, 425, 429: not done, try again. 503 with
-/// `Retry-After`: not done either. 501: unsupported. Other 5xx: a read is tried again, a write may have happened. The rest: rejected.
+/// Maps a response other than 200 to 299 to a fault. 401 and 403: unauthorized. 408, 425, 429, and 503 with
+/// `Retry-After`: not done, try again. 501: unsupported. Other 5xx: a read is tried again, a write may have happened.
+/// The rest: rejected.
 pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
     let status = answer.status;
     let after = retry_after(answer);
@@ -253,7 +256,7 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
     }
 }
 
-/// Seconds an answer asks to wait: said as a number or as a date.
+/// Returns the seconds of a `Retry-After` header, which contains a number or a date.
 pub fn retry_after(answer: &Response) -> Option<u32> {
     let said = answer.header("retry-after")?.trim();
     said.parse().ok().or_else(|| {
@@ -262,7 +265,7 @@ pub fn retry_after(answer: &Response) -> Option<u32> {
     })
 }
 
-/// Names and values as a query or the body of a form.
+/// Encodes names and values as a query or form body.
 ///
 /// ```
 /// assert_eq!(adapter_sdk::http::form(&[("name", "Zoë & Ash"), ("limit", "5")]), "name=Zo%C3%AB%20%26%20Ash&limit=5");
@@ -284,7 +287,7 @@ pub fn encode(value: &str) -> String {
     encoded
 }
 
-/// The inverse of [`encode`]; what was not encoded stays as it is.
+/// The inverse of [`encode`]; text that was not encoded is unchanged.
 ///
 /// ```
 /// use adapter_sdk::http::{decode, encode};

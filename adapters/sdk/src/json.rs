@@ -1,6 +1,6 @@
-//! Records as JSON, for an EHR whose own names are, or can be made, those of the contract in snake case: `{"id": "C-1", "paid_at":
-//! "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers; words are in snake case, and one that a list with `other` does not
-//! have is that.
+//! Records as JSON, for an EHR whose names are, or can be mapped to, those of the contract in snake case: `{"id":
+//! "C-1", "paid_at": "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers. Enum
+//! values are in snake case; an unknown value of an enum with `other` becomes `other`.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Record, Resource, clock, records, time};
 
-/// Lists of the contract's records: absent in JSON means empty.
+/// List fields of the contract's records: absent in JSON means empty.
 const LISTS: [&str; 10] = [
     "extra",
     "messages",
@@ -26,7 +26,7 @@ const LISTS: [&str; 10] = [
     "payouts",
 ];
 
-/// What most records are not: absent in JSON means no.
+/// Flags that are rarely set: absent in JSON means `false`.
 const FLAGS: [&str; 9] = [
     "inactive",
     "new_patient",
@@ -39,7 +39,7 @@ const FLAGS: [&str; 9] = [
     "cancelled",
 ];
 
-/// Fields of the contract's records that are dates.
+/// Date fields of the contract's records.
 const DATES: [&str; 14] = [
     "date_of_birth",
     "specific_date",
@@ -59,8 +59,8 @@ const DATES: [&str; 14] = [
 
 macro_rules! records {
     ($($resource:ident $case:ident $record:ident,)*) => {
-        /// The record of a resource that these fields are. Optional fields, lists and what most are not may be absent, others are ignored.
-        /// Null and a blank text are absent; a date with a time is that day.
+        /// Builds a record of a resource. Optional fields, lists and flags may be absent; unknown fields are ignored.
+        /// Null and a blank text count as absent; a date with a time is reduced to its day.
         pub fn record(resource: Resource, mut fields: Map<String, Value>) -> serde_json::Result<Record> {
             let blanks = take_absent(&mut fields);
             days(&mut fields)?;
@@ -75,7 +75,7 @@ macro_rules! records {
             })
         }
 
-        /// The id of a record in the EHR.
+        /// Returns the record's id in the EHR.
         pub fn id(record: &Record) -> &str {
             match record { $(Record::$case(record) => &record.id,)* }
         }
@@ -121,7 +121,7 @@ records! {
     InsuranceBalances InsuranceBalance Balance,
 }
 
-/// Takes out what is null, in objects within, too, and the blank texts, whose names are returned.
+/// Removes nulls, including those in nested objects, and blank texts. Returns the names of the blank texts.
 fn take_absent(fields: &mut Map<String, Value>) -> Vec<String> {
     let is_blank = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
     let blanks: Vec<String> =
@@ -135,7 +135,7 @@ fn take_absent(fields: &mut Map<String, Value>) -> Vec<String> {
     blanks
 }
 
-/// Dates with a time become that day. Returns an error if a text is no date.
+/// Reduces dates with a time to their day. Returns an error if a text is not a date.
 fn days(fields: &mut Map<String, Value>) -> serde_json::Result<()> {
     for (name, value) in fields {
         match value {
@@ -149,8 +149,8 @@ fn days(fields: &mut Map<String, Value>) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// A record of fields without `blanks`, but for those it must have, such as the first name of somebody who has only one
-/// name.
+/// Builds a record without the fields in `blanks`, except for required ones, such as the first name of a person with
+/// only one name.
 fn made<T: DeserializeOwned>(fields: Map<String, Value>, blanks: &[String]) -> serde_json::Result<T> {
     if blanks.is_empty() {
         return serde_json::from_value(Value::Object(fields));
@@ -169,7 +169,7 @@ fn made<T: DeserializeOwned>(fields: Map<String, Value>, blanks: &[String]) -> s
     }
 }
 
-/// The fields of a record that are known: no nulls, no empty `id`, no empty lists, in records within it neither.
+/// Returns the known fields of a record: without nulls, empty `id` and empty lists, also in nested records.
 pub fn fields(record: &impl Serialize) -> serde_json::Result<Map<String, Value>> {
     let mut fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(record)?)?;
     forget_unknown(&mut fields);
@@ -189,7 +189,7 @@ fn forget_unknown(fields: &mut Map<String, Value>) {
     });
 }
 
-/// A row of the EHR's as what it should be; or why it is not, without a word of the row, which serde's own message would quote.
+/// Parses a row of the EHR. The error does not quote the row, unlike serde's own message.
 ///
 /// ```
 /// use adapter_sdk::json;
@@ -207,7 +207,7 @@ pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
     })
 }
 
-/// An object of those of the fields that are not null: for an EHR that would take a field away.
+/// Returns an object of the fields that are not null, for an EHR that would clear a field given as null.
 ///
 /// ```
 /// use adapter_sdk::json;
@@ -222,7 +222,8 @@ pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> 
     known.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// For `#[serde(deserialize_with = "json::words")]`: a list of words of the contract, such as `mon` and `tue`.
+/// Deserializes a list of the contract's words, such as `mon` and `tue`, for `#[serde(deserialize_with =
+/// "json::words")]`.
 ///
 /// ```
 /// use adapter_sdk::{json, records::Weekday};
@@ -242,13 +243,13 @@ pub fn words<'de, D: Deserializer<'de>, T: TryFrom<String, Error: Display>>(from
     words.map(|word| T::try_from(word).map_err(D::Error::custom)).collect()
 }
 
-/// The same of one word.
+/// Deserializes one word of the contract, like [`words`].
 pub fn word<'de, D: Deserializer<'de>, T: TryFrom<String, Error: Display>>(from: D) -> Result<T, D::Error> {
     T::try_from(String::deserialize(from)?).map_err(D::Error::custom)
 }
 
-/// Times that are texts become instants in place, as a record has them; null stays, and a blank text is null. See
-/// [`clock::instant_of`] for their writings. Returns an error if one is no time.
+/// Converts the named times from text to instants in place. Null is unchanged and a blank text becomes null. See
+/// [`clock::instant_of`] for the formats. Returns an error if a text is not a time.
 ///
 /// ```
 /// let mut row = serde_json::json!({"start": "2026-12-01T09:00:00-05:00", "end": " ", "left": null});
@@ -268,12 +269,12 @@ pub fn instants(row: &mut Value, names: &[&str]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A text; null where there is none, or a blank one.
+/// Returns a text as JSON; null if absent or blank.
 pub fn text(text: &Option<String>) -> Value {
     text.as_deref().filter(|text| !text.trim().is_empty()).map_or(Value::Null, Value::from)
 }
 
-/// What is blank is nothing: null, in objects within, too.
+/// Replaces blank texts by null, also in nested objects.
 ///
 /// ```
 /// let mut form = serde_json::json!({"email": " ", "address": {"city": "", "zip": "60601"}});
@@ -288,7 +289,7 @@ pub fn forget_blanks(value: &mut Value) {
     }
 }
 
-/// Removes nulls and blank texts, in objects and lists within, too: an EHR writes absent values so.
+/// Removes nulls and blank texts, also in nested objects and lists, because EHRs use both for absent values.
 ///
 /// ```
 /// let mut row = serde_json::json!({"name": "", "party": null, "phones": [null, {"value": " ", "id": 1}]});
@@ -310,7 +311,7 @@ pub fn forget_absent(value: &mut Value) {
     }
 }
 
-/// The contract's name of a resource in snake case, `insurance_plans`.
+/// Returns the contract's name of a resource in snake case, `insurance_plans`.
 pub fn name(resource: Resource) -> String {
     match serde_json::to_value(resource) {
         Ok(Value::String(name)) => name,

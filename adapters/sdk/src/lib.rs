@@ -1,14 +1,14 @@
-//! The guest side of the adapter contract: implement [`Adapter`], hand the type to [`export_adapter!`], and use [`http`],
-//! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
+//! The guest side of the adapter contract. Implement [`Adapter`], pass the type to [`export_adapter!`], and use
+//! [`http`], [`clock`], [`config`] and [`log`] for everything outside the sandbox.
 //!
-//! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
-//! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
-//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys
-//! where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`], [`time`], [`clock`], [`language`] and
-//! [`vocabulary`] have the rules for what EHRs write in ways of their own.
+//! Optional layers build on these. [`tables::Tables`] is an adapter as tables of the records it reads ([`streams`]) and
+//! writes ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]. [`settings`] are typed. [`json`]
+//! converts an EHR's JSON to records, [`fields`] maps its names. [`redact`] removes patient data from an EHR's
+//! messages. [`notes`] stores write keys in an EHR without a field for them. [`session`] interprets responses through
+//! the [`gate`]. [`money`], [`time`], [`clock`], [`language`] and [`vocabulary`] convert the formats of EHRs.
 //!
-//! And beside them what more than one EHR needs: [`spans`] looks whether a time is taken, [`steps`] judges writes of several steps,
-//! [`limits`] says what the host refuses in a record, [`mark`] tells versions apart.
+//! More tools that several EHRs need: [`spans`] detects occupied times, [`steps`] maps the faults of writes in several
+//! steps, [`limits`] contains the host's limits for records, [`mark`] distinguishes versions.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -34,11 +34,12 @@
 //! adapter_sdk::export_adapter!(Example);
 //! ```
 //!
-//! The crate also compiles natively, so that an adapter's own tests run without a sandbox: [`testing`] then plays the host.
+//! The crate also compiles natively, so that an adapter's own tests run without a sandbox: [`testing`] then simulates
+//! the host.
 
 #![warn(missing_docs)]
 
-// Generated, and compared with `wit/v1` by a test of the kit: the canonical ABI passes pointers.
+// Generated, and compared with `wit/v1` by a test of the kit. The canonical ABI passes pointers.
 #[allow(unsafe_code, missing_docs, clippy::all, clippy::unwrap_used)]
 #[rustfmt::skip]
 #[doc(hidden)]
@@ -81,41 +82,41 @@ pub use bindings::exports::practice_sync::ehr::ehr::{
     PullAbility, Receipt, Record, Resource, RetryLater, SkippedRecord, Write, WriteKind,
 };
 
-/// One EHR behind the contract. Every call runs in a fresh instance: an adapter remembers nothing.
+/// One EHR behind the contract. Every call runs in a fresh instance, so an adapter keeps no state.
 pub trait Adapter {
-    /// What this EHR can do. Called when a location starts and once a day; it may ask the EHR.
+    /// Returns the EHR's capabilities. Called when a location starts and once a day; may send requests to the EHR.
     fn describe() -> Result<Description, Fault>;
-    /// One page, at most `limit` records. No cursor: a first, whole pass.
+    /// Returns one page of at most `limit` records. Without a cursor a first, whole pass begins.
     fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault>;
-    /// Writes once. `write_key` is the same over all attempts at one write.
+    /// Writes once. `write_key` is the same for all attempts at one write.
     fn push(write_key: String, write: Write) -> Result<Receipt, Fault>;
-    /// Looks for an earlier `push` of this write key. `None` means: certainly not written.
+    /// Looks for an earlier `push` of this write key. Returns `None` only if it was certainly not written.
     fn find(write_key: String, write: Write) -> Result<Option<Receipt>, Fault>;
 }
 
 impl Default for Hosting {
-    /// At its vendor: what most are.
+    /// Hosted by the vendor, like most EHRs.
     fn default() -> Hosting {
         Hosting::Cloud
     }
 }
 
 impl MaxLength {
-    /// The longest value of a field: `insurance-plan.name`.
+    /// Limits the length of a field, such as `insurance-plan.name`.
     pub fn new(field: impl Into<String>, characters: u32) -> MaxLength {
         MaxLength { field: field.into(), characters }
     }
 }
 
 impl SkippedRecord {
-    /// A record that is there and cannot be read.
+    /// A record that exists but cannot be read.
     pub fn new(id: impl Into<String>, reason: impl Into<String>) -> SkippedRecord {
         SkippedRecord { id: id.into(), reason: reason.into() }
     }
 }
 
 impl Receipt {
-    /// Of a record of which the EHR names no version.
+    /// The receipt of a record without a version.
     pub fn of(id: impl ToString) -> Receipt {
         Receipt { id: id.to_string(), version: None }
     }
@@ -159,7 +160,7 @@ macro_rules! export_adapter {
             $crate::bindings::export_bindings!(Export with_types_in $crate::bindings);
         }
 
-        // A native build has no exports, but checks that the type is an adapter.
+        // A native build exports nothing, but checks that the type is an adapter.
         #[cfg(not(target_arch = "wasm32"))]
         const _: fn() -> Result<$crate::Description, $crate::Fault> = <$adapter as $crate::Adapter>::describe;
     };

@@ -1,4 +1,5 @@
-//! What the host refuses in a record, so that none of these holds up its page. Longer texts it cuts itself.
+//! The host's limits for records. A record beyond a limit would hold up its page, so it must be left out. Longer texts
+//! are truncated by the host.
 //!
 //! ```
 //! use adapter_sdk::limits;
@@ -7,32 +8,32 @@
 //! assert!(limits::is_money("12.50", "USD") && !limits::is_money("12.50", "$"));
 //! ```
 
-/// Bytes of an identifier, of a long text or JSON, and of an amount of money.
+/// Maximum bytes of an identifier, of a long text or JSON, and of an amount of money.
 const ID: usize = 200;
 const LONG: usize = 64 * 1024;
 const AMOUNT: usize = 32;
 
-/// An identifier.
+/// Returns `true` if the text is a valid identifier.
 pub fn is_id(text: &str) -> bool {
     (1..=ID).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
-/// A form or its answers.
+/// Returns `true` if the JSON of a form or of its responses is within the limit.
 pub fn is_json_size(json: &str) -> bool {
     json.len() <= LONG
 }
 
-/// An amount that is no longer than amounts can be, and a currency.
+/// Returns `true` if the amount is within the limit and the currency is valid.
 pub fn is_money(amount: &str, currency: &str) -> bool {
     amount.len() <= AMOUNT && is_currency(currency)
 }
 
-/// Three capital letters.
+/// Returns `true` for three capital letters.
 pub fn is_currency(code: &str) -> bool {
     code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// A text as the host keeps it: what is written back unchanged must be known as such.
+/// Truncates a text like the host, so that a text written back unchanged is recognised.
 pub fn long(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(LONG));
     text

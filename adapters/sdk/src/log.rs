@@ -12,22 +12,22 @@ pub fn write(level: Level, message: &str) {
     crate::testing::log(level, message);
 }
 
-/// What helps in finding a fault of the adapter.
+/// Logs details for debugging the adapter.
 pub fn debug(message: &str) {
     write(Level::Debug, message);
 }
 
-/// What an operator may want to know.
+/// Logs information for the operator.
 pub fn info(message: &str) {
     write(Level::Info, message);
 }
 
-/// What the adapter could go on after, and an operator should look at.
+/// Logs a condition that the adapter could handle but an operator should check.
 pub fn warn(message: &str) {
     write(Level::Warn, message);
 }
 
-/// What keeps the adapter from its work.
+/// Logs a condition that prevents the adapter from working.
 pub fn error(message: &str) {
     write(Level::Error, message);
 }

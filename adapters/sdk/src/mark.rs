@@ -1,11 +1,11 @@
-//! A short mark of some bytes, the same in every call: to tell versions of a row apart where the EHR's own stamp is coarse, or to name what
-//! has no id. It is no protection against anybody who wants two of them to be equal.
+//! A short hash of some bytes, the same in every call. It distinguishes versions of a row if the EHR's own version is
+//! coarse, and identifies rows without an id. The hash does not resist deliberate collisions.
 //!
 //! ```
 //! assert_eq!(adapter_sdk::mark::of(b"confirmed 9:30".iter().copied()).len(), 16);
 //! ```
 
-/// In hexadecimal digits.
+/// Returns the hash as hexadecimal digits.
 pub fn of(bytes: impl IntoIterator<Item = u8>) -> String {
     format!("{:016x}", number(bytes))
 }

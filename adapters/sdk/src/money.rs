@@ -1,4 +1,4 @@
-//! Money in hundredths, amounts compared without rounding, and how a payment is shared.
+//! Money in hundredths, exact comparison of amounts, and the charges of a payment.
 //!
 //! ```
 //! use adapter_sdk::money::{Cents, exact};
@@ -17,12 +17,12 @@ use serde_json::Value;
 
 use crate::records::{Money, Payment, Split};
 
-/// An amount in hundredths. In JSON a number or a text, with floating point's errors; 0 where there is none.
+/// An amount in hundredths. In JSON, a number or a text, possibly with floating-point errors; blank or null is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cents(pub i64);
 
 impl Cents {
-    /// Of a plain decimal number, rounded.
+    /// Parses a plain decimal number and rounds it to hundredths.
     pub fn parse(text: &str) -> Option<Cents> {
         let (sign, whole, fraction) = parts(text.trim()).filter(|(_, whole, _)| whole.len() <= 15)?;
         let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
@@ -30,19 +30,19 @@ impl Cents {
         Some(Cents(sign * (whole * 100 + (thousandths + 5) / 10)))
     }
 
-    /// As the contract has it.
+    /// Returns the amount as the contract's type.
     pub fn money(self, currency: &str) -> Money {
         Money { amount: self.to_string(), currency: currency.to_owned() }
     }
 }
 
-/// A plain decimal number in millionths, of which none is lost; none for one that is longer.
+/// Parses a plain decimal number into millionths without loss. Returns `None` if it has more digits.
 pub fn exact(text: &str) -> Option<i128> {
     let (sign, whole, fraction) = parts(text).filter(|(_, whole, rest)| whole.len() <= 20 && rest.len() <= 6)?;
     format!("{whole}{fraction:0<6}").parse::<i128>().ok().map(|number| i128::from(sign) * number)
 }
 
-/// Sign, and the digits before and behind the point, of which there are some.
+/// Splits a number into sign and the digits before and after the point, at least one digit in total.
 fn parts(text: &str) -> Option<(i64, &str, &str)> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -53,7 +53,7 @@ fn parts(text: &str) -> Option<(i64, &str, &str)> {
     (whole.len() + fraction.len() > 0 && plain(whole) && plain(fraction)).then_some((sign, whole, fraction))
 }
 
-/// With two digits behind the point: `-0.05`.
+/// Formats with two decimals: `-0.05`.
 impl fmt::Display for Cents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -80,11 +80,11 @@ impl<'de> Deserialize<'de> for Cents {
     }
 }
 
-/// A payment goes to several charges, or only a part of it goes to one.
+/// A payment is shared among several charges, or covers a charge only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared;
 
-/// The one charge a payment goes to as a whole, where it names one: for an EHR that shares no payments.
+/// Returns the only charge of the whole payment, if it names one. For an EHR that cannot share payments.
 pub fn whole_charge(payment: &Payment) -> Result<Option<&str>, Shared> {
     match payment.charge_splits.as_slice() {
         [] => Ok(payment.charge.as_deref()),
@@ -95,7 +95,7 @@ pub fn whole_charge(payment: &Payment) -> Result<Option<&str>, Shared> {
     }
 }
 
-/// Whether a split is all of its payment.
+/// Returns `true` if the split is the whole payment.
 pub fn is_whole(payment: &Payment, split: &Split) -> bool {
     split.amount.currency == payment.amount.currency && exact(&split.amount.amount) == exact(&payment.amount.amount)
 }

@@ -34,13 +34,13 @@ pub fn refusal(code: &str, known: &[(&str, &str)]) -> String {
 /// that `hides` says are not the EHR's own. A word comes there without the punctuation around it.
 ///
 /// ```
-/// let said = "No Zoë Ash, \"Jane\", 1990-02-28, j@d.example for Op";
-/// assert_eq!(adapter_sdk::redact::sentence(said, &["Zoë Ash"], |_| false), "No …, …, … … for Op");
+/// let text = "No Zoë Ash, \"Jane\", 1990-02-28, j@d.example for Op";
+/// assert_eq!(adapter_sdk::redact::sentence(text, &["Zoë Ash"], |_| false), "No …, …, … … for Op");
 /// assert_eq!(adapter_sdk::redact::sentence("Not for Jim", &[""; 0], |word| word == "Jim"), "Not for …");
 /// ```
-pub fn sentence(said: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bool) -> String {
-    let said = without(said, sent.iter().map(AsRef::as_ref));
-    let unquoted = said.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
+pub fn sentence(text: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bool) -> String {
+    let text = without(said, sent.iter().map(AsRef::as_ref));
+    let unquoted = text.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
     let shown = |word: &str| {
         let digits = word.chars().filter(char::is_ascii_digit).count();
         let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
