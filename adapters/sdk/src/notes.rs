@@ -1,6 +1,6 @@
-//! Write keys in notes: for an EHR that has no field for what must be found again. A mark in brackets behind what people wrote holds the key
-//! of the write that made the record, and what the EHR's form has no place for. Staff see it, may write on behind it, and may delete it;
-//! the rest of the text is theirs.
+//! Write keys in notes, for an EHR without a field for them. A mark in brackets after the staff's text contains the key
+//! of the write that created the record, and values that have no field in the EHR. Staff see the mark, may write after
+//! it and may delete it.
 //!
 //! ```
 //! use adapter_sdk::notes::{Note, Style};
@@ -19,36 +19,37 @@ use crate::{
     limits,
 };
 
-/// How a mark is written, always with `]` at its end: behind the text, or as a line of its own, such as `[practice-sync ps-7-12; mode=phone]`.
-/// Keys and values in it are percent-encoded.
+/// The format of a mark, which always ends with `]`: after the text, or on a separate line, such as `[practice-sync
+/// ps-7-12; mode=phone]`. Keys and values in it are percent-encoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Stands between the text and the mark.
+    /// Separator between the text and the mark.
     pub gap: &'static str,
-    /// Begins the mark, like nothing that people write: `[ref:`.
+    /// Start of the mark, which staff would not type: `[ref:`.
     pub begin: &'static str,
-    /// Stands before the name of each further value.
+    /// Separator before the name of each further value.
     pub between: &'static str,
-    /// Stands before the value.
+    /// Separator between name and value.
     pub equals: &'static str,
 }
 
-/// A note, taken apart.
+/// A parsed note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
-    /// What people wrote.
+    /// The text by staff.
     pub text: Option<String>,
-    /// The key of the write that made the record.
+    /// The key of the write that created the record.
     pub key: Option<String>,
-    /// Further values, by name.
+    /// Further values by name.
     pub pairs: Vec<(String, String)>,
 }
 
-/// Stands for the key where there is none.
+/// Placeholder for a missing key.
 const NO_KEY: &str = "-";
 
 impl Style {
-    /// What stands before the last mark and behind it, and what is in it. A note without one is all text.
+    /// Parses a note: the text before and after the last mark, and the mark's contents. A note without a mark is all
+    /// text.
     pub fn read(&self, note: &str) -> Note {
         let last = |(at, begin): (usize, &str)| Some((&note[..at], note[at + begin.len()..].split_once(']')?));
         let Some((before, (mark, after))) = note.rmatch_indices(self.begin).find_map(last) else {
@@ -66,7 +67,7 @@ impl Style {
         }
     }
 
-    /// The note as the EHR keeps it: the text alone where there is nothing to mark it with.
+    /// Formats the note for the EHR. Without key and values it is the text alone.
     pub fn written(&self, note: &Note) -> String {
         let text = note.text.as_deref().filter(|text| !text.trim().is_empty());
         let mark = match (&note.key, note.pairs.as_slice()) {
@@ -82,12 +83,12 @@ impl Style {
         text.map_or_else(|| mark.clone(), |text| format!("{text}{}{mark}", self.gap))
     }
 
-    /// Whether the write with this key made the record.
+    /// Returns `true` if the write with this key created the record.
     pub fn carries(&self, note: &str, key: &str) -> bool {
         self.read(note).carries(key)
     }
 
-    /// Texts to search for: each note with this key contains one of them, and hardly any other does.
+    /// Returns texts to search for. Each note with this key contains one of them; few other notes do.
     pub fn searches(&self, key: &str) -> [String; 2] {
         let goes_on = self.between.chars().take(1).collect();
         ["]".to_owned(), goes_on].map(|end| format!("{}{}{end}", self.begin, encode(key)))
@@ -95,40 +96,40 @@ impl Style {
 }
 
 impl Note {
-    /// A note with its key.
+    /// Creates a note with its key.
     pub fn new(text: Option<&str>, key: &str) -> Note {
         Note { text: text.map(str::to_owned), key: Some(key.to_owned()), pairs: Vec::new() }
     }
 
-    /// With another value, or without one, under this name.
+    /// Sets or removes a value.
     pub fn with(mut self, name: &str, value: Option<&str>) -> Note {
         self.set(name, value);
         self
     }
 
-    /// Sets a value, or takes it away.
+    /// Sets or removes a value in place.
     pub fn set(&mut self, name: &str, value: Option<&str>) {
         self.pairs.retain(|(held, _)| held != name);
         self.pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
 
-    /// Whether the write with this key made the record.
+    /// Returns `true` if the write with this key created the record.
     pub fn carries(&self, key: &str) -> bool {
         self.key.as_deref() == Some(key)
     }
 
-    /// The value of this name.
+    /// Returns the value of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of this name, where it can be an id: staff can write anything.
+    /// Returns the value of this name if it is a valid id, because staff can edit the mark.
     pub fn id(&self, name: &str) -> Option<String> {
         self.get(name).filter(|id| limits::is_id(id)).map(str::to_owned)
     }
 }
 
-/// The same words: an EHR changes white space.
+/// Compares two texts without regard to white space, because EHRs change it.
 pub fn same_text(one: Option<&str>, other: Option<&str>) -> bool {
     one.unwrap_or_default().split_whitespace().eq(other.unwrap_or_default().split_whitespace())
 }
@@ -180,11 +181,11 @@ mod tests {
         assert_eq!(SHORT.read("Called [ref:k-1]\r\nwants later").text.as_deref(), Some("Called\nwants later"));
         let line = LINE.read("by card [practice-sync ps-1]");
         assert_eq!((line.text.as_deref(), line.key.as_deref()), (Some("by card"), Some("ps-1")));
-        // One that staff begin and do not end hides none before it.
+        // A mark that staff begin but do not close hides no earlier mark.
         let begun = LINE.read("[practice-sync ps-1]\nsee [practice-sync ");
         assert_eq!((begun.text.as_deref(), begun.key.as_deref()), (Some("see [practice-sync"), Some("ps-1")));
         assert_eq!(LINE.read("[practice-sync ps-1"), Note { text: some("[practice-sync ps-1"), ..Note::default() });
-        // A mark with a space in its key is somebody's, and read as it stands.
+        // A mark with a space in its key was written by staff and is read unchanged.
         assert_eq!(SHORT.read("[ref: invoice 12]").key.as_deref(), Some(" invoice 12"));
     }
 

@@ -1,65 +1,68 @@
-//! Page rules: how a list is asked for page by page, and where the next page begins. By id after id, by offset, or by offset with pages that
-//! overlap, so that what comes and goes in between hides nothing.
+//! Page rules: how a list is requested page by page. Pages continue after an id, at an offset, or at an offset with
+//! overlapping pages, which detect rows inserted or deleted between requests.
 
 use serde_json::Value;
 
 use crate::{Fault, Resource, pass, records::Instant};
 
-/// A page that is asked for.
+/// A request for a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// Of this resource.
+    /// Resource of the rows.
     pub resource: Resource,
-    /// When this pass began, see [`Pass::started`](pass::Pass::started); none: with this page.
+    /// Start of this pass, see [`Pass::started`](pass::Pass::started); `None` on the first page.
     pub started: Option<Instant>,
-    /// The time here, from before the page is read: what a list counts from its next page counts from too.
+    /// The adapter's time before the page is read. A list may count relative times from it.
     pub now: Instant,
-    /// What changed since, by the EHR's clock; none: everything.
+    /// Request only rows changed since this time, by the EHR's clock; `None` for all rows.
     pub since: Option<Instant>,
-    /// Where the page begins: what [`Listed::next`] was before, none for the first.
+    /// Start of the page: [`Listed::next`] of the previous page, `None` for the first.
     pub at: Option<&'a str>,
-    /// Rows at most.
+    /// Maximum number of rows.
     pub limit: u32,
 }
 
 /// A page of a list.
 #[derive(Debug, Default)]
 pub struct Listed {
-    /// Its rows.
+    /// The rows of the page.
     pub rows: Vec<Value>,
-    /// Where the next page begins; none: this was the last.
+    /// Start of the next page; `None` after the last page.
     pub next: Option<String>,
-    /// What the EHR's clock shows, where the answer says it.
+    /// The EHR's clock, if the response contains it.
     pub now: Option<Instant>,
-    /// How many rows a whole pass over all lists of the resource shows, where the EHR says it. Its first page counts.
+    /// Total rows of a whole pass over all lists of the resource, if the EHR reports it. Only the first page's total is
+    /// used.
     pub total: Option<u64>,
-    /// Where a page begins that goes on behind each of its rows: for rows that may be more records than the engine's page has room for.
+    /// For each row, the start of a page after it. Needed if a row may contain more records than fit into the engine's
+    /// page.
     pub after: Vec<String>,
-    /// Rows came or went before this page since the one before: some may never have been shown, and the pass is done again.
+    /// Rows were inserted or deleted between the previous page and this one. Rows may have been missed, so the pass is
+    /// repeated.
     pub shifted: bool,
-    /// Deltas show this list to its end, too: once something is gone from it, the next pass is whole.
+    /// Deltas list all rows, too. If a row has disappeared, the next pass is whole.
     pub entire: bool,
 }
 
-/// What to ask a list by offset for, see [`Ask::overlapping`].
+/// The rows to request from a list with offsets, see [`Ask::overlapping`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap<'a> {
     /// Rows before the page.
     pub offset: u64,
-    /// Rows of it.
+    /// Maximum number of rows.
     pub limit: u32,
-    /// The id of the row that the page should begin with; none on the first page.
+    /// The id of the expected first row; `None` on the first page.
     last: Option<&'a str>,
 }
 
 impl Ask<'_> {
-    /// Where the page begins, as a number: rows before it, or the id after which it goes on. 0 is the beginning.
+    /// Returns the start of the page as a number: an offset, or the id of the previous row. 0 is the beginning.
     pub fn number(&self) -> Result<u64, Fault> {
         self.at.map_or(Ok(0), |at| at.parse().map_err(|_| pass::foreign()))
     }
 
-    /// Of a list by offset whose pages overlap by a row: the last one that was shown is asked for once more. Where it is not in its place,
-    /// something before it came or went. The answer goes into [`Listed::overlapping`].
+    /// Returns the range of a page that repeats the last row of the previous one. If that row has moved, an earlier row
+    /// was inserted or deleted. The response goes into [`Listed::overlapping`].
     pub fn overlapping(&self) -> Result<Overlap<'_>, Fault> {
         let Some(at) = self.at else { return Ok(Overlap { offset: 0, limit: self.limit, last: None }) };
         let (done, last) = at.split_once(':').ok_or_else(pass::foreign)?;
@@ -70,20 +73,21 @@ impl Ask<'_> {
 }
 
 impl Listed {
-    /// Of a list in the order of its ids that is asked for what comes after one. What comes or goes meanwhile shifts nothing.
+    /// A page of a list sorted by id and requested by the previous id. Concurrent insertions and deletions shift
+    /// nothing.
     pub fn keyset(rows: Vec<Value>, asked: &Ask, id: &str) -> Listed {
         let full = rows.len() >= asked.limit as usize;
         let next = rows.last().filter(|_| full).and_then(|row| id_of(row, id));
         Listed { rows, next, ..Listed::default() }
     }
 
-    /// Of a list that is asked for rows from the so-many-th on. What is deleted meanwhile shifts the rest: read such a list whole.
+    /// A page of a list requested by offset. Deletions shift the following rows, so read such a list whole.
     pub fn offset(rows: Vec<Value>, asked: &Ask) -> Result<Listed, Fault> {
         let next = (rows.len() >= asked.limit as usize).then_some(asked.number()? + rows.len() as u64);
         Ok(Listed { rows, next: next.map(|next| next.to_string()), ..Listed::default() })
     }
 
-    /// Of a list that was asked for what [`Ask::overlapping`] says. `full`: there may be more behind it.
+    /// A page of a list requested with [`Ask::overlapping`]. `full`: more rows may follow.
     ///
     /// ```
     /// use adapter_sdk::{Resource, streams::{Ask, Listed}};
@@ -115,7 +119,7 @@ impl Listed {
     }
 }
 
-/// The id of a row: a text or a number.
+/// Returns the id of a row: a text or a number.
 pub(crate) fn id_of(row: &Value, field: &str) -> Option<String> {
     match &row[field] {
         Value::String(id) if !id.is_empty() => Some(id.clone()),

@@ -1,8 +1,8 @@
-//! Where a pull goes on. A pass shows every record of a resource, or what has changed since the pass before; the cursor of its last page
-//! begins the next pass.
+//! Cursors of pulls. A pass lists every record of a resource, or those changed since the previous pass. The cursor of
+//! its last page begins the next pass.
 //!
-//! [`Pass`] is for an EHR that is asked for what changed since a time: a whole pass, then deltas that overlap, and now and then a whole
-//! pass again, so that deletions come to light. [`Marks`] is for one that numbers or marks its changes and reports deletions.
+//! [`Pass`] is for an EHR that lists changes since a time: a whole pass, then overlapping deltas, and periodically a
+//! whole pass that reveals deletions. [`Marks`] is for an EHR that numbers or marks its changes and reports deletions.
 
 use std::fmt;
 
@@ -10,48 +10,48 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Fault, records::Instant};
 
-/// Transactions take time: a delta reaches back so many seconds before the pass before it began.
+/// Overlap in seconds of a delta with the previous pass, because transactions take time to commit.
 pub const OVERLAP: Instant = 300;
-/// The same where nothing told the EHR's time: clocks differ by less, even where the location's zone is wrong.
+/// Overlap if the EHR's clock is unknown. Clocks differ by less, even if the location's zone is wrong.
 const MARGIN: Instant = 86_400;
 
-/// When a pass shows everything again.
+/// When a pass lists every record again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// Each pass does: the EHR cannot tell what changed.
+    /// Always: the EHR cannot list changes.
     Always,
-    /// So many minutes after the last one that did.
+    /// This many minutes after the last whole pass.
     After(i64),
-    /// Only the first one: the EHR reports deletions.
+    /// Only in the first pass: the EHR reports deletions.
     Never,
 }
 
-/// The state of a pull by time; as JSON the engine's cursor. `At` is a place within the pass; without one the pass goes on from its
-/// beginning.
+/// The state of a pull by time; its JSON is the engine's cursor. `At` is a position within the pass; without a position
+/// the pass restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass<At> {
-    /// This pass shows what changed since, by the EHR's clock; none: everything.
+    /// Start of the changes of this pass, by the EHR's clock; `None` for all records.
     pub since: Option<Instant>,
-    /// When this pass began, by the EHR's clock, or by ours where nothing told it; none: it is about to.
+    /// Start of this pass, by the EHR's clock or, if unknown, by the adapter's; `None` before the first page.
     pub started: Option<Instant>,
-    /// What the EHR's clock showed then, where something told it.
+    /// The EHR's clock at the start of the pass, if known.
     #[serde(default)]
     pub told: Option<Instant>,
-    /// When the last whole pass began, by ours.
+    /// Start of the last whole pass, by the adapter's clock.
     pub whole_at: Instant,
-    /// Where the next page begins.
+    /// Start of the next page.
     #[serde(default)]
     pub at: At,
-    /// Something of this pass could not be read or named: what it does not show is not gone.
+    /// Part of this pass could not be read or identified, so absence does not mean deletion.
     #[serde(default)]
     pub left_out: bool,
-    /// Records may have been missed: the next pass begins where this one did.
+    /// Records may have been missed; the next pass starts at the same time as this one.
     #[serde(default)]
     pub missed: bool,
-    /// What stands for the records of lists that every pass shows to the end: of this pass so far, and of the pass before.
+    /// Checksum of the record ids of lists that every pass lists in full, for this pass so far.
     #[serde(default)]
     pub ids: u64,
-    /// See [`ids`](Self::ids).
+    /// The same checksum of the previous pass.
     #[serde(default)]
     pub ids_before: u64,
 }
@@ -61,7 +61,7 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
         Pass { whole_at: now, ..Pass::default() }
     }
 
-    /// The pass that a cursor goes on with; without one a first, whole pass. `now`: our clock.
+    /// Parses a cursor. Without one a first, whole pass begins. `now`: the adapter's clock.
     pub fn of(cursor: Option<&str>, now: Instant, whole: Whole) -> Result<Pass<At>, Fault> {
         let Some(text) = cursor else { return Ok(Pass::whole(now)) };
         let pass: Pass<At> = serde_json::from_str(text).map_err(|_| foreign())?;
@@ -74,18 +74,18 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
         Ok(if pass.started.is_none() && due { Pass { ids_before: pass.ids_before, ..Pass::whole(now) } } else { pass })
     }
 
-    /// It shows every record.
+    /// Returns `true` if the pass lists every record.
     pub fn is_whole(&self) -> bool {
         self.since.is_none()
     }
 
-    /// Nothing of it was shown yet.
+    /// Returns `true` before the first page.
     pub fn begins(&self) -> bool {
         self.started.is_none()
     }
 
-    /// After a page: where the next one begins, none after the last. `told`: what the EHR's clock shows, which counts on the first page;
-    /// `now`: our clock.
+    /// Returns the state after a page. `next`: start of the next page, `None` after the last. `told`: the EHR's clock,
+    /// used on the first page. `now`: the adapter's clock.
     pub fn after(self, next: Option<At>, told: Option<Instant>, now: Instant) -> Pass<At> {
         let (started, told) = self.started.map_or((told.unwrap_or(now), told), |started| (started, self.told));
         let pass = Pass { started: Some(started), told, ..self };
@@ -95,45 +95,47 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
         }
     }
 
-    /// A delta that told no time moves nothing ahead: an EHR whose clock is slow would never be asked about the past again.
+    /// Ends the pass. A delta that reported no time does not advance: if the EHR's clock is slow, changes would be
+    /// missed.
     fn finished(self, started: Instant) -> Pass<At> {
         let since = match self.told {
             _ if self.missed => self.since,
             Some(at) => Some(at - OVERLAP),
             None => self.since.or(Some(started - MARGIN)),
         };
-        // What went from a list that a delta shows to the end is told by absence alone.
+        // Rows that disappeared from a list that deltas list in full are detected only by absence.
         let gone = !self.is_whole() && self.ids != self.ids_before;
         Pass { since, whole_at: if gone { 0 } else { self.whole_at }, ids_before: self.ids, ..Pass::default() }
     }
 }
 
-/// The cursor's text.
+/// Formats the cursor.
 impl<At: Serialize> fmt::Display for Pass<At> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }
 }
 
-/// A cursor that no page of this adapter had.
+/// The fault of a cursor that is not from this adapter.
 pub fn foreign() -> Fault {
     Fault::rejected("not a cursor of this adapter")
 }
 
-/// Longer than any mark an EHR gives.
+/// Maximum length of a mark; longer than the marks of any EHR.
 const MAX_MARK: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Whole,
-    /// Shows every record of other books than those it began with: what its first pages showed may be gone. Another whole pass follows.
+    /// A whole pass during which the EHR's data was replaced. Records of its first pages may be gone, so another whole
+    /// pass follows.
     Torn,
     Delta,
 }
 
 const KINDS: [(Kind, &str); 3] = [(Kind::Whole, "whole"), (Kind::Torn, "torn"), (Kind::Delta, "delta")];
 
-/// The state of a pull by the EHR's own marks of what changed: `whole:e.5`, `delta:17`.
+/// The state of a pull by the EHR's own change marks: `whole:e.5`, `delta:17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marks {
     kind: Kind,
@@ -141,7 +143,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// What a cursor goes on with; without one a first, whole pass.
+    /// Parses a cursor. Without one a first, whole pass begins.
     pub fn of(cursor: Option<&str>) -> Result<Marks, Fault> {
         let Some(text) = cursor else { return Ok(Marks { kind: Kind::Whole, mark: None }) };
         let (word, mark) = text.split_once(':').ok_or_else(foreign)?;
@@ -155,23 +157,23 @@ impl Marks {
         }
     }
 
-    /// What changed after it is asked for; none: everything.
+    /// Returns the mark after which changes are requested; `None` for all records.
     pub fn mark(&self) -> Option<&str> {
         self.mark.as_deref()
     }
 
-    /// The pass shows every record.
+    /// Returns `true` if the pass lists every record.
     pub fn is_whole(&self) -> bool {
         self.kind != Kind::Delta
     }
 
-    /// The pass from its beginning, after the mark turned out to be of other books.
+    /// Restarts the pass after the mark turned out to belong to replaced data.
     pub fn started_over(self) -> Marks {
         let kind = if self.kind == Kind::Delta { Kind::Whole } else { Kind::Torn };
         Marks { kind, mark: None }
     }
 
-    /// After a page that ends at `mark`.
+    /// Returns the state after a page that ends at `mark`.
     pub fn after(self, mark: &str, more: bool) -> Marks {
         let mark = Some(mark.to_owned());
         match (self.kind, more) {
@@ -182,7 +184,7 @@ impl Marks {
     }
 }
 
-/// The cursor's text.
+/// Formats the cursor.
 impl fmt::Display for Marks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, word)| word);
@@ -214,7 +216,7 @@ mod tests {
         let middle = first().after(Some((1, 77)), Some(NOW + 5), NOW);
         assert!(middle.is_whole() && !middle.begins() && again(&middle, NOW + 9_999, Whole::Always) == middle);
         let done = middle.after(None, Some(NOW + 60), NOW);
-        // The first page's time counts: what changed while the pass ran is shown again.
+        // The first page's time counts, so changes made while the pass ran are listed again.
         assert_eq!((done.since, done.started, done.at), (Some(NOW + 5 - OVERLAP), None, (0, 0)));
         assert_eq!(again(&done, NOW + 3_599, HOUR), done);
         assert!(again(&done, NOW + 3_600, HOUR).is_whole());
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(delta.after(None, None, NOW).since, Some(7));
     }
 
-    /// An empty page has no row that tells the time: our own clock may be ahead of the EHR's.
+    /// An empty page has no row with a time, and the adapter's clock may be ahead of the EHR's.
     #[test]
     fn a_pass_that_told_no_time_moves_nothing_ahead() {
         let silent = first().after(None, None, NOW);
@@ -247,7 +249,7 @@ mod tests {
         assert!(again(&shown(4, &whole), NOW + 60, HOUR).is_whole());
     }
 
-    /// Cursors outlive releases of an adapter: one that says no place begins its pass again.
+    /// Cursors outlive releases of an adapter; one without a position restarts its pass.
     #[test]
     fn a_cursor_without_a_place_goes_on_from_the_beginning_of_its_pass() {
         let held: ById = Pass::of(Some(r#"{"since":5,"started":null,"whole_at":1000000}"#), NOW, HOUR).unwrap();

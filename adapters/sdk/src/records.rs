@@ -3,13 +3,13 @@
 pub use crate::bindings::practice_sync::ehr::types::*;
 
 impl ExtraValue {
-    /// What an EHR has beyond a record's fields.
+    /// A value of the EHR that has no field in the record.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> ExtraValue {
         ExtraValue { name: name.into(), value: value.into() }
     }
 }
 
-/// What of these an EHR says beyond a record's fields.
+/// Returns the values that the EHR has in addition to a record's fields.
 ///
 /// ```
 /// use adapter_sdk::records::{ExtraValue, extra};
@@ -20,7 +20,7 @@ pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> Extra {
     pairs.into_iter().filter_map(|(name, value)| Some(ExtraValue::new(name, value?))).collect()
 }
 
-/// As JSON: `["name", "value"]`.
+/// Serializes as JSON: `["name", "value"]`.
 impl From<(String, String)> for ExtraValue {
     fn from((name, value): (String, String)) -> ExtraValue {
         ExtraValue { name, value }
@@ -33,14 +33,14 @@ impl From<ExtraValue> for (String, String) {
     }
 }
 
-/// What most hours are.
+/// The most frequent kind.
 impl Default for HourKind {
     fn default() -> HourKind {
         HourKind::WorkingHour
     }
 }
 
-/// Nothing says which.
+/// The default if the EHR does not report the action.
 impl Default for AdjustmentAction {
     fn default() -> AdjustmentAction {
         AdjustmentAction::Unknown
@@ -48,19 +48,19 @@ impl Default for AdjustmentAction {
 }
 
 impl Patient {
-    /// Where to reach them by text message: their cell phone, or the one number that is known.
+    /// Returns the number for text messages: the cell phone, or else the primary phone.
     pub fn mobile(&self) -> Option<&String> {
         self.cell_phone.as_ref().or(self.primary_phone.as_ref())
     }
 }
 
 impl Address {
-    /// None where nothing of it is known.
+    /// Returns `None` if all fields are empty.
     pub fn known(self) -> Option<Address> {
         (self != Address::default()).then_some(self)
     }
 
-    /// Its lines as one text, for an EHR with one field for them.
+    /// Joins the address lines, for an EHR with one field for them.
     ///
     /// ```
     /// use adapter_sdk::records::Address;

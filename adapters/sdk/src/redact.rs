@@ -1,14 +1,14 @@
-//! What an EHR says, without what it may say of a person.
+//! Removal of patient data from an EHR's messages.
 
 use std::cmp::Reverse;
 
 use serde_json::Value;
 
-/// The longest reason that is passed on.
+/// Maximum length of a reason.
 const MAX_REASON: usize = 240;
 
-/// A word of an EHR's own vocabulary, such as a refusal's code: letters, digits and separators of a word, and short. Sentences of an EHR
-/// may name the patient; its codes do not.
+/// Keeps letters, digits and separators of a short code, such as an EHR's reason code. Codes do not name a patient,
+/// unlike sentences.
 ///
 /// ```
 /// assert_eq!(adapter_sdk::redact::word("slot_taken"), "slot_taken");
@@ -18,7 +18,7 @@ pub fn word(said: &str) -> String {
     said.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).take(40).collect()
 }
 
-/// Why an EHR says no: a sentence of ours for a word of its own that is known, else the word.
+/// Returns the reason of a refusal: our sentence for a known code, else the code.
 ///
 /// ```
 /// let known = [("slot_taken", "the operatory is occupied at that time")];
@@ -30,17 +30,17 @@ pub fn refusal(code: &str, known: &[(&str, &str)]) -> String {
     known.map_or_else(|| format!("the EHR refuses it: {}", word(code)), |(_, why)| (*why).to_owned())
 }
 
-/// A sentence an EHR wrote for people, without what was sent, what is quoted, mail addresses, numbers of more than three digits, and the words
-/// that `hides` says are not the EHR's own. A word comes there without the punctuation around it.
+/// Removes from an EHR's sentence: sent values, quotations, mail addresses, numbers of more than three digits, and
+/// words for which `hides` returns `true`. `hides` gets each word without surrounding punctuation.
 ///
 /// ```
 /// let text = "No Zoë Ash, \"Jane\", 1990-02-28, j@d.example for Op";
 /// assert_eq!(adapter_sdk::redact::sentence(text, &["Zoë Ash"], |_| false), "No …, …, … … for Op");
 /// assert_eq!(adapter_sdk::redact::sentence("Not for Jim", &[""; 0], |word| word == "Jim"), "Not for …");
 /// ```
-pub fn sentence(text: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bool) -> String {
-    let text = without(said, sent.iter().map(AsRef::as_ref));
-    let unquoted = text.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
+pub fn sentence(said: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bool) -> String {
+    let said = without(said, sent.iter().map(AsRef::as_ref));
+    let unquoted = said.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
     let shown = |word: &str| {
         let digits = word.chars().filter(char::is_ascii_digit).count();
         let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
@@ -49,15 +49,15 @@ pub fn sentence(text: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bo
     unquoted.collect::<String>().split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// A sentence without these values.
+/// Removes the values from a sentence.
 pub fn without<'a>(said: &str, values: impl IntoIterator<Item = &'a str>) -> String {
     let mut values: Vec<&str> = values.into_iter().filter(|value| !value.is_empty()).collect();
-    // The longest first: a name may be part of another.
+    // The longest first, because a name may be part of another.
     values.sort_by_key(|value| Reverse(value.len()));
     values.into_iter().fold(said.to_owned(), |said, value| said.replace(value, "…"))
 }
 
-/// Every text in a JSON, with the name of its field: of what was sent, to be taken out of a [`sentence`].
+/// Returns every text in a JSON value with the name of its field, for removal from a [`sentence`].
 pub fn texts(json: &Value) -> Vec<(&str, &str)> {
     fn collect<'a>(value: &'a Value, name: &'a str, into: &mut Vec<(&'a str, &'a str)>) {
         match value {
@@ -72,7 +72,7 @@ pub fn texts(json: &Value) -> Vec<(&str, &str)> {
     texts
 }
 
-/// A reason of at most 240 characters.
+/// Shortens a reason to 240 characters.
 pub fn shortened(reason: &str) -> String {
     match reason.char_indices().nth(MAX_REASON) {
         Some((at, _)) => format!("{}…", &reason[..at]),

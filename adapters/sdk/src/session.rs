@@ -1,15 +1,15 @@
-//! The session of a web application that is reached through the [`gate`](crate::gate), and what it means that it is over.
+//! The session of a web application reached through the [`gate`](crate::gate), and the faults of an expired session.
 
 use crate::{
     Fault,
     http::{Response, retry_after},
 };
 
-/// Where a full minute does not say when it ends.
+/// Default delay of a 429 without `Retry-After`, in seconds.
 const MINUTE: u32 = 60;
 
-/// What a status means that is not the web application's own answer or refusal; none where it is. A session that is over closes the gate for
-/// a read; what it did to a write that was on its way nobody knows.
+/// Maps a status that is not the web application's own response or refusal to a fault; `None` otherwise. An expired
+/// session closes the gate for a read. For a write in flight the outcome is unknown.
 ///
 /// ```
 /// use adapter_sdk::{Fault, session, http::{Header, Response}};
@@ -25,7 +25,7 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Option<Fault> {
     let leads_to_login = || answer.header("location").is_some_and(|to| to.to_ascii_lowercase().contains("login"));
     let reason = format!("the EHR answered {status}");
     match status {
-        // Whoever sends this did not act.
+        // An unauthenticated request was not executed.
         401 => Some(Fault::GateClosed),
         408 | 425 => Some(later(reason)),
         429 => Some(Fault::retry_later("the EHR bears no more calls in this minute", after.or(Some(MINUTE)))),
@@ -37,8 +37,8 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Option<Fault> {
     }
 }
 
-/// Whether an answer is a page that asks for a password, however it is written, or has another of the application's own signs of its login
-/// page, in lower case: the session is over.
+/// Returns `true` if a response is a login page: it has a password field, or contains one of `signs`, which are in
+/// lower case.
 ///
 /// ```
 /// use adapter_sdk::{session, http::Response};
@@ -54,7 +54,7 @@ pub fn is_login_page(answer: &Response, signs: &[&str]) -> bool {
     text.trim_start().starts_with('<') && (shows(&"type=\"password\"") || signs.iter().any(shows))
 }
 
-/// The fault of a login page: nothing proves that a write was not done before the session ended.
+/// The fault of a login page. A write may have been executed before the session expired.
 pub fn fault_of_login_page(reads: bool) -> Fault {
     if reads { Fault::GateClosed } else { Fault::unknown("the EHR answered with its login page") }
 }

@@ -1,5 +1,6 @@
-//! The location's settings, typed. `adapter.toml` declares each with its type, default, range and purpose; the engine refuses what does
-//! not fit before a call begins, and answers the default where the operator has set nothing. Here they become a struct.
+//! The location's settings, typed. `adapter.toml` declares each with type, default, range and purpose. The engine
+//! rejects invalid values before a call and returns the default of settings that are not configured. [`read`]
+//! deserializes them into a struct.
 //!
 //! ```
 //! use adapter_sdk::{settings, testing::Host};
@@ -31,8 +32,8 @@ use serde_json::Value;
 
 use crate::{Fault, config};
 
-/// The settings that the fields of a struct name. A number is read from its text, a list from one with commas or from JSON, a struct
-/// within from JSON, a `bool` from `on` or `off`.
+/// Reads the settings named by the fields of a struct. A number is parsed from its text, a list from JSON or a
+/// comma-separated text, a nested struct from JSON, a `bool` from `on` or `off`.
 pub fn read<T: DeserializeOwned>() -> Result<T, Fault> {
     T::deserialize(Settings).map_err(|wrong| Fault::unsupported(wrong.to_string()))
 }
@@ -84,14 +85,14 @@ impl<'de> MapAccess<'de> for Fields {
     }
 }
 
-/// What the operator has said, or the manifest.
+/// A configured value or the manifest's default.
 struct Said {
     name: &'static str,
     text: String,
 }
 
 impl Said {
-    /// The text may be a secret and is not shown.
+    /// The error of an invalid value. It does not quote the text, which may be a secret.
     fn wrong(&self, expected: impl Display) -> Error {
         Error::custom(format_args!("the setting `{}` must be {expected}", self.name))
     }
@@ -125,7 +126,7 @@ macro_rules! json {
     )* };
 }
 
-/// serde_json's words may quote the text.
+/// Describes a JSON error without quoting the text, unlike serde_json's message.
 fn plain(error: &serde_json::Error) -> String {
     format!(
         "JSON of the form that the adapter's README shows: {:?} error at column {}",

@@ -1,4 +1,4 @@
-//! Stretches of time: what overlaps an appointment, and places of a schedule that it fills.
+//! Time spans: overlaps with appointments, and slots of a schedule that an appointment fills.
 //!
 //! ```
 //! use adapter_sdk::spans::{exact_cover, overlap};
@@ -10,16 +10,16 @@
 
 use crate::records::Instant;
 
-/// From when until when; the end is not part of it.
+/// Start and end; the end is exclusive.
 pub type Span = (Instant, Instant);
 
-/// Whether two stretches have some time in common.
+/// Returns `true` if two spans overlap.
 pub fn overlap(one: Span, other: Span) -> bool {
     one.0 < other.1 && other.0 < one.1
 }
 
-/// The places in their order, when each begins where the one before ends, from the start of `whole` to its end. None where they leave a
-/// gap, overlap, or reach beyond it. A place without a span is no place.
+/// Returns the slots in order if they cover `whole` exactly, each starting at the end of the previous one. Returns
+/// `None` for gaps, overlaps, slots beyond `whole`, or a slot without a span.
 pub fn exact_cover<T>(mut places: Vec<T>, span: impl Fn(&T) -> Option<Span>, whole: Span) -> Option<Vec<T>> {
     places.sort_by_key(&span);
     let mut at = whole.0;

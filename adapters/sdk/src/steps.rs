@@ -1,4 +1,4 @@
-//! Writes of several steps: what a failed step says of the whole.
+//! Writes in several steps: how the fault of one step applies to the whole write.
 //!
 //! ```
 //! use adapter_sdk::{Fault, steps};
@@ -11,7 +11,7 @@
 
 use crate::Fault;
 
-/// Of a step after the first that counts. Whatever stops the rest, the whole is neither written nor not written.
+/// Maps the fault of a step after the first effective one: the write is partly done.
 pub fn after(fault: Fault) -> Fault {
     match fault {
         Fault::RetryLater(retry) => Fault::unknown(retry.reason),
@@ -19,7 +19,7 @@ pub fn after(fault: Fault) -> Fault {
     }
 }
 
-/// Of a step before the one that counts, which can be done again: nothing has been written yet.
+/// Maps the fault of a repeatable step before the first effective one: nothing has been written yet.
 pub fn before(fault: Fault) -> Fault {
     match fault {
         Fault::Unknown(why) => Fault::retry_later(why, None),

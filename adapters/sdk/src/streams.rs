@@ -1,5 +1,5 @@
-//! What can be read, as a table: one [`Stream`] for each resource. From a row of the EHR a mapping makes a record, or says why it cannot
-//! be read; such a row is left out by its id, and the others are shown.
+//! The readable resources as a table of one [`Stream`] each. A mapping converts a row of the EHR into a record or
+//! reports why it cannot be read. An unreadable row is skipped by its id.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,9 +12,9 @@ use crate::{
     warn,
 };
 
-/// One resource, and how its pages are read. `C` is the EHR for one call.
+/// A resource and how its pages are read. `C` is the EHR for one call.
 pub struct Stream<C: 'static> {
-    /// What is read.
+    /// The resource to read.
     pub resource: Resource,
     deletions: Deletions,
     delta: bool,
@@ -28,44 +28,44 @@ enum Rule<C: 'static> {
     Own(fn(&C, Resource, Option<&str>, u32) -> Result<Page, Fault>),
 }
 
-/// Asks for what changed after the mark [`Ask::at`], without one for everything. None: the mark is of other books, such as a database
-/// that was restored, and everything is read again.
+/// Requests changes after the mark [`Ask::at`], or everything without a mark. Returns `None` if the mark is unknown to
+/// the EHR, such as after a restored database; then everything is read again.
 pub type ListChanges<C> = fn(&C, &Ask) -> Result<Option<Changes>, Fault>;
-/// Makes a record of a row.
+/// Converts a row into a record.
 pub type Map<C> = fn(&C, Resource, Value) -> Mapped;
 
-/// What became of a row.
+/// The result of mapping a row.
 #[derive(Debug)]
 pub enum Shown {
     /// A record.
     Record(Box<Record>),
-    /// Several records, or none that is known of.
+    /// Several records, or no known record.
     Records(Vec<Record>),
-    /// The readable records of a row that is several, and why others cannot be read, in words without patient data.
+    /// The readable records of a row with several, and why the others cannot be read, without patient data.
     Partly(Vec<Record>, String),
-    /// The record with this id is deleted. Also an appointment that a delta lists at another location, since staff
-    /// may have moved it from this one: an id that was never shown here does no harm.
+    /// The record with this id is deleted. Also used for an appointment that a delta lists at another location, because
+    /// staff may have moved it. An id that was never listed here has no effect.
     Gone(String),
-    /// The row is no such record, and never was.
+    /// The row is not a record of this resource and never was.
     Nothing,
 }
 
-/// Why there is nothing to show of a row.
+/// Why a row yields no record.
 #[derive(Debug)]
 pub enum Trouble {
-    /// It cannot be read, and why, in words without patient data: it is left out.
+    /// The row cannot be read and is skipped. The reason contains no patient data.
     Row(String),
-    /// One of the several records it is cannot be read, so that no id names what is left out.
+    /// One of several records of the row cannot be read, so no id identifies the skipped record.
     Part(String),
-    /// Something that concerns more than this row: the page cannot be read.
+    /// A fault that affects more than this row; the page fails.
     Fault(Fault),
 }
 
-/// A row as a record.
+/// The result of a mapping.
 pub type Mapped = Result<Shown, Trouble>;
 
 impl Trouble {
-    /// Of a row that is several records.
+    /// Marks the trouble as one of several records of the row.
     pub fn of_part(self) -> Trouble {
         match self {
             Trouble::Row(why) => Trouble::Part(why),
@@ -98,87 +98,88 @@ impl From<Record> for Shown {
     }
 }
 
-/// A row that is this record.
+/// Returns the row as this record.
 pub fn shown(record: Record) -> Mapped {
     Ok(record.into())
 }
 
 /// How rows become records.
 pub struct Rows<C: 'static> {
-    /// The field with a row's id, a text or a number.
+    /// The field of a row's id, a text or a number.
     pub id: &'static str,
-    /// Makes a record of a row.
+    /// Converts a row into a record.
     pub map: Map<C>,
 }
 
-/// What changed after a mark.
+/// Changes after a mark.
 #[derive(Debug, Default, Deserialize)]
 pub struct Changes {
     /// New and changed rows.
     pub rows: Vec<Value>,
-    /// Ids of what is gone.
+    /// Ids of deleted rows.
     pub deleted: Vec<String>,
-    /// The mark behind them.
+    /// The mark after these changes.
     pub mark: String,
-    /// There is more behind it.
+    /// More changes follow.
     pub more: bool,
-    /// How many rows a whole pass shows, where the EHR says it.
+    /// Total rows of a whole pass, if the EHR reports it.
     pub total: Option<u64>,
 }
 
-/// One of the lists a resource is kept in.
+/// One of the lists of a resource.
 pub struct List<C: 'static> {
-    /// Stands before the ids of its rows, where a resource has several lists: `allergy-`.
+    /// Prefix of the ids of its rows if a resource has several lists: `allergy-`.
     pub prefix: &'static str,
-    /// Asks for a page.
+    /// Requests a page.
     pub page: fn(&C, &Ask) -> Result<Listed, Fault>,
     /// How its rows become records.
     pub rows: Rows<C>,
 }
 
-/// The place in a pass over lists.
+/// The position in a pass over lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     list: usize,
     at: Option<String>,
-    /// Records of the row there that were shown already.
+    /// Records of the current row that were already listed.
     #[serde(default)]
     shown: usize,
 }
 
 impl<C> Stream<C> {
-    /// Of an EHR that marks its changes and reports what is deleted.
+    /// A resource of an EHR that marks its changes and reports deletions.
     pub const fn changes(resource: Resource, list: ListChanges<C>, id: &'static str, map: Map<C>) -> Stream<C> {
         Stream { resource, deletions: Deletions::Reported, delta: true, rule: Rule::Changes(list, Rows { id, map }) }
     }
 
-    /// Of lists that are read whole each time.
+    /// Lists that are read whole in every pass.
     pub const fn whole(resource: Resource, lists: &'static [List<C>]) -> Stream<C> {
         let rule = Rule::Lists(|_| Whole::Always, lists);
         Stream { resource, deletions: Deletions::ByAbsence, delta: false, rule }
     }
 
-    /// Of lists that can be asked for what changed since a time; `whole` says when everything is read again, for what was deleted.
+    /// Lists that support requests for changes since a time. `whole` determines when everything is read again to detect
+    /// deletions.
     pub const fn since(resource: Resource, whole: fn(&C) -> Whole, lists: &'static [List<C>]) -> Stream<C> {
         Stream { resource, deletions: Deletions::ByAbsence, delta: true, rule: Rule::Lists(whole, lists) }
     }
 
-    /// Of lists that are read whole now and then, and cannot be asked for what changed in between.
+    /// Lists that are read whole periodically and do not support requests for changes.
     pub const fn seldom(resource: Resource, whole: fn(&C) -> Whole, lists: &'static [List<C>]) -> Stream<C> {
         Stream { resource, deletions: Deletions::ByAbsence, delta: false, rule: Rule::Lists(whole, lists) }
     }
 
-    /// The EHR says of each record that it is gone.
+    /// Declares that the EHR reports each deleted record.
     pub const fn reporting_deletions(self) -> Stream<C> {
         Stream { deletions: Deletions::Reported, ..self }
     }
 
-    /// Of few records that fit one page, such as those of settings.
+    /// A few records that fit into one page, such as those configured as settings.
     pub const fn one_page(resource: Resource, records: fn(&C) -> Result<Vec<Record>, Fault>) -> Stream<C> {
         Stream { resource, deletions: Deletions::ByAbsence, delta: false, rule: Rule::OnePage(records) }
     }
 
-    /// Read in a way of its own: resource, cursor and limit are those of the contract.
+    /// A resource with custom paging; resource, cursor and limit are those of the contract.
     pub const fn own(
         ability: (Resource, bool, Deletions),
         page: fn(&C, Resource, Option<&str>, u32) -> Result<Page, Fault>,
@@ -186,12 +187,12 @@ impl<C> Stream<C> {
         Stream { resource: ability.0, deletions: ability.2, delta: ability.1, rule: Rule::Own(page) }
     }
 
-    /// As `describe` says it.
+    /// Returns the entry for `describe`.
     pub fn ability(&self) -> PullAbility {
         PullAbility { resource: self.resource, delta: self.delta, deletions: self.deletions }
     }
 
-    /// One page of it.
+    /// Reads one page.
     pub fn pull(&self, ehr: &C, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
         match &self.rule {
             Rule::Changes(list, rows) => {
@@ -208,7 +209,7 @@ impl<C> Stream<C> {
             Rule::Lists(whole, lists) => {
                 let pass = Pass::of(cursor, clock::now(), whole(ehr))?;
                 if !self.delta && !pass.is_whole() && pass.begins() {
-                    // Not yet time to read everything again, and nothing less can be asked for.
+                    // The next whole pass is not due, and no changes can be requested.
                     return Ok(Page { cursor: pass.to_string(), last: true, ..Page::default() });
                 }
                 let reported = matches!(self.deletions, Deletions::Reported);
@@ -243,7 +244,7 @@ fn changes<C>(ehr: &C, list: ListChanges<C>, rows: &Rows<C>, mut at: Marks, ask:
     for row in changes.rows {
         let Read { records, gone, skipped, left_out } = rows.read(ehr, (ask.resource, row), "")?;
         if let Some(why) = left_out {
-            // The pass cannot be left with a hole in it: nothing would show this row again.
+            // The pass must not have a gap, because nothing would list this row again.
             return Err(Fault::retry_later(why, None));
         }
         page.records.extend(records);
@@ -268,7 +269,7 @@ fn page_of_lists<C>(
     pass.missed |= shifted;
     let mut page = Page::default();
     let mut full = None;
-    // Rows that are no record, or several, change how many the EHR announces.
+    // Rows that are no record, or several, change the EHR's total.
     let mut announced = total;
     for (n, row) in rows.into_iter().enumerate() {
         let Read { records, gone, skipped, left_out } = list.rows.read(ehr, (resource, row), list.prefix)?;
@@ -280,7 +281,7 @@ fn page_of_lists<C>(
         let here = if n == 0 { pass.at.at.clone() } else { after.get(n - 1).cloned() };
         let room = (limit as usize).saturating_sub(page.records.len() + page.skipped.len());
         let unseen = records.len().saturating_sub(seen) + skipped.iter().len();
-        // A row is shown on one page, unless it is more than a page has room for.
+        // A row is listed on one page, unless it has more records than fit.
         if unseen > room && (n == 0 || here.is_some()) {
             let part = if page.records.is_empty() && page.skipped.is_empty() { room } else { 0 };
             page.records.extend(records.into_iter().skip(seen).take(part));
@@ -290,14 +291,15 @@ fn page_of_lists<C>(
         announced = announced.map(|all| (all + (records.len() + skipped.iter().len()) as u64).saturating_sub(1));
         page.records.extend(records.into_iter().skip(seen));
         page.skipped.extend(skipped);
-        // A whole pass tells what is gone by not showing it; one that is done again also where the EHR says so of each, since nothing else does.
+        // A whole pass reports deletions by absence. With `Deletions::Reported` absence means nothing, so the EHR's
+        // reports are passed on.
         page.deleted.extend(gone.filter(|_| reported || !pass.is_whole()));
     }
     let further = next.map(|at| Place { at: Some(at), list: pass.at.list, shown: 0 });
     let other = Place { list: pass.at.list + 1, ..Place::default() };
     let next = full.or(further).or(Some(other).filter(|other| other.list < lists.len()));
     if entire {
-        // The sum over all records of a list tells whether they are still the same.
+        // The sum over all record ids of a list detects changes of the set.
         let mark = |record: &Record| mark::number(json::id(record).bytes());
         pass.ids = page.records.iter().map(mark).fold(pass.ids, u64::wrapping_add);
     }
@@ -308,13 +310,13 @@ fn page_of_lists<C>(
     Ok(page)
 }
 
-/// What became of a row.
+/// A row after mapping.
 #[derive(Default)]
 struct Read {
     records: Vec<Record>,
     gone: Option<String>,
     skipped: Option<SkippedRecord>,
-    /// Why something of it cannot be read that has no id to leave it out by.
+    /// Why part of the row cannot be read if no id identifies it.
     left_out: Option<String>,
 }
 
@@ -398,7 +400,7 @@ mod tests {
         assert_eq!(rest.deleted, ["9"]);
     }
 
-    /// Where absence says nothing, a whole pass that is done again is the only one that still hears of it.
+    /// If absence does not mean deletion, a repeated whole pass is the only source of deletions.
     #[test]
     fn deletions_that_are_reported_are_passed_on_in_a_whole_pass_too() {
         let stream = Stream::since(Resource::Operatories, |_| Whole::Never, ROOMS).reporting_deletions();
@@ -411,7 +413,7 @@ mod tests {
         let ehr = Ehr(vec![json!({"name": null})], 7_000);
         let page = pull(&STREAM, &ehr, None);
         assert!(!page.whole && page.last && page.skipped.is_empty());
-        // The next one is whole again: what could not be read may be mended.
+        // The next pass is whole again, because the row may be readable by then.
         let next = Pass::<Place>::of(Some(&page.cursor), 0, Whole::Always).unwrap();
         assert!(next.is_whole());
     }
@@ -442,7 +444,7 @@ mod tests {
         assert_eq!(Host::new().run(|| stream.pull(&ehr, Some("elsewhere"), 2)), Err(pass::foreign()));
     }
 
-    /// Three rooms in each row.
+    /// Three operatories in each row.
     fn rooms(_: &Ehr, _: Resource, row: Value) -> Mapped {
         let room = |n| Record::Operatory(Operatory { id: format!("{}.{n}", row["id"]), ..Operatory::default() });
         match row["name"].as_str() {
@@ -476,7 +478,7 @@ mod tests {
         let shown: Vec<Vec<&str>> = pages.iter().map(ids).collect();
         assert_eq!(shown, [vec!["1.1", "1.2"], vec!["1.3"], vec!["5.1", "5.2"], vec!["5.3"]]);
         assert!(pages.iter().all(|page| page.whole));
-        // Nothing says which of a row's records cannot be read.
+        // Nothing identifies which of a row's records cannot be read.
         let page = pull(&stream, &Ehr(vec![json!({"id": 1})], 7_000), None);
         assert!(page.records.is_empty() && page.skipped.is_empty() && page.last && !page.whole);
     }

@@ -1,4 +1,4 @@
-//! An adapter by tables: what can be read and what can be written. [`Adapter`]'s four calls follow from them.
+//! An adapter as tables of the records it reads and writes. [`Adapter`]'s four calls follow from them.
 //!
 //! ```
 //! use adapter_sdk::{
@@ -46,25 +46,25 @@ use crate::{
     warn, writes::Handler,
 };
 
-/// One EHR behind the contract, by tables. Every call opens it anew.
+/// One EHR behind the contract, as tables. Every call creates a new instance.
 pub trait Tables: Sized + 'static {
-    /// What can be read, in the order in which the records refer to each other.
+    /// The readable resources, ordered so that records follow those they refer to.
     const STREAMS: &'static [Stream<Self>];
-    /// What can be written.
+    /// The supported writes.
     const WRITES: &'static [Handler<Self>];
-    /// What the EHR keeps nothing of: the log says it where one is lost.
+    /// Patient fields that the EHR does not store. A write that loses one is logged.
     const UNKEPT: &'static [PatientField] = &[];
 
-    /// For one call. It reads the settings and asks the EHR nothing that the call may not need.
+    /// Creates the instance for one call. Reads the settings and sends no request that the call may not need.
     fn open() -> Result<Self, Fault>;
 
-    /// Whether this practice's EHR takes such a write, where that has to be looked at before each.
+    /// Checks that this practice's EHR accepts such a write, if that has to be checked before each write.
     fn takes(&self, _: WriteKind) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// What this EHR can do: `by_tables` has what the tables say, to be completed by its name, and narrowed where this practice's EHR
-    /// has less.
+    /// Returns the EHR's capabilities. `by_tables` follows from the tables; the adapter adds its name and removes what
+    /// this practice's EHR does not support.
     fn about(&self, by_tables: Description) -> Result<Description, Fault>;
 }
 
@@ -101,7 +101,7 @@ impl<T: Tables> Adapter for T {
 
     fn find(write_key: String, write: Write) -> Result<Option<Receipt>, Fault> {
         match handler_of::<T>(&write)?.find(&T::open()?, &write_key, &write) {
-            // Certainly not written is not what a refused look says: ask again.
+            // A refused lookup does not prove that nothing was written, so it is retried.
             Err(Fault::Rejected(why)) => Err(Fault::retry_later(why, None)),
             found => found,
         }

@@ -1,4 +1,5 @@
-//! The host of native tests: what `http`, `clock`, `config` and `log` answer on the current thread. Only in native builds.
+//! The host of native tests: the responses of `http`, `clock`, `config` and `log` on the current thread. Only in native
+//! builds.
 //!
 //! ```
 //! use adapter_sdk::{http, testing::Host};
@@ -24,13 +25,13 @@ use crate::{
 
 type Answer = Box<dyn FnMut(&Request) -> Result<Response, Error>>;
 
-/// What the host answers. Without `answer` nothing is sent; without `at` the present is 2026-01-05T12:00:00Z.
+/// A simulated host. Without `answer` nothing is sent; without `at` the time is 2026-01-05T12:00:00Z.
 pub struct Host {
     answer: Answer,
     gate_answer: Option<Answer>,
     settings: BTreeMap<String, String>,
     now: Instant,
-    /// Seconds east of UTC. Tests of zones with daylight saving belong to the real host.
+    /// Seconds east of UTC. Zones with daylight saving are tested with the real host.
     offset: i32,
     lines: Vec<(Level, String)>,
 }
@@ -46,7 +47,7 @@ impl Default for Host {
 }
 
 impl Host {
-    /// No EHR answers, the gate is closed, nothing is set, and the zone is UTC.
+    /// Creates a host without an EHR and settings, with a closed gate, in UTC.
     pub fn new() -> Host {
         Host {
             answer: Box::new(|_| Err(Error::NotSent("this test has no EHR".into()))),
@@ -58,13 +59,13 @@ impl Host {
         }
     }
 
-    /// Answers the requests.
+    /// Sets the handler of requests.
     pub fn answer(mut self, answer: impl FnMut(&Request) -> Result<Response, Error> + 'static) -> Host {
         self.answer = Box::new(answer);
         self
     }
 
-    /// Opens the gate and answers the requests through it.
+    /// Opens the gate and sets the handler of requests through it.
     pub fn answer_gate(mut self, answer: impl FnMut(&Request) -> Result<Response, Error> + 'static) -> Host {
         self.gate_answer = Some(Box::new(answer));
         self
@@ -76,7 +77,7 @@ impl Host {
         self
     }
 
-    /// The defaults of the settings that an `adapter.toml` declares.
+    /// Sets the defaults of the settings that an `adapter.toml` declares.
     pub fn manifest(mut self, text: &str) -> Host {
         let manifest: toml::Table = toml::from_str(text).expect("the manifest is TOML");
         let declared = manifest.get("settings").and_then(toml::Value::as_table);
@@ -94,13 +95,13 @@ impl Host {
         self
     }
 
-    /// Sets the present, which stands still.
+    /// Sets the current time, which does not advance.
     pub fn at(mut self, now: Instant) -> Host {
         self.now = now;
         self
     }
 
-    /// The location's zone as a fixed offset.
+    /// Sets the location's zone to a fixed offset.
     pub fn offset_seconds(mut self, east: i32) -> Host {
         self.offset = east;
         self
@@ -111,7 +112,7 @@ impl Host {
         self.run_logged(work).0
     }
 
-    /// Runs `work` and returns the lines it logged, too.
+    /// Runs `work` and returns its result and the lines it logged.
     pub fn run_logged<T>(self, work: impl FnOnce() -> T) -> (T, Vec<(Level, String)>) {
         struct Restore(Option<Host>);
         impl Drop for Restore {
@@ -132,7 +133,7 @@ pub(crate) fn send(request: &Request) -> Result<Response, Error> {
     answered(|host| Some(&mut host.answer), request)
 }
 
-/// The answer is taken out while it is at work: it may ask for the time, read settings and log. It cannot send: it is the EHR.
+/// Calls a handler. It is removed from the host meanwhile, so it may read the time and settings and log, but not send.
 fn answered(held: impl Fn(&mut Host) -> Option<&mut Answer>, request: &Request) -> Result<Response, Error> {
     let busy = || -> Answer { Box::new(|_| panic!("an answer of a test's EHR sends no requests itself")) };
     let taken = HOST.with_borrow_mut(|host| held(host).map(|answer| std::mem::replace(answer, busy())));
@@ -164,7 +165,7 @@ pub(crate) fn now() -> Instant {
 
 pub(crate) fn to_instant(local: &str) -> Vec<Instant> {
     let offset = HOST.with_borrow(|host| host.offset);
-    // As if it were UTC; the host takes one writing only.
+    // Parsed as UTC; like the real host, this one accepts a single format.
     let shown = time::instant_of(&format!("{local}Z"));
     let shown = shown.filter(|seconds| time::instant_text(*seconds).strip_suffix('Z') == Some(local));
     shown.map(|seconds| seconds - i64::from(offset)).into_iter().collect()
@@ -218,7 +219,7 @@ mod tests {
             panic!("503 with Retry-After is a refusal");
         };
         assert_eq!(after, Some(7));
-        // The present of this host is 2026-01-05T12:00:00Z.
+        // The time of this host is 2026-01-05T12:00:00Z.
         for (date, seconds) in [("Mon, 05 Jan 2026 12:01:30 GMT", 90), ("Mon, 05 Jan 2026 11:00:00 GMT", 0)] {
             let Err(Fault::RetryLater(RetryLater { seconds: after, .. })) =
                 answered(status(503, &[("retry-after", date)]))

@@ -1,31 +1,31 @@
-//! Instants and dates as text: `2026-12-01T14:00:00Z`, `2026-12-01`. Local times belong to [`crate::clock`]. There are those of the years
-//! 1 to 9999, which the contract knows.
+//! Instants and dates as text: `2026-12-01T14:00:00Z`, `2026-12-01`. [`crate::clock`] handles local times. The contract
+//! supports the years 1 to 9999.
 
-/// Whether it is of those years.
+/// Returns `true` if the instant is within the supported years.
 pub fn is_instant(at: i64) -> bool {
     (-62_135_596_800..=253_402_300_799).contains(&at)
 }
 
-/// `2026-12-01T14:00:00Z`.
+/// Formats an instant: `2026-12-01T14:00:00Z`.
 pub fn instant_text(at: i64) -> String {
     let (days, second) = (at.div_euclid(86_400), at.rem_euclid(86_400));
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
     format!("{}T{hour:02}:{minute:02}:{second:02}Z", date_text(days))
 }
 
-/// An instant with its zone, in any writing that has one meaning: `2026-12-01T09:00:00-05:00`, `2026-12-01 14:00+0000`.
-/// Seconds may be missing, and fractions of a second are cut off.
+/// Parses an instant with a zone in any unambiguous format: `2026-12-01T09:00:00-05:00`, `2026-12-01 14:00+0000`.
+/// Seconds may be missing; fractions of a second are truncated.
 pub fn instant_of(text: &str) -> Option<i64> {
     let (shown, zone) = date_and_time(text)?;
     Some(shown - offset_of(zone)?).filter(|at| is_instant(*at))
 }
 
-/// A local time without its zone, in the same writings, as if it were UTC.
+/// Parses a local time without a zone in the same formats, as if it were UTC.
 pub(crate) fn local_of(text: &str) -> Option<i64> {
     date_and_time(text).filter(|(_, zone)| zone.is_empty()).map(|(shown, _)| shown)
 }
 
-/// The day of a date, or of a date with a time: `2001-11-30` of `2001-11-30T00:00:00.000+0000`.
+/// Returns the day of a date, or of a date with a time: `2001-11-30` of `2001-11-30T00:00:00.000+0000`.
 ///
 /// ```
 /// assert_eq!(adapter_sdk::time::day_of("1940-01-01 00:00:00").as_deref(), Some("1940-01-01"));
@@ -38,7 +38,7 @@ pub fn day_of(text: &str) -> Option<String> {
     (text.len() == 10 || timed()).then(|| day.to_owned())
 }
 
-/// Seconds that a date and a time show, as if they were UTC, and the zone behind them, which may be empty.
+/// Parses date and time as UTC seconds. Also returns the zone that follows, which may be empty.
 fn date_and_time(text: &str) -> Option<(i64, &str)> {
     let text = text.trim();
     let (days, rest) = (date_of(text.get(..10)?)?, text.get(10..)?);
@@ -60,7 +60,7 @@ fn date_and_time(text: &str) -> Option<(i64, &str)> {
     Some((days * 86_400 + hour * 3_600 + minute * 60 + second, rest.trim_start()))
 }
 
-/// Seconds east of UTC: `Z`, `-05:00`, `+0530`, `+01`.
+/// Parses a zone into seconds east of UTC: `Z`, `-05:00`, `+0530`, `+01`.
 fn offset_of(zone: &str) -> Option<i64> {
     if matches!(zone, "Z" | "z" | "UTC" | "GMT") {
         return Some(0);
@@ -76,7 +76,7 @@ fn offset_of(zone: &str) -> Option<i64> {
     Some(sign * (both[0]? * 3_600 + both[1].filter(|minutes| *minutes < 60)? * 60))
 }
 
-/// The instant of an HTTP date: `Sat, 21 Nov 2026 00:41:39 GMT`.
+/// Parses an HTTP date: `Sat, 21 Nov 2026 00:41:39 GMT`.
 pub fn http_date(text: &str) -> Option<i64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut parts = text.split(' ').skip(1);
@@ -87,13 +87,13 @@ pub fn http_date(text: &str) -> Option<i64> {
     instant_of(&format!("{year}-{month:02}-{day}T{clock}Z"))
 }
 
-/// Days since 1970-01-01 as `YYYY-MM-DD`.
+/// Formats days since 1970-01-01 as `YYYY-MM-DD`.
 pub fn date_text(days: i64) -> String {
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Days since 1970-01-01 of `YYYY-MM-DD`.
+/// Parses `YYYY-MM-DD` into days since 1970-01-01.
 pub fn date_of(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| text.get(from..to).filter(|t| digits(t))?.parse::<i64>().ok();
     let year = number(0, 4).filter(|year| *year > 0)?;
@@ -101,12 +101,12 @@ pub fn date_of(text: &str) -> Option<i64> {
     (date_text(days) == text).then_some(days)
 }
 
-/// Whether it is `YYYY-MM-DD` of a day there is.
+/// Returns `true` for `YYYY-MM-DD` of an existing day.
 pub fn is_date(text: &str) -> bool {
     date_of(text).is_some()
 }
 
-/// So many days after a date; what is none stays as it is.
+/// Adds days to a date; a text that is not a date is returned unchanged.
 ///
 /// ```
 /// assert_eq!(adapter_sdk::time::plus_days("2026-12-31", 1), "2027-01-01");
@@ -119,7 +119,7 @@ fn digits(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Days since 1970-01-01 of a date of the Gregorian calendar.
+/// Returns the days since 1970-01-01 of a Gregorian date.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

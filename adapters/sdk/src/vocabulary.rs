@@ -1,4 +1,4 @@
-//! Words of an EHR and what they mean, as one table for both directions.
+//! An EHR's words and their meanings, as one table for both directions.
 //!
 //! ```
 //! use adapter_sdk::{records::Weekday, vocabulary::Vocabulary};
@@ -13,17 +13,17 @@
 //! assert_eq!((DAYS.word(Weekday::Monday), DAYS.word(Weekday::Sunday)), (Some("mon"), None));
 //! ```
 
-/// Of words that mean the same the first is written.
+/// Words and meanings. Of several words with the same meaning the first is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Vocabulary<T: 'static>(pub &'static [(&'static str, T)]);
 
 impl<T: Copy + PartialEq> Vocabulary<T> {
-    /// What a word means.
+    /// Returns the meaning of a word.
     pub fn meaning(&self, word: &str) -> Option<T> {
         self.0.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
     }
 
-    /// The word for it.
+    /// Returns the word for a meaning.
     pub fn word(&self, meaning: T) -> Option<&'static str> {
         self.0.iter().find(|(_, known)| *known == meaning).map(|(word, _)| *word)
     }

@@ -1,20 +1,21 @@
-//! Words of the contract as an EHR's JSON or an adapter's own text has them: snake case, `self` for the subscriber, and `mon` for a day.
+//! Words of the contract's enums in an EHR's JSON or an adapter's own text: snake case, `self` for the subscriber, and
+//! `mon` for a day.
 
 use crate::records::{
     ClaimStatus, CommunicationDirection, CommunicationMode, HistoryCategory, InsuranceType, ProcedureStatus,
     RecurrenceUnit, Relation, TreatmentPlanStatus, Weekday,
 };
 
-/// Lists that end: what is none of their words is refused.
+/// Closed enums: other words are rejected.
 macro_rules! closed {
     ($($name:ident { $($case:ident = $word:literal)* })*) => { $(
         impl $name {
-            /// Its word.
+            /// Returns the word of the value.
             pub fn word(self) -> &'static str {
                 match self { $( $name::$case => $word, )* }
             }
 
-            /// The one of this word.
+            /// Returns the value of a word.
             pub fn of(word: &str) -> Option<$name> {
                 match word { $( $word => Some($name::$case), )* _ => None }
             }
@@ -36,11 +37,11 @@ macro_rules! closed {
     )* };
 }
 
-/// Lists with `other`: what is none of their words is that.
+/// Open enums with `other`: other words become that.
 macro_rules! open {
     ($($name:ident { $($case:ident = $word:literal)* })*) => { $(
         impl $name {
-            /// Its word: snake case, or the EHR's own.
+            /// Returns the word of the value: snake case, or the EHR's own.
             pub fn word(&self) -> &str {
                 match self { $( $name::$case => $word, )* $name::Other(word) => word }
             }

@@ -1,4 +1,4 @@
-//! What can be written, as a table: one [`Handler`] for each kind of write, with how it is written and how it is found afterwards.
+//! The supported writes as a table of one [`Handler`] for each kind, with its push and its lookup.
 
 use crate::{
     AppointmentChange, Fault, PatientChange, Receipt, Write, WriteKind,
@@ -8,12 +8,12 @@ use crate::{
     },
 };
 
-/// Writes: the EHR for this call, the write key, what is to be written.
+/// Writes. The arguments are the EHR for this call, the write key and the data to write.
 pub type Push<C, T> = fn(&C, &str, &T) -> Result<Receipt, Fault>;
-/// Looks for an earlier push of the same. None means: certainly not written.
+/// Looks for an earlier push of the same write. Returns `None` only if it was certainly not written.
 pub type Find<C, T> = fn(&C, &str, &T) -> Result<Option<Receipt>, Fault>;
 
-/// One kind of write. `C` is the EHR for one call.
+/// A kind of write. `C` is the EHR for one call.
 pub struct Handler<C: 'static> {
     calls: Calls<C>,
     looks_first: bool,
@@ -33,12 +33,12 @@ macro_rules! handlers {
                 }
             )*
 
-            /// What it writes.
+            /// Returns the kind.
             pub fn kind(&self) -> WriteKind {
                 match self.calls { $(Calls::$kind(..) => WriteKind::$kind,)* }
             }
 
-            /// Whether this is a write of its kind.
+            /// Returns `true` if the write is of this kind.
             pub(crate) fn writes(&self, write: &Write) -> bool {
                 matches!((&self.calls, write), $((Calls::$kind(..), Write::$kind(_)))|*)
             }
@@ -50,7 +50,7 @@ macro_rules! handlers {
                 }
             }
 
-            /// What an earlier push of this write has written.
+            /// Returns the receipt of an earlier push of this write.
             pub(crate) fn find(&self, ehr: &C, key: &str, write: &Write) -> Result<Option<Receipt>, Fault> {
                 match (&self.calls, write) {
                     $((Calls::$kind(_, find), Write::$kind(what)) => find(ehr, key, what),)*
@@ -62,53 +62,53 @@ macro_rules! handlers {
 }
 
 handlers! {
-    /// A new patient.
+    /// Creates a patient.
     CreatePatient create_patient(Patient);
-    /// What changes of a patient.
+    /// Updates a patient.
     UpdatePatient update_patient(PatientChange);
-    /// A new appointment.
+    /// Creates an appointment.
     CreateAppointment create_appointment(AppointmentChange);
-    /// Another time or place of an appointment.
+    /// Changes time or place of an appointment.
     RescheduleAppointment reschedule_appointment(AppointmentChange);
-    /// An appointment is confirmed, or is not any more.
+    /// Sets or removes the confirmation of an appointment.
     ConfirmAppointment confirm_appointment(AppointmentChange);
-    /// The patient has come.
+    /// Records the arrival of the patient.
     CheckInAppointment check_in_appointment(AppointmentChange);
-    /// An appointment is off.
+    /// Cancels an appointment.
     CancelAppointment cancel_appointment(AppointmentChange);
-    /// Another note of an appointment.
+    /// Changes the note of an appointment.
     NoteAppointment note_appointment(AppointmentChange);
-    /// New working hours.
+    /// Creates working hours.
     CreateWorkingHour create_working_hour(WorkingHour);
-    /// Other working hours.
+    /// Changes working hours.
     UpdateWorkingHour update_working_hour(WorkingHour);
-    /// Working hours that are no more, by their id.
+    /// Deletes working hours by their id.
     DeleteWorkingHour delete_working_hour(String);
-    /// A new insurance plan.
+    /// Creates an insurance plan.
     CreateInsurancePlan create_insurance_plan(InsurancePlan);
-    /// A patient's new coverage.
+    /// Creates a coverage of a patient.
     CreateCoverage create_coverage(Coverage);
-    /// A coverage that is no more, by its id.
+    /// Deletes a coverage by its id.
     DeleteCoverage delete_coverage(String);
-    /// A new or changed item of a patient's history.
+    /// Creates or changes an item of a patient's history.
     SavePatientHistoryItem save_patient_history_item(PatientHistoryItem);
-    /// A new alert of a patient.
+    /// Creates an alert of a patient.
     CreatePatientAlert create_patient_alert(PatientAlert);
-    /// An alert that holds no more.
+    /// Disables an alert.
     DisablePatientAlert disable_patient_alert(PatientAlert);
-    /// A new communication log.
+    /// Creates a communication log.
     CreateCommunicationLog create_communication_log(CommunicationLog);
-    /// A filled form.
+    /// Creates a completed form.
     CreateFormResponse create_form_response(FormResponse);
-    /// A new payment.
+    /// Creates a payment.
     CreatePayment create_payment(Payment);
-    /// A new adjustment.
+    /// Creates an adjustment.
     CreateAdjustment create_adjustment(Adjustment);
 }
 
 impl<C> Handler<C> {
-    /// Looks before it writes: for an EHR that would write the same twice. The compiler has to know `C` before this
-    /// call if closures are given, so name it once:
+    /// Looks for an earlier push before writing, for an EHR that would write the same twice. If closures are given, the
+    /// compiler must know `C` before this call, so name the type once:
     ///
     /// ```
     /// use adapter_sdk::{Fault, Receipt, records::Patient, writes};
@@ -134,7 +134,7 @@ impl<C> Handler<C> {
         Handler { looks_first: true, ..self }
     }
 
-    /// Writes.
+    /// Pushes the write, unless an earlier push is found by [`looking_first`](Self::looking_first).
     pub(crate) fn push(&self, ehr: &C, key: &str, write: &Write) -> Result<Receipt, Fault> {
         if self.looks_first
             && let Some(earlier) = self.find(ehr, key, write)?
