@@ -1,10 +1,10 @@
-//! What a write leaves in the EHR.
+//! The expected effect of a write on the EHR.
 
 use location::resource::Operation;
 use records::ehr::{EhrRecord, Resource, Write};
 use serde_json::{Map, Value};
 
-/// What a write is about: the resource, and the fields it leaves there. A deletion leaves none.
+/// Returns the resource of a write and the fields of the record after it. A deletion has no fields.
 pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
     match write {
         Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => {
@@ -25,7 +25,7 @@ pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
     }
 }
 
-/// How many records of this write's the EHR is to have.
+/// Returns the number of records of this write that the EHR must have.
 pub fn due(write: &Write) -> usize {
     usize::from(left(write).1.is_some())
 }

@@ -1,4 +1,4 @@
-//! What an adapter is tried on.
+//! The EHR that an adapter is tested with.
 
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -7,10 +7,10 @@ use chrono_tz::Tz;
 use records::ehr::{Resource, Write};
 use serde::Deserialize;
 
-/// An adapter together with a running EHR: real, or a fake that says so. What the suite writes there is new each time.
+/// An adapter together with a running EHR, real or simulated. The suite writes new records in each run.
 pub trait EhrUnderTest: 'static {
     fn place(&self) -> Place;
-    /// The path of the base URL on loopback, without a slash at its end.
+    /// Path of the base URL on loopback, without a trailing slash.
     fn base_path(&self) -> &str {
         ""
     }
@@ -18,7 +18,7 @@ pub trait EhrUnderTest: 'static {
     fn credentials(&self) -> Vec<(String, String)> {
         Vec::new()
     }
-    /// The session of a workstation, for an adapter that has no other way; `proxy` stands before the EHR.
+    /// The session of a workstation, for an adapter that only works through the gate. `proxy` forwards to the EHR.
     fn gate(&self, _proxy: SocketAddr) -> Option<Arc<dyn Gate>> {
         None
     }
@@ -27,69 +27,73 @@ pub trait EhrUnderTest: 'static {
     }
     /// The location's id in the EHR.
     fn location(&self) -> &str;
-    /// A zone with daylight saving; the EHR's own, where it keeps local times.
+    /// A zone with daylight saving; the EHR's own, if it stores local times.
     fn zone(&self) -> Tz;
 
-    /// Records the EHR has already, to write about.
+    /// Existing records that writes can refer to.
     fn here(&self) -> Here;
-    /// The n-th half hour, from 0 on, at which nobody stands in `here().operatory`, in seconds since 1970; some 500 are asked for.
+    /// Start of the n-th free half hour of `here().operatory`, from 0, in seconds since 1970. Up to about 500 are
+    /// requested.
     fn free(&self, n: usize) -> i64;
-    /// Whether nobody stands there at a time the suite chooses itself.
+    /// Returns `true` if the operatory is free at a time that the suite chooses itself.
     fn is_free(&self, _start: i64) -> bool {
         true
     }
-    /// Makes a write the suite thought of one this EHR takes: fields it needs, values it knows.
+    /// Adapts a write of the suite to this EHR: adds required fields and replaces unsupported values.
     fn adjust(&self, _write: &mut Write) {}
-    /// Whether the EHR keeps a field of a record as it was written, so that a pull shows it. Fields have the engine's names.
+    /// Returns `true` if the EHR stores a field unchanged, so that a pull returns it. Fields have the engine's names.
     fn keeps(&self, _resource: Resource, _field: &str) -> bool {
         true
     }
-    /// False for an EHR of local times without offset: of the hour that comes twice it knows one.
+    /// Returns `false` for an EHR of local times without offset, which cannot represent both hours of a daylight-saving
+    /// overlap.
     fn keeps_instants(&self) -> bool {
         true
     }
 
-    /// The EHR keeps write keys with records, so that two writes with the same fields are told apart.
+    /// Returns `true` if the EHR stores write keys with records, so that two writes with the same fields can be
+    /// distinguished.
     fn keeps_write_keys(&self) -> bool {
         false
     }
-    /// How long after a write the EHR's own search may not know it yet; the engine's `settle`.
+    /// Delay until the EHR's own search finds a write; the engine's `settle`.
     fn settle(&self) -> Duration {
         Duration::ZERO
     }
-    /// The number the suite's names, notes and amounts begin with: another one in each run against an EHR that stays.
+    /// First number in the suite's names, notes and amounts. It differs between runs against a persistent EHR.
     fn first_number(&self) -> usize {
         0
     }
 
-    /// Whether `copies` can count the records of this resource.
+    /// Returns `true` if `copies` can count the records of this resource.
     fn counts(&self, _resource: Resource) -> bool {
         true
     }
-    /// How many records of the EHR are what this write was to leave there, looked up by the EHR's own API and not by write key: by
-    /// name of a patient, place and time of an appointment, text of a note.
+    /// Counts the EHR's records with the expected content of this write. Uses the EHR's own API and not the write key:
+    /// the name of a patient, place and time of an appointment, or the text of a note.
     fn copies(&self, write: &Write) -> impl Future<Output = usize>;
-    /// Changes a record as staff would, so that a pull shows it changed. False: staff cannot.
+    /// Changes a record as staff would, so that a pull returns the change. Returns `false` if staff cannot.
     fn change(&self, resource: Resource, id: &str) -> impl Future<Output = bool>;
-    /// Deletes a record as staff would. False: staff cannot.
+    /// Deletes a record as staff would. Returns `false` if staff cannot.
     fn delete(&self, resource: Resource, id: &str) -> impl Future<Output = bool>;
-    /// Makes a record one that cannot be read, as a failed import would. False: it cannot be done.
+    /// Makes a record unreadable, as a failed import would. Returns `false` if that is impossible.
     fn spoil(&self, _resource: Resource, _id: &str) -> impl Future<Output = bool> {
         async { false }
     }
-    /// A write this EHR refuses by itself, of a new patient or about them. None: it takes everything.
+    /// Returns a write that this EHR refuses, of a new patient or about one. Returns `None` if it accepts everything.
     fn refused(&self, write: Write) -> impl Future<Output = Option<Write>>;
 }
 
-/// Where the EHR is.
+/// Address of the EHR.
 pub enum Place {
-    /// The suite puts its proxy before it.
+    /// The suite inserts its proxy.
     Loopback(SocketAddr),
-    /// The base URL; requests are spoilt before they leave this process, so that TLS and the EHR's own name stay as they are.
+    /// The base URL. Faults are injected before requests leave this process, so that TLS and the EHR's own name are
+    /// unchanged.
     Url(String),
 }
 
-/// What the EHR has from the start: foreign ids.
+/// Foreign ids of records that the EHR has from the start.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Here {

@@ -1,5 +1,6 @@
-//! What stands between adapter and EHR: it hands every request on, counts them, and spoils the ones it is told to; shut, it is an EHR that
-//! is down and keeps its records. Plain HTTP/1.1 with one request per connection, so that bytes go through as they are.
+//! A proxy between adapter and EHR. It forwards and counts requests and injects faults into some. A shut proxy
+//! simulates an EHR that is down and keeps its records. It supports plain HTTP/1.1 with one request per connection, so
+//! that bytes are forwarded unchanged.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -20,7 +21,7 @@ pub struct FlakyProxy {
     address: SocketAddr,
     server: SocketAddr,
     spoiler: Spoiler,
-    /// None while it is shut.
+    /// `None` while the proxy is shut.
     task: Option<JoinHandle<()>>,
 }
 
@@ -37,7 +38,7 @@ impl FlakyProxy {
         self.address
     }
 
-    /// Connections are cut, and new ones refused.
+    /// Closes all connections and refuses new ones.
     pub async fn shut(&mut self) {
         if let Some(task) = self.task.take() {
             task.abort();
@@ -81,14 +82,14 @@ impl Drop for FlakyProxy {
     }
 }
 
-/// Ends all connections when it ends.
+/// Accepts connections; all end with this task.
 async fn serve(listener: TcpListener, server: SocketAddr, spoiler: Spoiler) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let spoiler = spoiler.clone();
         connections.spawn(async move {
-            // A connection that breaks is the client's to notice.
+            // The client notices a broken connection itself.
             let _ = timeout(EXCHANGE, exchange(client, server, &spoiler)).await;
         });
     }
@@ -112,7 +113,7 @@ async fn exchange(mut client: TcpStream, server: SocketAddr, spoiler: &Spoiler) 
     client.shutdown().await
 }
 
-/// The whole request, asked to be the last of its connection. None: the client sent nothing.
+/// Reads the whole request and marks it as the last of its connection. Returns `None` if the client sent nothing.
 async fn read_request(client: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let head = loop {
@@ -146,7 +147,7 @@ async fn ask(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
             Ok(0) => break,
             Ok(_) if answer.len() > MAX_BODY => return Err(io::ErrorKind::InvalidData.into()),
             Ok(_) => (),
-            // It had said what it had to say.
+            // The response was complete before the reset.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset && !answer.is_empty() => break,
             Err(error) => return Err(error),
         }
@@ -155,7 +156,7 @@ async fn ask(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     Ok(last_of_its_connection(&answer, head))
 }
 
-/// The same message with `connection: close`.
+/// Returns the same message with `connection: close`.
 fn last_of_its_connection(message: &[u8], head: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(&message[..head - 4]).into_owned();
     let kept = text.split("\r\n").filter(|line| {
@@ -176,7 +177,7 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     format!("{text}\r\n{body}").into_bytes()
 }
 
-/// Where an answer breaks off: in its body, or in its head where it has none.
+/// Returns the position at which a response is cut off: in its body, or in its head if the body is empty.
 fn middle(answer: &[u8]) -> usize {
     match head_end(answer) {
         Some(head) if head < answer.len() => head + (answer.len() - head) / 2,

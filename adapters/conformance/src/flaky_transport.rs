@@ -1,4 +1,5 @@
-//! The same troubles without a proxy: around a transport, so that they come to an EHR behind TLS and under its own name, too.
+//! The same faults without a proxy, injected by a wrapper of a transport. Also works for an EHR behind TLS and under
+//! its own name.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +28,7 @@ impl Transport for FlakyTransport {
         Box::pin(async move {
             match self.spoiler.next() {
                 None => self.inner.send(request, deadline).await,
-                // From here nobody can tell whether it arrived.
+                // The adapter cannot know whether the request arrived.
                 Some(Trouble::LoseRequest) => Err(none("the connection was cut")),
                 Some(Trouble::LoseReply) => {
                     self.inner.send(request, deadline).await?;

@@ -1,4 +1,4 @@
-//! The EHR of a subject file. What is in it is counted by pulls through a connection of the adapter that nothing spoils.
+//! The EHR of a subject file. Its records are counted by pulls through a connection of the adapter without faults.
 
 use std::{
     cell::Cell,
@@ -22,9 +22,9 @@ use crate::{
     subject_file::SubjectFile,
 };
 
-/// Numbers of a run are apart from those of a run a second later.
+/// Distance between the numbers of runs that start a second apart.
 const NUMBERS_A_SECOND: i64 = 50;
-/// 2025-11-01: numbers stay short.
+/// 2025-11-01. A recent epoch keeps the numbers short.
 const BEGINNING: i64 = 1_761_955_200;
 const HALF_HOUR: i64 = 1_800;
 
@@ -32,9 +32,9 @@ pub struct FromFile {
     file: SubjectFile,
     network: HttpTransport,
     ehr: Arc<dyn Ehr>,
-    /// What was there before, by resource that can be pulled: it counts for nothing.
+    /// Records from before the run by resource; they do not count.
     before: BTreeMap<Resource, BTreeSet<String>>,
-    /// When somebody stands in the operatory already: from, until.
+    /// Occupied times of the operatory: start and end.
     taken: Vec<(i64, i64)>,
     free: Vec<i64>,
     staff: Cell<i64>,
@@ -87,13 +87,13 @@ impl FromFile {
         }
     }
 
-    /// Fields by which a record of this resource is known again, where the EHR keeps them.
+    /// Returns the fields that identify a record of this resource, as far as the EHR stores them.
     fn told_by(&self, resource: Resource) -> Vec<&'static str> {
         let fields = told_by(resource).unwrap_or_default().iter();
         fields.copied().filter(|field| self.keeps(resource, field)).collect()
     }
 
-    /// Does what the file says of the resource. False: it says nothing.
+    /// Runs the file's action for the resource. Returns `false` if the file has none.
     async fn act(&self, table: &str, actions: &BTreeMap<Resource, Action>, resource: Resource, id: &str) -> bool {
         let Some(action) = actions.get(&resource) else { return false };
         self.perform(&format!("{table}.{}", crate::shown::name(resource)), action, id).await;
@@ -103,7 +103,7 @@ impl FromFile {
     async fn perform(&self, key: &str, action: &Action, id: &str) {
         self.staff.set(self.staff.get() + 1);
         let done = action.run(&self.file.local, &self.network, id, &format!("by staff {}", self.staff.get())).await;
-        // The case ends here, and its report says so.
+        // The panic ends the case; its report contains the reason.
         done.unwrap_or_else(|problem| panic!("`{key}` of the subject file: {problem}"));
     }
 }
@@ -112,7 +112,7 @@ fn meets(taken: &[(i64, i64)], start: i64) -> bool {
     taken.iter().any(|(from, until)| *from < start + HALF_HOUR && start < *until)
 }
 
-/// None: the suite writes no such record.
+/// Returns the identifying fields of a resource, or `None` if the suite writes no such record.
 fn told_by(resource: Resource) -> Option<&'static [&'static str]> {
     Some(match resource {
         Resource::Patients => &["first_name", "last_name"],
@@ -135,7 +135,7 @@ fn deleted_id(write: &Write) -> Option<&str> {
     }
 }
 
-/// The same record with other fields.
+/// Returns the same record with other fields.
 fn with(record: EhrRecord, fields: &Map<String, Value>) -> EhrRecord {
     let (resource, id, mut all) = (record.resource(), record.id().to_owned(), record.fields());
     all.extend(fields.clone());

@@ -1,5 +1,5 @@
-//! One suite for every adapter: [`run`] takes an adapter together with the EHR it is for, stands between them to spoil what it is told to
-//! spoil, and calls the adapter as the engine does. What a new adapter needs is an [`EhrUnderTest`].
+//! One suite for every adapter. [`run`] takes an adapter together with its EHR, injects faults between them, and calls
+//! the adapter as the engine does. A new adapter needs an [`EhrUnderTest`].
 //!
 //! ```text
 //!  run ─► cases ─► subject ─► adapter (WASM) ─► flaky_proxy or flaky_transport ─► EHR
@@ -40,14 +40,14 @@ pub use trouble::{Spoiler, Trouble, When};
 use report::{Ended, Going};
 use subject::Subject;
 
-/// The adapter of a component's file; `cache` keeps what was compiled.
+/// Loads the adapter of a component file; `cache` contains compiled code.
 pub async fn load(component: &Path, cache: &Path) -> Result<Arc<Adapter>, String> {
     let host = Host::new(HostLimits::default(), cache).map_err(|error| error.to_string())?;
     host.load(component).await.map_err(|failed| failed.to_string())
 }
 
-/// Runs the cases that are named, or all, one after the other on one EHR; `ended` hears of each. Runs within a tokio `LocalSet`, such as
-/// actix's system.
+/// Runs the named cases, or all, one after the other on one EHR, and calls `ended` after each. Must run within a tokio
+/// `LocalSet`, such as actix's system.
 pub async fn run<S: EhrUnderTest>(
     adapter: &Arc<Adapter>,
     system: S,
@@ -65,7 +65,7 @@ pub async fn run<S: EhrUnderTest>(
         }
         subject.spoiler.calm();
         let since = Instant::now();
-        // A task of its own, so that a case that panics does not end the others.
+        // In a separate task, so that a case that panics does not end the others.
         let going: Going = match tokio::task::spawn_local(case(subject.clone())).await {
             Ok(going) => going,
             Err(broken) => Err(panicked(&subject, broken)),
@@ -77,7 +77,7 @@ pub async fn run<S: EhrUnderTest>(
     Ok(report)
 }
 
-/// What stands for the EHR could not go on.
+/// The finding of a case that panicked because the simulated EHR failed.
 fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinError) -> Ended {
     let said = match broken.try_into_panic() {
         Ok(panic) => {

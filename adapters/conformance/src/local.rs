@@ -1,4 +1,4 @@
-//! Where an author's EHR is, as a file says it: for every command that calls an adapter by hand.
+//! The address of an author's EHR, read from a file. Used by every command that calls an adapter manually.
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
@@ -8,7 +8,7 @@ use records::ehr::Ehr;
 use serde::{Deserialize, de::DeserializeOwned};
 use setup::secret::Secret;
 
-/// Bytes of a value that are shown.
+/// Maximum bytes of a displayed value.
 const SHOWN: usize = 200;
 
 #[derive(Clone, Deserialize)]
@@ -19,14 +19,14 @@ pub struct Local {
     pub location: String,
     #[serde(deserialize_with = "zone")]
     pub zone: Tz,
-    /// Sent with every request, unseen by the adapter. `env:NAME` is taken from the environment.
+    /// Sent with every request, invisible to the adapter. `env:NAME` is read from the environment.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }
 
-/// What else a file may say; a key of neither is an error.
+/// The keys of the connection; other keys are the caller's or an error.
 const KEYS: [&str; 5] = ["base_url", "location", "zone", "headers", "settings"];
 
 impl Local {
@@ -38,7 +38,7 @@ impl Local {
         }
     }
 
-    /// This, and what the file says beside it.
+    /// Returns the connection and the other keys of the file.
     pub(crate) fn split(file: &Path) -> Result<(Local, toml::Table), String> {
         let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let mut all: toml::Table =
@@ -54,7 +54,7 @@ impl Local {
         Ok((local, all))
     }
 
-    /// The EHR through this adapter.
+    /// Connects this adapter to the EHR.
     pub fn connect(&self, adapter: &Arc<Adapter>, connection: Connection) -> Result<Arc<dyn Ehr>, String> {
         let key = |error: AddressError| match error {
             AddressError::BaseUrl(_) | AddressError::BaseUrlForm => {
@@ -74,7 +74,7 @@ impl Local {
     }
 }
 
-/// A table as a type; what is wrong is said with its key.
+/// Deserializes a table; errors contain the key.
 pub(crate) fn typed<T: DeserializeOwned>(file: &Path, table: toml::Table) -> Result<T, String> {
     serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|error| {
         let (path, why) = (error.path().to_string(), error.inner().message().trim().to_owned());

@@ -1,13 +1,13 @@
-//! How a case ended, and what an author is told of it.
+//! The outcome of a case and its report to the author.
 
 use std::{fmt, time::Duration};
 
 use adapter_host::plain;
 
-/// Bytes of a line of the report.
+/// Maximum bytes of a line of the report.
 const SHOWN: usize = 2_000;
 
-/// What does not conform, in the four things an author needs.
+/// A violation, in the four parts an author needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub asked: String,
@@ -28,22 +28,22 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Why a case ended before its end.
+/// Why a case ended early.
 #[derive(Clone, Debug)]
 pub enum Ended {
-    /// The adapter or its EHR has no such ability.
+    /// The adapter or its EHR does not support the case.
     NotAsked(String),
     Failed(Box<Finding>),
 }
 
-/// How a case goes on.
+/// The result of a step of a case.
 pub type Going<T = ()> = Result<T, Ended>;
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Passed,
-    /// With the reason.
+    /// The case does not apply, for this reason.
     NotAsked(String),
     Failed(Finding),
 }
@@ -58,7 +58,7 @@ impl From<Going> for Outcome {
     }
 }
 
-/// One case that ran.
+/// A case that ran.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: &'static str,
@@ -88,7 +88,7 @@ impl Report {
         self.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed(_)))
     }
 
-    /// The last line: how many there are of each.
+    /// Returns the last line: the number of cases per outcome.
     pub fn sum(&self) -> String {
         let count = |fits: fn(&Outcome) -> bool| self.cases.iter().filter(|case| fits(&case.outcome)).count();
         let passed = count(|outcome| *outcome == Outcome::Passed);

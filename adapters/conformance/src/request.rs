@@ -1,4 +1,4 @@
-//! What staff would do in the EHR, as a subject file says it: a request, or a command of the shell.
+//! Actions of staff in the EHR, defined by a subject file as a request or a shell command.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::local::Local;
 const DEADLINE: Duration = Duration::from_secs(30);
 const MAX_ANSWER: usize = 8 << 20;
 
-/// `{id}` stands for the record's identifier, `{value}` for a text that is new each time.
+/// An action. `{id}` is replaced by the record's identifier, `{value}` by a text that is new each time.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Keys")]
 pub(crate) enum Action {
@@ -57,7 +57,7 @@ impl TryFrom<Keys> for Action {
 }
 
 impl Action {
-    /// Does it, with the headers of the location; what comes of it is an error unless it went well.
+    /// Runs the action with the headers of the location. Returns an error unless it succeeds.
     pub(crate) async fn run(
         &self,
         local: &Local,
@@ -71,7 +71,7 @@ impl Action {
         match self {
             Action::Command(command) => {
                 let mut shell = Command::new("sh");
-                // As variables, too: no text of the EHR is ever part of a command.
+                // Passed as variables, so that no text of the EHR is ever part of a command.
                 shell.arg("-c").arg(command).env("ID", id).env("VALUE", value).env("BASE_URL", &local.base_url);
                 let output = shell.output().await.map_err(|error| format!("{command}: {error}"))?;
                 match output.status.success() {
@@ -104,13 +104,13 @@ impl Action {
     }
 }
 
-/// All but letters, digits and `-._~`, as percent signs say it.
+/// Percent-encodes everything but letters, digits and `-._~`.
 fn in_a_path(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// Within the quotes of a string.
+/// Escapes text within the quotes of a JSON string.
 fn in_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

@@ -1,4 +1,5 @@
-//! Calls and answers in words. Of the suite's own records everything is told, of the EHR's no more than identifiers and numbers.
+//! Calls and responses as text. The suite's own records are shown in full; of the EHR's records only identifiers and
+//! numbers are shown.
 
 use location::resource::Operation;
 use records::ehr::{Page, Receipt, Resource, Write};
@@ -6,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::effect::left;
 
-/// The contract's name, such as `working_hours`.
+/// Returns the contract's name, such as `working_hours`.
 pub fn name(resource: Resource) -> String {
     let name = serde_json::to_value(resource).unwrap_or_default();
     name.as_str().unwrap_or_default().to_owned()
@@ -21,7 +22,7 @@ pub fn write(write: &Write) -> String {
     format!("{} {what}", write.kind())
 }
 
-/// Without what says nothing.
+/// Removes fields with null, `false` or an empty list.
 fn said(fields: Map<String, Value>) -> Map<String, Value> {
     let silent = |value: &Value| value.is_null() || *value == Value::Bool(false) || *value == Value::Array(Vec::new());
     fields.into_iter().filter(|(_, value)| !silent(value)).collect()
@@ -42,7 +43,8 @@ pub fn found(found: &Option<Receipt>) -> String {
     found.as_ref().map_or_else(|| "none: certainly not written".to_owned(), receipt)
 }
 
-/// A value the EHR shows beside what was written: what was not written here can be a patient's, and only its shape is told.
+/// Formats a value that the EHR returned for a written field. Text that was not written by the suite may be a
+/// patient's, so only its shape is shown.
 pub fn beside(written: &Map<String, Value>, value: &Value) -> String {
     match value {
         Value::String(text) if !written.values().any(|own| holds(own, text)) => Value::from(masked(text)).to_string(),
@@ -68,7 +70,7 @@ fn holds(own: &Value, text: &str) -> bool {
     }
 }
 
-/// Each letter an x, each digit a 0.
+/// Replaces each letter by `x` and each digit by `0`.
 pub fn masked(text: &str) -> String {
     let mask = |c: char| match c {
         c if c.is_numeric() => '0',

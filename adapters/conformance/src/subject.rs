@@ -1,4 +1,4 @@
-//! The adapter under test as the engine calls it, and what every answer of it must keep.
+//! The adapter under test, called like the engine does, and the checks that apply to every response.
 
 use std::{
     cell::{Cell, RefCell},
@@ -23,9 +23,9 @@ use crate::{
 };
 
 pub const DEADLINE: Duration = Duration::from_secs(30);
-/// What a call may take beyond its deadline.
+/// Tolerance beyond the deadline of a call.
 const GRACE: Duration = Duration::from_secs(3);
-/// More pages than any subject has records.
+/// Maximum pages of a pass; no subject has as many records.
 const MAX_PAGES: usize = 20_000;
 
 pub struct Subject<S> {
@@ -33,17 +33,17 @@ pub struct Subject<S> {
     pub spoiler: Spoiler,
     pub ehr: Arc<dyn Ehr>,
     pub description: Description,
-    /// Lives as long as what goes through it.
+    /// Kept alive for the connections through it.
     _proxy: Option<FlakyProxy>,
     made: Cell<usize>,
     placed: Cell<usize>,
-    /// What staff have changed: a second change of the same record may be none.
+    /// Records changed by staff: a second change of the same record may be without effect.
     changed: RefCell<Vec<(Resource, String)>>,
-    /// The last call and what came of it, for the report.
+    /// The last call and its result, for the report.
     last: RefCell<(String, String)>,
 }
 
-/// A pass over a resource: what all its pages showed together.
+/// A pass over a resource: the content of all its pages.
 #[derive(Clone, Debug, Default)]
 pub struct Pass {
     pub records: BTreeMap<String, EhrRecord>,
@@ -53,7 +53,7 @@ pub struct Pass {
     pub cursor: String,
 }
 
-/// What connects the adapter to this EHR, without troubles.
+/// Creates the connection of the adapter to this EHR, without faults.
 pub fn connection<S: EhrUnderTest>(system: &S, base_url: &str, transport: Arc<dyn Transport>) -> Connection {
     let mut connection = Connection::new("conformance", system.location(), base_url, system.zone(), transport);
     let secret = |(name, value): (String, String)| (name, Secret::new(value));
@@ -90,13 +90,13 @@ impl<S: EhrUnderTest> Subject<S> {
         Ok(Subject { system, spoiler, ehr, description, _proxy: proxy, made, placed, changed, last })
     }
 
-    /// A number never given before.
+    /// Returns an unused number.
     pub fn number(&self) -> usize {
         self.made.set(self.made.get() + 1);
         self.made.get()
     }
 
-    /// The start of a half hour never given before.
+    /// Returns the start of an unused half hour.
     pub fn free(&self) -> i64 {
         self.placed.set(self.placed.get() + 1);
         self.system.free(self.placed.get() - 1)
@@ -110,7 +110,7 @@ impl<S: EhrUnderTest> Subject<S> {
         self.description.writes.iter().any(|described| described == kind)
     }
 
-    /// That all these kinds are described: else the case is not asked.
+    /// Skips the case unless all these kinds are described.
     pub fn needs(&self, kinds: &[&str]) -> Going {
         match kinds.iter().find(|kind| !self.writes(kind)) {
             Some(missing) => Err(Ended::NotAsked(format!("the adapter does not describe {missing}"))),
@@ -139,7 +139,7 @@ impl<S: EhrUnderTest> Subject<S> {
         self.timely(format!("find with key {key}: {}", shown::write(write)), DEADLINE, call, shown::found).await
     }
 
-    /// A call ends by its deadline, and whatever its fault, the adapter neither trapped nor broke the contract.
+    /// Checks that a call ends by its deadline, and that a fault is not a trap or a contract violation.
     pub async fn timely<T>(
         &self,
         asked: String,
@@ -171,7 +171,7 @@ impl<S: EhrUnderTest> Subject<S> {
         Ok(ended)
     }
 
-    /// A finding about the last call.
+    /// Creates a finding about the last call.
     pub fn failed(&self, expected: impl Into<String>, mend: impl Into<String>) -> Ended {
         let (asked, answered) = self.last.borrow().clone();
         Ended::Failed(Box::new(Finding { asked, answered, expected: expected.into(), mend: mend.into() }))
@@ -181,12 +181,12 @@ impl<S: EhrUnderTest> Subject<S> {
         if holds { Ok(()) } else { Err(self.failed(expected, mend)) }
     }
 
-    /// What was asked last, for a case that ended without a word.
+    /// Returns the last call, for a case that panicked.
     pub fn asked_last(&self) -> String {
         self.last.borrow().0.clone()
     }
 
-    /// A finding about something that was answered, or seen in the EHR, in the course of the last call.
+    /// Checks a condition of the last call's response or of the EHR during it.
     pub fn hold_seen(&self, holds: bool, seen: String, expected: impl Into<String>, mend: impl Into<String>) -> Going {
         if holds {
             return Ok(());
@@ -195,24 +195,24 @@ impl<S: EhrUnderTest> Subject<S> {
         Err(self.failed(expected, mend))
     }
 
-    /// What a call that nothing stood in the way of answered.
+    /// Returns the response of a call without injected faults.
     pub fn answered<T>(&self, ended: Result<T, Fault>) -> Going<T> {
         let mend = "nothing was spoilt on the way: see what the fault says, and what the EHR answered";
         ended.map_err(|_| self.failed("an answer", mend))
     }
 
-    /// A write nothing stands in the way of.
+    /// Sends a write without injected faults.
     pub async fn written(&self, write: &Write) -> Going<Receipt> {
         let pushed = self.push(&self.key(), write).await?;
         self.answered(pushed)
     }
 
-    /// All pages from a cursor to the end of the pass.
+    /// Reads all pages from a cursor to the end of the pass.
     pub async fn pass(&self, resource: Resource, cursor: Option<String>, limit: u32) -> Going<Pass> {
         self.walk(resource, cursor, limit, Pass::default()).await
     }
 
-    /// The rest of a pass that has begun; what comes twice is a finding unless it changed meanwhile.
+    /// Reads the rest of a pass. A record listed twice is a finding unless it changed in between.
     pub async fn walk(&self, resource: Resource, cursor: Option<String>, limit: u32, begun: Pass) -> Going<Pass> {
         let (mut pass, mut at) = (begun, cursor);
         for _ in 0..MAX_PAGES {
@@ -243,7 +243,7 @@ impl<S: EhrUnderTest> Subject<S> {
         self.pass(resource, None, 1_000).await
     }
 
-    /// The record a pull shows; none where it shows none.
+    /// Returns the record listed by a pull, or `None`.
     pub async fn shown(&self, resource: Resource, id: &str) -> Going<Option<EhrRecord>> {
         Ok(self.everything(resource).await?.records.remove(id))
     }
@@ -255,7 +255,7 @@ impl<S: EhrUnderTest> Subject<S> {
         }
     }
 
-    /// Staff change a record. False: they cannot.
+    /// Changes a record as staff. Returns `false` if staff cannot.
     pub async fn changed_by_staff(&self, resource: Resource, id: &str) -> bool {
         let changed = self.system.change(resource, id).await;
         if changed {
@@ -264,17 +264,17 @@ impl<S: EhrUnderTest> Subject<S> {
         changed
     }
 
-    /// Whether staff have left the record as it was.
+    /// Returns `true` if staff have not changed the record.
     pub fn untouched(&self, resource: Resource, id: &str) -> bool {
         !self.changed.borrow().iter().any(|(of, changed)| *of == resource && changed == id)
     }
 
-    /// Whether the EHR has so many records that are what this write was to leave; where that cannot be counted, it has.
+    /// Returns `true` if the EHR has `wanted` records with the content of this write, or if they cannot be counted.
     pub async fn has_copies(&self, write: &Write, wanted: usize) -> bool {
         !self.system.counts(left(write).0) || self.system.copies(write).await == wanted
     }
 
-    /// The write has left in the EHR what it was to leave, once.
+    /// Checks that the effect of the write exists exactly once.
     pub async fn stands_once(&self, write: &Write) -> Going {
         self.stands(write, due(write)).await
     }
@@ -293,7 +293,7 @@ impl<S: EhrUnderTest> Subject<S> {
         )
     }
 
-    /// What a record shows other than it was written, by field.
+    /// Returns the fields of a record that differ from the written ones.
     pub fn differences(&self, resource: Resource, written: &Map<String, Value>, record: &EhrRecord) -> Vec<String> {
         let held = record.fields();
         let kept = written.iter().filter(|(field, value)| {
@@ -310,15 +310,15 @@ impl<S: EhrUnderTest> Subject<S> {
         differs.map(|(field, value)| format!("{field}: {value} was written, {} is shown", said(field))).collect()
     }
 
-    /// Whether a pull shows the field as it was written: neither `describe` nor the subject says otherwise.
+    /// Returns `true` if a pull returns the field as written, unless `describe` or the subject excludes it.
     pub fn keeps(&self, resource: Resource, field: &str) -> bool {
         let described = || self.description.unkept_patient_fields.iter().any(|unkept| unkept == field);
         self.system.keeps(resource, field) && !(resource == Resource::Patients && described())
     }
 }
 
-/// The value under which a record shows a field. An EHR that keeps one telephone number without a type shows a
-/// patient's cell phone as the primary phone.
+/// Returns the value of a field in a pulled record. An EHR with one untyped phone number returns a patient's cell phone
+/// as the primary phone.
 pub fn shown_as<'a>(resource: Resource, field: &str, held: &'a Map<String, Value>) -> &'a Value {
     let shown = |field: &str| held.get(field).filter(|value| !value.is_null());
     let primary = || shown("primary_phone").filter(|_| resource == Resource::Patients && field == "cell_phone");
@@ -328,14 +328,14 @@ pub fn shown_as<'a>(resource: Resource, field: &str, held: &'a Map<String, Value
 pub const SHOW_WHAT_IS_WRITTEN: &str =
     "a pull shows a record under the identifier its receipt has, with every field the EHR keeps as it was written";
 
-/// Parts that were not written may be there or not.
+/// Compares values. Parts that were not written are ignored.
 pub fn same(written: &Value, shown: &Value) -> bool {
     match (written, shown) {
         (Value::Object(written), Value::Object(shown)) => {
             written.iter().all(|(name, part)| part.is_null() || same(part, shown.get(name).unwrap_or(&Value::Null)))
         }
         (Value::String(written), Value::String(shown)) if written.starts_with('{') => {
-            // Answers to a form: the same JSON, however it is written.
+            // Responses of a form: the same JSON in any formatting.
             let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
             written == shown || parsed(written).is_some_and(|json| Some(json) == parsed(shown))
         }

@@ -1,4 +1,5 @@
-//! A subject without Rust: a file says where the EHR is, what its writes may refer to, and what staff would do there.
+//! A subject without Rust: a file with the address of the EHR, the records that writes refer to, and the actions of
+//! staff.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -14,10 +15,10 @@ use crate::{
     request::Action,
 };
 
-/// Days that are looked at for free places.
+/// Maximum number of days searched for free times.
 const MOST_DAYS: u64 = 1_500;
 
-/// What the file says.
+/// The parsed file.
 pub struct SubjectFile {
     pub local: Local,
     pub(crate) keys: Keys,
@@ -26,22 +27,22 @@ pub struct SubjectFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// Records that are there already.
+    /// Ids of existing records.
     pub(crate) ids: Here,
     pub(crate) free: Free,
-    /// The EHR keeps write keys: two writes with the same fields are told apart.
+    /// The EHR stores write keys, so two writes with the same fields can be distinguished.
     #[serde(default)]
     pub(crate) write_key: bool,
-    /// The EHR keeps local times without offset.
+    /// The EHR stores local times without offset.
     #[serde(default)]
     pub(crate) local_times: bool,
-    /// How long its search may not know what was written.
+    /// Delay until the EHR's search finds a write.
     #[serde(default)]
     pub(crate) settle_seconds: u64,
-    /// Such as `payments.note`.
+    /// Fields that are not stored, such as `payments.note`.
     #[serde(default)]
     pub(crate) unkept: Vec<Field>,
-    /// Fields that each write of the resource gets.
+    /// Fields to add to each write of the resource.
     #[serde(default, deserialize_with = "by_resource")]
     pub(crate) set: BTreeMap<Resource, Map<String, Value>>,
     #[serde(default, deserialize_with = "by_resource")]
@@ -53,7 +54,7 @@ pub(crate) struct Keys {
     pub(crate) refused: Option<Refused>,
 }
 
-/// Read by texts first: an error within a table is then told with the resource's name.
+/// Deserializes via text keys, so that an error within a table contains the resource's name.
 fn by_resource<'de, D, V>(input: D) -> Result<BTreeMap<Resource, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -64,7 +65,7 @@ where
     named.into_iter().map(|(name, of)| Ok((resource(name)?, of))).collect()
 }
 
-/// What makes a new patient one the EHR refuses: something in the EHR, or fields.
+/// How a new patient becomes one that the EHR refuses: an action in the EHR, or fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refused {
@@ -88,7 +89,7 @@ impl TryFrom<String> for Field {
     }
 }
 
-/// Places where nobody stands in `ids.operatory`, by the clock of the location.
+/// Free times of `ids.operatory`, in local time.
 #[derive(Deserialize)]
 #[serde(try_from = "FreeKeys")]
 pub(crate) struct Free {
@@ -142,7 +143,8 @@ impl TryFrom<FreeKeys> for Free {
 }
 
 impl Free {
-    /// The starts, in seconds since 1970, from `now` on. Days about a change of the clocks are left to the case that is about it.
+    /// Returns the starts from `now` on, in seconds since 1970. Days around a clock change are reserved for the case
+    /// about them.
     pub(crate) fn starts(&self, zone: Tz, now: i64) -> Vec<i64> {
         let today = zone.timestamp_opt(now, 0).single().map(|at| at.date_naive()).unwrap_or_default();
         let first = match self.first {

@@ -1,42 +1,42 @@
-//! What happens to requests on their way: the plan that proxy and transport share.
+//! Faults of requests: the plan shared by proxy and transport.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-/// What happens to a request.
+/// A fault of a request.
 #[derive(Clone, Debug)]
 pub enum Trouble {
-    /// The EHR never sees it; the connection is cut.
+    /// The request does not reach the EHR; the connection is cut.
     LoseRequest,
-    /// The EHR carries it out; the connection is cut instead of answered.
+    /// The EHR executes the request; the connection is cut before the response.
     LoseReply,
-    /// The EHR carries it out; its answer breaks off in the middle.
+    /// The EHR executes the request; its response is truncated.
     Half,
-    /// The EHR carries it out; its answer comes so much later.
+    /// The EHR executes the request; its response is delayed.
     Slow(Duration),
-    /// The EHR never sees it; this is answered: status, headers, body.
+    /// The request does not reach the EHR; the response is this status, headers and body.
     Answer(u16, Vec<(&'static str, &'static str)>, &'static str),
 }
 
-/// Which requests are spoilt, counted from the moment this is said.
+/// The requests with a fault, counted from `set`.
 #[derive(Clone, Copy, Debug)]
 pub enum When {
     Each,
-    /// 1 is the next one.
+    /// Counted from 1, the next request.
     Nth(usize),
 }
 
 #[derive(Default)]
 struct State {
     seen: usize,
-    /// Over all plans.
+    /// Faults of all plans.
     spoilt: usize,
     plan: Option<(When, Trouble)>,
 }
 
-/// Says for each request whether it is spoilt, and how.
+/// Determines for each request whether a fault is injected, and which.
 #[derive(Clone, Default)]
 pub struct Spoiler(Arc<Mutex<State>>);
 
@@ -45,22 +45,22 @@ impl Spoiler {
         self.begin(Some((when, trouble)));
     }
 
-    /// Nothing is spoilt any more, and requests are counted from here.
+    /// Stops injecting faults and restarts the count of requests.
     pub fn calm(&self) {
         self.begin(None);
     }
 
-    /// Requests since the last `set` or `calm`.
+    /// Returns the number of requests since the last `set` or `calm`.
     pub fn requests(&self) -> usize {
         self.state().seen
     }
 
-    /// Requests that were spoilt since the beginning.
+    /// Returns the total number of requests with a fault.
     pub fn spoilt(&self) -> usize {
         self.state().spoilt
     }
 
-    /// One more request: what happens to it.
+    /// Counts one more request and returns its fault.
     pub(crate) fn next(&self) -> Option<Trouble> {
         let mut state = self.state();
         state.seen += 1;

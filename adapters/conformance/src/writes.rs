@@ -1,4 +1,4 @@
-//! A write of every kind, new each time, about somebody the EHR knows.
+//! New writes of every kind, about a patient the EHR knows.
 
 use chrono::{Days, NaiveDate};
 use location::hours::HourKind;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{ehr_under_test::EhrUnderTest, report::Going, subject::Subject};
 
-/// The kinds of write the engine sends, by the contract's names.
+/// The kinds of writes, by the contract's names.
 pub const KINDS: [&str; 21] = [
     "create-patient",
     "update-patient",
@@ -33,11 +33,12 @@ pub const KINDS: [&str; 21] = [
     "create-adjustment",
 ];
 
-/// Stands for a record the EHR does not have.
+/// The id of a record that does not exist in the EHR.
 const NOBODY: &str = "none-such-1";
 
 impl<S: EhrUnderTest> Subject<S> {
-    /// A write of this kind. What it changes is written first, where the EHR can; else it is about nobody.
+    /// Returns a write of this kind. The record it changes is created first, if the EHR supports that; else the write
+    /// refers to a missing record.
     pub async fn fresh(&self, kind: &str) -> Going<Write> {
         let mut write = match kind {
             "create-patient" => Write::CreatePatient(self.somebody()),
@@ -158,7 +159,7 @@ impl<S: EhrUnderTest> Subject<S> {
         Ok(write)
     }
 
-    /// On a day of its own, so that none meets another.
+    /// On a separate day, so that none overlaps another.
     fn hour(&self) -> EhrWorkingHour {
         let day = NaiveDate::from_ymd_opt(2030, 1, 1).expect("a date") + Days::new((self.number() % 3_000) as u64);
         self.hour_on(day, "09:00", "12:30")
@@ -183,7 +184,7 @@ impl<S: EhrUnderTest> Subject<S> {
         }
     }
 
-    /// Hours that are there, where the EHR lets them be made.
+    /// Creates working hours if the EHR supports that.
     async fn known_hour(&self) -> Going<EhrWorkingHour> {
         let mut made = Write::CreateWorkingHour(self.hour());
         self.system.adjust(&mut made);
@@ -204,7 +205,7 @@ impl<S: EhrUnderTest> Subject<S> {
         )
     }
 
-    /// The same entry once more, of a record that is there.
+    /// Returns the same entry as another operation on an existing record.
     async fn over(&self, kind: &str, operation: Operation, made: Write, change: Value) -> Going<Write> {
         let Write::Record(_, entry) = made else { panic!("a record") };
         let id = match self.writes(kind) {
@@ -266,7 +267,7 @@ impl<S: EhrUnderTest> Subject<S> {
         })
     }
 
-    /// Of each catalogue that has an entry: a new item, and the write that ends another one.
+    /// Returns, for each catalogue with an entry, a new item and the write that ends another item.
     pub async fn ended_histories(&self) -> Going<Vec<(Write, Write)>> {
         let mut all = Vec::new();
         for category in ["allergies", "conditions", "medications"] {
@@ -310,7 +311,7 @@ impl<S: EhrUnderTest> Subject<S> {
         }))
     }
 
-    /// A payment or, by its kind of type, an adjustment.
+    /// A payment or an adjustment, depending on the resource of its type.
     async fn payment(&self, types: Resource) -> Going<Value> {
         let kind = self.first(types, |fields| fields["active"] != json!(false)).await?.map(|(id, _)| id);
         let amount = json!({"amount": format!("{}.50", self.number() % 90_000), "currency": "USD"});
@@ -325,7 +326,7 @@ impl<S: EhrUnderTest> Subject<S> {
         Ok(fields)
     }
 
-    /// The first record of a resource the EHR is pulled for.
+    /// Returns the first matching record of a resource that can be pulled.
     async fn first(
         &self,
         resource: Resource,
@@ -340,7 +341,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 }
 
-/// A number as letters: names hold no digits everywhere.
+/// Formats a number as letters, because some EHRs reject digits in names.
 pub(crate) fn letters(mut n: usize) -> String {
     let mut text = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! Every kind of letter.
+//! Names in many scripts and with special characters.
 
 use std::rc::Rc;
 

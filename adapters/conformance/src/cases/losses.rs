@@ -1,5 +1,5 @@
-//! Requests and replies that are lost, each of a write in turn: what is said to be unknown is looked up, what is said not to be written
-//! is sent again, and at the end there is one record.
+//! Lost requests and replies at every request of every write. An unknown outcome is looked up, a write reported as not
+//! done is sent again, and in the end one record exists.
 
 use std::rc::Rc;
 
@@ -16,9 +16,9 @@ use crate::{
     writes::KINDS,
 };
 
-/// Attempts after which a write that nothing disturbs any more must have ended.
+/// Attempts after which an undisturbed write must have ended.
 const ATTEMPTS: usize = 4;
-/// No write takes as many.
+/// Maximum number of requests of one write.
 const MOST_REQUESTS: usize = 100;
 
 const LOOK_FIRST: &str = "say `unknown` where a request of the write may have arrived, and `retry-later` only where none can have; \
@@ -58,7 +58,7 @@ async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble
                 format!("a receipt for {}, which was written", receipt.id),
                 LOOK_FIRST,
             )?;
-            // It took fewer requests: each was lost once.
+            // The write took fewer requests: each was lost once.
             if subject.spoiler.spoilt() == before {
                 subject.hold(
                     n > 1,
@@ -72,7 +72,7 @@ async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble
     Ok(())
 }
 
-/// What the engine does with an outcome, until the write has ended.
+/// Handles an outcome as the engine does, until the write has ended.
 async fn ended<S: EhrUnderTest>(
     subject: &Subject<S>,
     key: &str,
@@ -118,7 +118,7 @@ async fn ended<S: EhrUnderTest>(
     Err(subject.failed(format!("an end within {ATTEMPTS} attempts, after {at}"), LOOK_FIRST))
 }
 
-/// Whether the EHR has what the write was to leave there, by looking.
+/// Returns `true` if the EHR has the expected effect of the write, according to the EHR's own API.
 async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> Going<bool> {
     let (resource, written) = left(write);
     if !subject.has_copies(write, 0).await && !subject.has_copies(write, 1).await {
@@ -126,7 +126,7 @@ async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> Going
     }
     let Some(written) = written else { return Ok(subject.has_copies(write, due(write)).await) };
     let id = match written_id(write) {
-        // It creates: a copy is the proof.
+        // A write that creates is proven by a copy.
         None => return Ok(subject.has_copies(write, 1).await),
         Some(id) => id,
     };

@@ -25,7 +25,7 @@ macro_rules! cases {
         /// The names of all cases.
         pub const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
 
-        /// Each with its name.
+        /// Returns each case with its name.
         pub fn all<S: EhrUnderTest>() -> Vec<(&'static str, Case<S>)> {
             vec![$($((stringify!($name), |subject| Box::pin($room::$name(subject))),)+)+]
         }

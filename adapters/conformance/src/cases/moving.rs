@@ -1,4 +1,4 @@
-//! An EHR that does not stand still: staff at work, a search that lags behind, and a record nobody can read.
+//! An EHR that changes during the test: active staff, a search that lags behind, and a record that cannot be read.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -13,13 +13,13 @@ use crate::{
     writes::KINDS,
 };
 
-/// Pages of the walk: enough that something changes before, at and behind its place.
+/// Pages of the walk, so that records before, on and after the current page can change.
 const PAGES: usize = 4;
-/// Walks one after the other: a record that changes on the first page of one can be missing from the second on.
+/// Consecutive walks: a record changed on the first page of one can be missing from the second on.
 const WALKS: usize = 3;
 
-/// Staff change a record that was shown and one that was not: whatever a whole pass says is all there is, and both changes are seen in
-/// it or in the next pass.
+/// Staff change a listed record and one not yet listed. A whole pass must contain every record, and both changes must
+/// appear in it or in the next pass.
 pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     let mut walked = 0;
     for ability in &subject.description.pulls {
@@ -81,8 +81,8 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
     }
 }
 
-/// Records change, appear and disappear before the place of a walk, in walks one after the other. The engine
-/// deletes records that two whole passes in a row do not show, so none that exists may be missing from both.
+/// Records change, appear and disappear before the position of a walk, in consecutive walks. The engine deletes records
+/// that are missing from two whole passes in a row, so no existing record may be missing from both.
 pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     let mut walked = 0;
     for ability in &subject.description.pulls {
@@ -130,7 +130,7 @@ pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject:
 }
 
 /// Changes one of the records `shown` as staff would, deletes an appointment among them, and books another one. Returns
-/// the ids of new records, or `None` if nothing could be done. Removes what it deletes from `existing`.
+/// the ids of new records, or `None` if nothing could be done. Removes deleted ids from `existing`.
 async fn churn<S: EhrUnderTest>(
     subject: &Subject<S>,
     resource: Resource,
@@ -159,7 +159,8 @@ async fn churn<S: EhrUnderTest>(
     Ok(done.then_some(created))
 }
 
-/// The EHR has taken a write, and its search may not know it yet. None would mean: certainly not written, and it is sent once more.
+/// The EHR has accepted a write, and its search may not find it yet. `None` would mean certainly not written, and the
+/// engine would send the write again.
 pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     if subject.description.writes.is_empty() {
         return Err(no_writes());
@@ -180,7 +181,7 @@ pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject
     Ok(())
 }
 
-/// Two writes are two records, also where they say the same, if the EHR can tell them apart; or the second one is refused.
+/// Two writes create two records, even with the same content if the EHR can distinguish them; or the second is refused.
 pub async fn two_writes_have_two_receipts<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     let creates = |kind: &&str| (kind.starts_with("create-") || kind.starts_with("save-")) && subject.writes(kind);
     let kinds: Vec<&str> = KINDS.into_iter().filter(creates).collect();

@@ -1,4 +1,4 @@
-//! What is described, and what pulls show.
+//! The description and the results of pulls.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -13,7 +13,7 @@ use crate::{
     writes::KINDS,
 };
 
-/// Pages a walk of small pages may take: a real EHR answers a few dozen requests a second.
+/// Maximum number of small pages: a real EHR answers a few dozen requests a second.
 const SMALL_PAGES: usize = 25;
 
 /// Every resource of the contract.
@@ -112,7 +112,7 @@ pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subje
             "name as deleted only what the EHR has no more",
         )?;
         let next = subject.pass(resource, Some(first.cursor.clone()), 1_000).await?;
-        // An id of another location may be named: an adapter cannot know whether it was shown here before.
+        // An id of another location may be reported, because an adapter cannot know whether it was listed here before.
         let gone: Vec<&String> = next.deleted.iter().filter(|id| first.records.contains_key(*id)).collect();
         subject.hold(
             gone.is_empty(),
@@ -142,7 +142,8 @@ pub async fn pages_keep_their_limit_and_show_each_record_once<S: EhrUnderTest>(s
     for ability in &subject.description.pulls {
         let resource = ability.resource;
         let whole = subject.everything(resource).await?;
-        // The walk itself fails on a record that comes twice; the host refuses pages and cursors beyond their limits.
+        // The walk itself fails on a record that is listed twice; the host refuses pages and cursors beyond their
+        // limits.
         let limit = u32::try_from(whole.records.len() / SMALL_PAGES + 1).expect("a small number");
         let walked = subject.pass(resource, None, limit).await?;
         let missing = whole.records.keys().find(|id| !walked.records.contains_key(*id)).cloned().unwrap_or_default();
@@ -246,7 +247,7 @@ pub async fn cursors_of_others_are_refused<S: EhrUnderTest>(subject: Rc<Subject<
     Ok(())
 }
 
-/// That there is something to pull.
+/// Skips the case if nothing can be pulled.
 fn pulls<S: EhrUnderTest>(subject: &Subject<S>) -> Going {
     match subject.description.pulls.is_empty() {
         true => Err(Ended::NotAsked("the adapter describes no resource that can be pulled".into())),
@@ -254,7 +255,7 @@ fn pulls<S: EhrUnderTest>(subject: &Subject<S>) -> Going {
     }
 }
 
-/// The same records with the same fields.
+/// Compares ids and fields of two passes.
 fn same(one: &Pass, other: &Pass) -> bool {
     let ids = |pass: &Pass| pass.records.keys().cloned().collect::<BTreeSet<_>>();
     ids(one) == ids(other)

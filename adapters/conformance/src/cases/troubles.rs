@@ -1,4 +1,5 @@
-//! Servers that say no, say nothing, or say nonsense: the right fault, and never a page that is not one.
+//! Servers that refuse, do not answer, or answer with invalid content. The adapter must return the right fault, never
+//! an invalid page.
 
 use std::{rc::Rc, time::Duration};
 
@@ -14,7 +15,7 @@ use crate::{
 };
 
 const HTML: &str = "<html><body>Zoë Łopata is on another page</body></html>";
-/// JSON of nothing an EHR says.
+/// JSON that no EHR returns.
 const NONSENSE: [(&str, &str); 5] = [
     ("application/json", "{}"),
     ("text/html", HTML),
@@ -23,19 +24,19 @@ const NONSENSE: [(&str, &str); 5] = [
     ("application/json", ""),
 ];
 
-/// A call of each kind with every request spoilt.
+/// The calls of each kind, with a fault in every request.
 struct Calls {
-    /// None where it asks nobody. Behind a gate it describes itself before there is a session.
+    /// `None` if the call sends no request. Behind a gate, `describe` works before there is a session.
     describe: Option<Call>,
-    /// None where nothing can be pulled.
+    /// `None` if nothing can be pulled.
     pull: Option<Call>,
-    /// None where nothing can be written.
+    /// `None` if nothing can be written.
     push: Option<Call>,
     find: Option<Call>,
     trouble: Trouble,
 }
 
-/// What was asked, what was answered, and the fault that it was.
+/// A call and its fault.
 struct Call {
     asked: String,
     fault: Option<Fault>,
@@ -50,7 +51,7 @@ impl Calls {
         self.reads().chain(&self.push).try_for_each(|call| self.judge(call, &fits, expected, mend))
     }
 
-    /// Reads are to be tried again; a write is too, or its outcome is unknown.
+    /// Checks that reads are retried, and that writes are retried or have an unknown outcome.
     fn is_passing(&self) -> Going {
         let mend = "only an answer that the EHR itself gave, whole and in its own form, is one: take everything else for `retry-later` \
             in a read, and for `unknown` where a write may have arrived";
@@ -121,7 +122,7 @@ const ENOUGH: Duration = Duration::from_secs(20);
 
 pub async fn nobody_without_credentials<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     let said = Trouble::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
-    // Behind a gate that is a session which is over.
+    // Behind a gate, a 401 means that the session has expired.
     let gated = subject.description.gated;
     let told = |fault: &Fault| match gated {
         true => matches!(fault, Fault::GateClosed),
@@ -173,7 +174,7 @@ pub async fn answers_that_are_late<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> 
     spoilt(&subject, late, Duration::from_millis(600)).await?.is_passing()
 }
 
-/// "Certainly not written" is only ever the EHR's own word.
+/// Only the EHR's own response may prove that nothing was written.
 pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     let Some(kind) = subject.description.writes.first() else { return Err(no_writes()) };
     let (key, write) = (subject.key(), subject.fresh(kind).await?);

@@ -1,4 +1,4 @@
-//! Writes in fair weather, and what the EHR refuses.
+//! Writes without faults, and refusals of the EHR.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ const ONE_KEY: &str = "look for the key before writing, and answer the receipt o
 const ONLY_CHANGES: &str =
     "write only what differs from `before`: `PatientChange::onto` and `PatientChange::fields` do it";
 
-/// The kinds of write the adapter describes; a case about them is not asked where there are none.
+/// Returns the kinds of writes that the adapter describes. Skips the case if there are none.
 fn kinds<S: EhrUnderTest>(subject: &Subject<S>) -> Going<Vec<&'static str>> {
     let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| subject.writes(kind)).collect();
     if kinds.is_empty() { Err(no_writes()) } else { Ok(kinds) }
@@ -47,7 +47,7 @@ pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subj
     Ok(())
 }
 
-/// The record is in the EHR once, and a pull shows it as it was written; or it is gone.
+/// Checks that the record exists once in the EHR and is pulled as written, or that it is deleted.
 pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str) -> Going {
     let (resource, written) = left(write);
     subject.stands_once(write).await?;
@@ -77,7 +77,8 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
     }
 }
 
-/// A change is of what differs from what the EHR last showed: what staff changed since stays, and what is taken away is gone.
+/// An update changes only fields that differ from the record as last pulled. Concurrent changes of staff stay, and
+/// cleared fields are cleared.
 pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     subject.needs(&["create-patient", "update-patient"])?;
     let mut write = Write::CreatePatient(subject.somebody());
@@ -106,7 +107,7 @@ pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subj
     )
 }
 
-/// Pushed, and found then.
+/// Pushes a change and checks that it is found.
 async fn found_after<S: EhrUnderTest>(subject: &Subject<S>, key: &str, change: &Write) -> Going {
     let pushed = subject.push(key, change).await?;
     subject.answered(pushed)?;
@@ -118,7 +119,7 @@ async fn found_after<S: EhrUnderTest>(subject: &Subject<S>, key: &str, change: &
     )
 }
 
-/// An address is several things: staff add a second line, a client moves the patient to another town.
+/// The lines of an address are separate: staff add a second line while a client changes the city.
 pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     subject.needs(&["create-patient", "update-patient"])?;
     if subject.ability(Resource::Patients).is_none() {
@@ -127,7 +128,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
     let mut write = Write::CreatePatient(subject.somebody());
     subject.system.adjust(&mut write);
     let id = subject.written(&write).await?.id;
-    // As the EHR shows them: not every EHR tells all lines apart.
+    // As returned by the EHR, because not every EHR separates all lines.
     let before = subject.patient_shown(&id).await?;
     let Some(address) = before.address.clone() else {
         return Err(Ended::NotAsked("the EHR keeps no address".into()));
@@ -194,7 +195,7 @@ pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S
     }
     let Write::CreateAppointment(first) = subject.fresh("create-appointment").await? else { panic!("an appointment") };
     subject.written(&Write::CreateAppointment(first.clone())).await?;
-    // In its middle.
+    // In the middle of the first appointment.
     let n = subject.number();
     let mut second = Write::CreateAppointment(subject.appointment_at(first.start + 900, n));
     subject.system.adjust(&mut second);
@@ -207,7 +208,7 @@ pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S
     subject.stands(&second, 0).await
 }
 
-/// What staff changed since it was read is not overwritten, where the EHR tells versions.
+/// Concurrent changes of staff are not overwritten if the EHR has versions.
 pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     subject.needs(&["create-appointment", "reschedule-appointment"])?;
     let Write::RescheduleAppointment(moved) = subject.fresh("reschedule-appointment").await? else { panic!("a move") };

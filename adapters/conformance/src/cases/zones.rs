@@ -1,4 +1,4 @@
-//! Where the practice's clock changes.
+//! Changes of the location's clock.
 
 use std::rc::Rc;
 
@@ -24,10 +24,10 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
     }
     let mut written = 0;
     for (at, forward) in changes {
-        // The day before and after at the same local hour, and up to the change and from it on.
+        // The day before and after at the same local hour, and times shortly before and after the change.
         let mut starts = vec![at - 17 * HOUR, at - 2 * HOUR, at + HOUR, at + 7 * HOUR, at + 31 * HOUR];
         if forward || subject.system.keeps_instants() {
-            // The last half hour before the change, and the first after it: where clocks go back, both are called 01:30 and 01:00.
+            // The last half hour before the change and the first after it; if clocks go back, the local times repeat.
             starts.extend([at - HOUR / 2, at]);
         }
         for start in starts.into_iter().filter(|start| subject.system.is_free(*start)) {
@@ -59,7 +59,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
     }
 }
 
-/// On the days themselves, from before the change until after it: the clock on the wall is what staff read.
+/// On the days of the change, across it: working hours are in local time, as staff read them.
 pub async fn working_hours_keep_the_clock_of_the_wall_where_it_changes<S: EhrUnderTest>(
     subject: Rc<Subject<S>>,
 ) -> Going {
@@ -84,13 +84,13 @@ pub async fn working_hours_keep_the_clock_of_the_wall_where_it_changes<S: EhrUnd
 const CLOCKS: &str = "turn instants into the EHR's local time by the rules of the location's zone on that day, not by today's offset: \
     `clock::to_local` and `clock::to_instant`";
 
-/// The zone's next change forward and its next change back, in seconds since 1970, each with whether it goes forward.
+/// Returns the next two clock changes of the zone, in seconds since 1970, each with `true` if clocks go forward.
 fn changes(zone: chrono_tz::Tz, now: i64) -> Vec<(i64, bool)> {
     let offset = |at: i64| {
         let instant = DateTime::from_timestamp(at, 0).expect("the present is near").naive_utc();
         zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()
     };
-    // Two days from now on, so that the day before is still to come.
+    // Two days ahead, so that the day before is in the future.
     let first = now - now.rem_euclid(HOUR) + 48 * HOUR;
     let hours = (0..400 * 24).map(|n| first + n * HOUR);
     let changes = hours.filter(|at| offset(*at) != offset(at - HOUR)).map(|at| (at, offset(at) > offset(at - HOUR)));
