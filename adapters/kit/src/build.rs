@@ -1,4 +1,4 @@
-//! From an adapter's folder, a crate or a package of npm, to its component.
+//! Builds the component of an adapter's folder, a crate or an npm package.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +14,20 @@ pub struct Built {
     pub manifest: Manifest,
     pub bytes: u64,
     pub sha256: String,
-    /// False when nothing had changed.
+    /// `false` if nothing had changed.
     pub fresh: bool,
 }
 
 /// Builds `out_dir/<id>.wasm` from the adapter in `dir`: with npm if it has a `package.json`, otherwise with cargo and
 /// `profile`. Skips the work if the component, its sources and the profile are unchanged. cargo's own files are in
-/// `out_dir/build`, which all adapters share that are built into `out_dir`.
+/// `out_dir/build`, shared by all adapters with the same `out_dir`.
 pub fn build(
     dir: &Path,
     out_dir: &Path,
     profile: Profile,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Built, KitError> {
-    // Without `..` and links: cargo names its crates by such paths.
+    // Without `..` and links, because cargo names its crates by such paths.
     let dir = dir.canonicalize().map_err(KitError::at(dir))?;
     let out_dir = std::path::absolute(out_dir).map_err(KitError::at(out_dir))?;
     let manifest = manifest_of(&dir)?;
@@ -38,7 +38,7 @@ pub fn build(
         progress(Progress::UpToDate(&component));
         return built(component, manifest, false);
     }
-    // A build that fails leaves nothing that could be taken for its outcome.
+    // A failed build must leave no file that could be mistaken for its result.
     files::remove(&stamp)?;
     files::remove(&component)?;
     let Made { component: bare, mut inputs } = if dir.join(npm::PACKAGE).is_file() {
@@ -55,7 +55,7 @@ pub fn build(
     built(component, manifest, true)
 }
 
-/// Of the adapter in `dir`.
+/// Reads the manifest of the adapter in `dir`.
 fn manifest_of(dir: &Path) -> Result<Manifest, KitError> {
     let path = dir.join(MANIFEST_FILE);
     Manifest::parse(&files::read_text(&path)?).map_err(|reason| KitError::Manifest { path, reason })

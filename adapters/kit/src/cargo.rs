@@ -1,4 +1,4 @@
-//! From an adapter's crate to a component.
+//! Builds the component of an adapter's crate.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(crate) fn make(
     Ok(Made { component, inputs })
 }
 
-/// The `Cargo.toml` whose neighbour is the lock file.
+/// Returns the `Cargo.toml` next to the lock file.
 fn workspace_manifest(dir: &Path) -> Result<PathBuf, KitError> {
     let mut locate = toolchain::cargo();
     locate.current_dir(dir).args(["locate-project", "--workspace", "--message-format", "plain"]);
@@ -43,7 +43,7 @@ fn workspace_manifest(dir: &Path) -> Result<PathBuf, KitError> {
     Ok(PathBuf::from(String::from_utf8_lossy(&found.stdout).trim()))
 }
 
-/// The core module. Where there is a lock file, cargo uses its versions and adds what is missing there.
+/// Compiles the core module. cargo uses the versions of an existing lock file and adds missing ones.
 fn compile(
     dir: &Path,
     target_dir: &Path,

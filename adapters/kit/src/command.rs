@@ -1,4 +1,4 @@
-//! Tools that are run.
+//! Running of external tools.
 
 use std::{
     collections::VecDeque,
@@ -9,10 +9,10 @@ use std::{
 
 use crate::{error::KitError, progress::Progress};
 
-/// Lines of a tool's output that an error quotes.
+/// Maximum lines of a tool's output in an error.
 const QUOTED_LINES: usize = 40;
 
-/// Runs a tool: what it writes to stderr goes to `progress` line by line, what it writes to stdout is returned.
+/// Runs a tool. Its stderr goes to `progress` line by line, its stdout is returned.
 pub fn run(mut command: Command, progress: &mut dyn FnMut(Progress<'_>)) -> Result<String, KitError> {
     let shown = shown(&command);
     progress(Progress::Running(&shown));
@@ -21,7 +21,7 @@ pub fn run(mut command: Command, progress: &mut dyn FnMut(Progress<'_>)) -> Resu
     let failed = |source| KitError::Start { command: shown.clone(), source };
     let mut stdout = child.stdout.take().expect("piped above");
     let stderr = child.stderr.take().expect("piped above");
-    // stdout has its own reader: a tool that fills one pipe must not wait for us to finish the other.
+    // A separate reader for stdout, because a tool that fills one pipe must not wait for the other to be read.
     let reader = std::thread::spawn(move || {
         let mut text = Vec::new();
         stdout.read_to_end(&mut text).map(|_| String::from_utf8_lossy(&text).into_owned())
@@ -45,7 +45,7 @@ pub fn run(mut command: Command, progress: &mut dyn FnMut(Progress<'_>)) -> Resu
     Err(KitError::Failed { command: shown, status, output: Vec::from(last).join("\n") })
 }
 
-/// The tool and its first words, enough to recognise it.
+/// Returns the tool and its first arguments, enough to recognise it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let words = command.get_args().take(3).map(|word| word.to_string_lossy().into_owned());

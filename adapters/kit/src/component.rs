@@ -1,4 +1,4 @@
-//! The component: made of a core module, carrying its manifest, checked without running it.
+//! Components: creation from a core module, the embedded manifest, and checks without running them.
 
 use std::path::Path;
 
@@ -10,27 +10,28 @@ use wasmparser::{Validator, WasmFeatures};
 
 use crate::{KitError, Manifest, files};
 
-/// What a component is and needs, read without running it.
+/// The properties of a component, read without running it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub manifest: Result<Manifest, Unfit>,
-    /// Version of the contract it exports, for example `1.0.0`.
+    /// Version of the exported contract, for example `1.0.0`.
     pub contract: Option<String>,
     pub imports: Vec<String>,
     pub exports: Vec<String>,
     pub bytes: u64,
     pub sha256: String,
-    /// Whose valid signature it carries.
+    /// Signer of a valid signature.
     pub signer: Result<Option<Signer>, Unfit>,
 }
 
-/// Makes a component of a core module that was built against the SDK.
+/// Converts a core module that was built with the SDK into a component.
 pub fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
     let encoder = wit_component::ComponentEncoder::default().module(module).map_err(|e| format!("{e:#}"))?;
     encoder.validate(true).encode().map_err(|e| format!("{e:#}"))
 }
 
-/// Puts the manifest into a component, instead of one it already holds; a signature is not one of the new component, and goes. For components built without [`crate::build`], too.
+/// Embeds the manifest in a component, replacing an earlier one. A signature is removed, because it would be invalid.
+/// Also for components built without [`crate::build`].
 pub fn pack(component: &[u8], manifest: &Manifest) -> Result<Vec<u8>, String> {
     let unsigned = sections::without(component, SIGNATURE_SECTION).map_err(|unfit| unfit.to_string())?;
     let mut packed = sections::without(&unsigned, MANIFEST_SECTION).map_err(|unfit| unfit.to_string())?;
@@ -39,7 +40,8 @@ pub fn pack(component: &[u8], manifest: &Manifest) -> Result<Vec<u8>, String> {
     Ok(packed)
 }
 
-/// Validates a component and reads what it is. Errors where it is no component; whether an engine takes it, that engine says.
+/// Validates a component and reads its properties. Returns an error if the file is not a component; the engine decides
+/// whether it accepts the component.
 pub fn check(path: &Path) -> Result<Report, KitError> {
     let bytes = files::read_at_most(path, COMPONENT_BYTES)?;
     inspect(&bytes).map_err(|reason| KitError::NotAnAdapter { path: path.to_path_buf(), reason })

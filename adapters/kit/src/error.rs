@@ -1,4 +1,4 @@
-//! What can go wrong with an adapter's crate, its toolchain or its component.
+//! Errors of an adapter's crate, its toolchain or its component.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub enum KitError {
 }
 
 impl KitError {
-    /// The error for a reader who has seen the output of the tool that failed.
+    /// Returns the error without the tool's output, for a reader who has already seen the output.
     pub fn without_output(&self) -> String {
         match self {
             KitError::Failed { command, status, .. } => format!("`{command}` failed ({status}); see above"),
@@ -45,7 +45,7 @@ impl KitError {
         }
     }
 
-    /// Names the file an I/O error is about.
+    /// Adds the path to an I/O error.
     pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> KitError {
         let path = path.to_path_buf();
         move |source| KitError::Io { path, source }

@@ -1,4 +1,4 @@
-//! Reading and writing files with their name in the error.
+//! File access with the path in the error.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, KitError> {
     fs::read(path).map_err(KitError::at(path))
 }
 
-/// Not more than that is read of a file.
+/// Reads a file of at most `most` bytes.
 pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, KitError> {
     let mut bytes = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
@@ -35,7 +35,7 @@ pub fn create_dir(path: &Path) -> Result<(), KitError> {
     fs::create_dir_all(path).map_err(KitError::at(path))
 }
 
-/// The whole file or none of it: written beside its place, synced, renamed.
+/// Writes a file atomically: to a temporary file in the same folder, synced and renamed.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), KitError> {
     let beside = beside(path);
     let written = fs::File::create(&beside).and_then(|mut file| {
@@ -44,13 +44,13 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), KitError> {
         fs::rename(&beside, path)
     });
     if written.is_err() {
-        // Best effort: the error worth reporting is the first one.
+        // Best effort: the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written.map_err(KitError::at(path))
 }
 
-/// No error when it is not there.
+/// Removes a file. A missing file is no error.
 pub fn remove(path: &Path) -> Result<(), KitError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(KitError::at(path)(error)),
@@ -62,7 +62,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// A name of its own for every writer, so that two builds never share a half-written file.
+/// Returns a temporary name unique to each writer, so that two builds never share a half-written file.
 fn beside(path: &Path) -> PathBuf {
     static WRITERS: AtomicU32 = AtomicU32::new(0);
     let writer = WRITERS.fetch_add(1, Ordering::Relaxed);

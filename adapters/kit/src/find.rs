@@ -1,6 +1,6 @@
-//! Finding a Rust toolchain that builds `wasm32-unknown-unknown`. In order: one with the target installed; `rustup target add`;
-//! Debian's `rustc-web` with the source of its standard library, installed with apt when root. `PRACTICE_SYNC_WASM_TOOLCHAIN`
-//! set to `installed`, `rustup` or `debian` allows only that one.
+//! Search for a Rust toolchain that builds `wasm32-unknown-unknown`. The order is: a toolchain with the target
+//! installed; `rustup target add`; Debian's `rustc-web` with the source of its standard library, installed with apt
+//! when root. `PRACTICE_SYNC_WASM_TOOLCHAIN` set to `installed`, `rustup` or `debian` allows only that one.
 
 use std::{
     env,
@@ -19,7 +19,7 @@ pub const TOOLCHAIN_VARIABLE: &str = "PRACTICE_SYNC_WASM_TOOLCHAIN";
 
 const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "rust-web-src", "lld-19"];
 
-/// The first that works. `dir` is the adapter's crate: rustup picks the toolchain by folder.
+/// Returns the first toolchain that works. `dir` is the adapter's crate, because rustup picks the toolchain by folder.
 pub fn toolchain(dir: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Toolchain, KitError> {
     let only = env::var(TOOLCHAIN_VARIABLE).ok().filter(|value| !value.is_empty());
     let ways: &[&str] = match only.as_deref() {
@@ -86,7 +86,7 @@ fn debian(progress: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf, String> {
     debian_ready()
 }
 
-/// The linker, when compiler, source of the standard library and linker are all there.
+/// Returns the linker if compiler, source of the standard library and linker are installed.
 fn debian_ready() -> Result<PathBuf, String> {
     let mut rustc = Command::new(DEBIAN_RUSTC);
     rustc.args(["--print", "sysroot"]);
@@ -105,7 +105,7 @@ fn find_in_path(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
-/// By `id -u`: the standard library has no such question, and the answer is needed once.
+/// Uses `id -u`, because the standard library has no equivalent.
 fn is_root() -> bool {
     let mut id = Command::new("id");
     id.arg("-u");
@@ -122,7 +122,7 @@ fn output(mut command: Command) -> Result<String, String> {
     Err(format!("{name}: {}", reason.lines().next().unwrap_or("failed")))
 }
 
-/// One line of an error that may hold a page of a tool's output.
+/// Shortens an error with a tool's output to one line.
 fn brief(error: &KitError) -> String {
     match error {
         KitError::Failed { command, output, .. } => {

@@ -1,5 +1,6 @@
-//! What an adapter's author and operator need: [`scaffold`] a crate or a package of npm, [`build`] it into a component with its
-//! manifest inside, [`check`] a component. Knows files, the Rust toolchain and npm, not the engine.
+//! Tools for an adapter's author and operator: [`scaffold`] creates a crate or an npm package, [`build`] compiles it
+//! into a component with its manifest inside, [`check`] inspects a component. The crate depends on files, the Rust
+//! toolchain and npm, not on the engine.
 
 mod build;
 mod cargo;

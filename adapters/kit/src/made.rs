@@ -1,10 +1,10 @@
-//! What the tool of a language makes of an adapter's folder.
+//! The result of a language's build tool.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
 pub(crate) struct Made {
-    /// Without the manifest.
+    /// The component without its manifest.
     pub component: Vec<u8>,
-    /// Every file it was made of.
+    /// Every file that was read.
     pub inputs: BTreeSet<PathBuf>,
 }

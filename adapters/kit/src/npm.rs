@@ -1,4 +1,4 @@
-//! From an adapter's package of npm to a component. How, its own script `componentize` says.
+//! Builds the component of an adapter's npm package with the package's script `componentize`.
 
 use std::{
     collections::BTreeSet,
@@ -9,11 +9,11 @@ use std::{
 
 use crate::{KitError, command::run, files, made::Made, progress::Progress};
 
-/// A folder with this file is a package.
+/// The file that marks a folder as a package.
 pub(crate) const PACKAGE: &str = "package.json";
-/// Takes `--output FILE`.
+/// The script; accepts `--output FILE`.
 const SCRIPT: &str = "componentize";
-/// What a shell ends with when it finds no program of that name.
+/// Exit status of a shell that cannot find a program.
 const NO_PROGRAM: i32 = 127;
 
 pub(crate) fn make(
@@ -32,7 +32,7 @@ pub(crate) fn make(
     Ok(Made { component, inputs })
 }
 
-/// What an author can do about it.
+/// Adds a remedy to the error.
 fn explained(error: KitError, dir: &Path) -> KitError {
     match error {
         KitError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => KitError::NoNpm,
@@ -43,7 +43,7 @@ fn explained(error: KitError, dir: &Path) -> KitError {
     }
 }
 
-/// Every file of the package, without what npm installed, what was built, and what only an editor or a version control reads.
+/// Returns every file of the package, except installed packages, build output and hidden files.
 fn sources(dir: &Path, out_dir: &Path) -> Result<BTreeSet<PathBuf>, KitError> {
     let mut sources = BTreeSet::new();
     let mut left = vec![dir.to_path_buf()];

@@ -1,6 +1,6 @@
-//! Settings with which cargo compiles an adapter, whatever profile its own crate names.
+//! Compiler settings of adapters, independent of the profiles of their own crates.
 
-/// How an adapter's crate is compiled.
+/// A set of compiler settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// For production and benchmarks: speed over size, since a component is compiled once and cached.

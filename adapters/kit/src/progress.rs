@@ -1,21 +1,21 @@
-//! What is shown while something takes its time.
+//! Progress messages of long operations.
 
 use std::{fmt, path::Path};
 
 use crate::toolchain::Toolchain;
 
-/// What a build is doing, to show while it takes its time.
+/// The current step of a build.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// Nothing changed since the last build.
     UpToDate(&'a Path),
     /// Packages are being installed with apt.
     Installing(&'a [&'a str]),
-    /// This toolchain is used.
+    /// The selected toolchain.
     Toolchain(&'a Toolchain),
     /// A tool was started.
     Running(&'a str),
-    /// A line a tool wrote.
+    /// A line of a tool's output.
     Line(&'a str),
     /// The component was written.
     Wrote(&'a Path),

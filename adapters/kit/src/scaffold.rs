@@ -1,5 +1,5 @@
-//! A new adapter, as a crate or as a package of npm. It begins as the example `booking` or as the adapter
-//! `sandbox-js`, which conform; a crate also with the least that builds.
+//! Scaffolding of an adapter, as a crate or an npm package. The template is the example `booking` or the adapter
+//! `sandbox-js`, which conform; a crate can also start minimal.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use crate::{
     vendor::{self, FOLDER},
 };
 
-/// What a new crate holds.
+/// The template of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// Schedule, patients and booking of the simulated EHR, which conforms.
     Booking,
-    /// The least that builds, loads and answers.
+    /// A minimal crate that builds, loads and responds.
     Minimal,
 }
 
-/// Writes a crate named `<id>-adapter` into `dir`, which must be empty or absent. The SDK goes with it.
+/// Writes a crate named `<id>-adapter` and the SDK into `dir`, which must be empty or absent.
 pub fn scaffold(dir: &Path, id: &str, start: Start) -> Result<(), KitError> {
     let (manifest, sources): (_, &[(&str, &str)]) = match start {
         Start::Booking => {
@@ -56,7 +56,7 @@ pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
     files::write_atomic(&dir.join("README.md"), javascript_readme_text(id).as_bytes())
 }
 
-/// The folder with what does not depend on the language.
+/// Writes the files that do not depend on the language.
 fn begin(dir: &Path, manifest: &str) -> Result<(), KitError> {
     Manifest::parse(manifest).map_err(|reason| KitError::Manifest { path: dir.join(MANIFEST_FILE), reason })?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
@@ -82,7 +82,7 @@ fn manifest_text(id: &str) -> String {
     )
 }
 
-/// A manifest under another id and name.
+/// Returns a manifest with another id and name.
 fn renamed(manifest: &str, (id, name): (&str, &str), new: &str) -> String {
     let line = |key: &str, value: &str| format!("{key} = {}\n", toml::Value::from(value));
     manifest.replace(&line("id", id), &line("id", new)).replace(&line("name", name), &line("name", new))
@@ -145,7 +145,7 @@ fn javascript_readme_text(id: &str) -> String {
     )
 }
 
-/// The example that a new crate begins as.
+/// The template `booking`.
 const BOOKING: [(&str, &str); 5] = [
     ("src/lib.rs", include_str!("../../examples/booking/src/lib.rs")),
     ("src/client.rs", include_str!("../../examples/booking/src/client.rs")),
@@ -154,12 +154,12 @@ const BOOKING: [(&str, &str); 5] = [
     ("fixtures/patients.json", include_str!("../../examples/booking/fixtures/patients.json")),
 ];
 
-/// For `adapter run`.
+/// The configuration of `adapter run`.
 const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
     base_url = \"http://127.0.0.1:8090\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n\n\
     [headers]\n# authorization = \"env:MY_EHR_TOKEN\"\n\n[settings]\n";
 
-/// For `adapter test`.
+/// The configuration of `adapter test`.
 const SUBJECT: &str = include_str!("subject.toml");
 
 /// Notes for coding assistants.

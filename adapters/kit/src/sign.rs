@@ -1,4 +1,4 @@
-//! Keys, signatures, and manifests for components that were built elsewhere.
+//! Keys, signatures, and manifests of components that were built elsewhere.
 
 use std::{fs, io::Write, path::Path};
 
@@ -13,7 +13,7 @@ use crate::{KitError, Manifest, component::pack, files};
 /// Columns of a PEM file.
 const COLUMNS: usize = 64;
 
-/// Makes a private key in a new file that only this user can read. Answers its public half.
+/// Writes a private key to a new file readable only by this user. Returns the public key.
 pub fn new_key(file: &Path) -> Result<Signer, KitError> {
     let wrong = |error: signature::KeyError| KitError::Key { path: file.to_path_buf(), reason: error.to_string() };
     let text = BASE64_STANDARD.encode(SigningKey::generate().map_err(wrong)?);
@@ -29,7 +29,7 @@ pub fn new_key(file: &Path) -> Result<Signer, KitError> {
     Ok(SigningKey::from_pem(pem.as_bytes()).map_err(wrong)?.signer())
 }
 
-/// Signs a component in its place. Answers who signed it.
+/// Signs a component in place. Returns the signer.
 pub fn sign(component: &Path, key: &Path) -> Result<Signer, KitError> {
     let wrong = |error: signature::KeyError| KitError::Key { path: key.to_path_buf(), reason: error.to_string() };
     let key = SigningKey::from_pem(&files::read(key)?).map_err(wrong)?;
@@ -39,14 +39,14 @@ pub fn sign(component: &Path, key: &Path) -> Result<Signer, KitError> {
     Ok(key.signer())
 }
 
-/// Whose valid signature a component carries.
+/// Returns the signer of a component with a valid signature.
 pub fn verify(component: &Path) -> Result<Signer, KitError> {
     let bytes = files::read_at_most(component, COMPONENT_BYTES)?;
     let signer = signature::signer(&bytes).and_then(|signer| signer.ok_or(Unfit::NotSigned));
     signer.map_err(not_an_adapter(component))
 }
 
-/// Puts a manifest into a component of any language. Answers the component's size and SHA-256.
+/// Embeds a manifest in a component of any language. Returns the component's size and SHA-256.
 pub fn pack_file(component: &Path, manifest: &Path, out: &Path) -> Result<(u64, String), KitError> {
     let read = Manifest::parse(&files::read_text(manifest)?);
     let manifest = read.map_err(|reason| KitError::Manifest { path: manifest.to_path_buf(), reason })?;
@@ -57,7 +57,7 @@ pub fn pack_file(component: &Path, manifest: &Path, out: &Path) -> Result<(u64, 
     Ok((packed.len() as u64, files::sha256(&packed)))
 }
 
-/// As the configuration has it: base64.
+/// Formats the public key for the configuration: base64.
 pub fn public_key(signer: Signer) -> String {
     BASE64_STANDARD.encode(signer.0)
 }
@@ -88,7 +88,7 @@ mod tests {
         assert!(verify(&at("a.wasm")).unwrap_err().to_string().contains("it is not signed"));
         assert_eq!(sign(&at("a.wasm"), &at("key.pem")).unwrap(), signer);
         assert_eq!(verify(&at("a.wasm")).unwrap(), signer);
-        // Another manifest makes another component, which nobody has signed.
+        // Another manifest makes another component, which is not signed.
         pack_file(&at("a.wasm"), &at("adapter.toml"), &at("a.wasm")).unwrap();
         assert!(verify(&at("a.wasm")).is_err());
         #[cfg(unix)]

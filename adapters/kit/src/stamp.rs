@@ -1,4 +1,4 @@
-//! Whether a component is still what its sources say. The stamp lists every file the build read, with its hash.
+//! Detection of outdated components. The stamp lists every file that the build read, with its hash.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::{KitError, Profile, files};
 
-/// First line of a stamp. It changes when this kit builds a different component from the same sources.
+/// Returns the first line of a stamp. It changes when this kit builds a different component from the same sources.
 fn head(profile: Profile) -> String {
     format!("adapter-kit {} form 2 {profile:?}", env!("CARGO_PKG_VERSION"))
 }
@@ -41,7 +41,7 @@ pub fn holds(stamp: &Path, component: &Path, profile: Profile) -> bool {
     seen_component
 }
 
-/// The sources named by cargo's dep-info file, and the `Cargo.toml` each of them belongs to.
+/// Returns the sources named by cargo's dep-info file, and the `Cargo.toml` of each.
 pub fn sources(dep_info: &Path) -> Result<BTreeSet<PathBuf>, KitError> {
     let text = files::read_text(dep_info)?;
     let mut sources = BTreeSet::new();

@@ -9,7 +9,7 @@ pub(crate) const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// A way to build for the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Toolchain {
-    /// The target's standard library was already there.
+    /// The target's standard library was already installed.
     Installed,
     /// rustup fetched it.
     Rustup,
@@ -30,7 +30,7 @@ impl fmt::Display for Toolchain {
 }
 
 impl Toolchain {
-    /// `cargo` with what this toolchain needs in its environment.
+    /// Returns `cargo` with the environment of this toolchain.
     pub fn cargo(&self) -> Command {
         let mut cargo = cargo();
         if let Toolchain::Debian { linker } = self {
@@ -40,7 +40,7 @@ impl Toolchain {
         cargo
     }
 
-    /// Arguments of `cargo build`.
+    /// Returns additional arguments of `cargo build`.
     pub fn arguments(&self) -> &'static [&'static str] {
         match self {
             Toolchain::Debian { .. } => &["-Zbuild-std=std,panic_abort"],
@@ -49,7 +49,7 @@ impl Toolchain {
     }
 }
 
-/// `cargo`, free of what an enclosing cargo or the user's native builds set.
+/// Returns `cargo` without variables set by an enclosing cargo or for the user's native builds.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for inherited in [

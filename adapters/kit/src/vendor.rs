@@ -1,5 +1,5 @@
-//! The SDK as it was when this kit was built. It goes into each new crate: an author needs neither a checkout of ours nor an account of a
-//! registry, and what a crate was built with is in it.
+//! The SDK at the version of this kit. It is copied into each new crate, so that an author needs neither our checkout
+//! nor a registry account, and the crate contains the version it was built with.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{KitError, files};
 
-/// Where it lies in a new crate.
+/// Its folder in a new crate.
 pub const FOLDER: &str = "vendor/adapter-sdk";
 
 macro_rules! sources {
@@ -32,11 +32,11 @@ const DEPENDENCIES: [(&str, &str); 3] = [
     ("serde_json", "\"1.0\""),
 ];
 
-/// Of native builds: what plays the host in tests.
+/// Dependencies of native builds, for the simulated host of tests.
 const NATIVE_DEPENDENCIES: [(&str, &str); 1] = [("toml", "\"1.2\"")];
 const NATIVE: &str = "cfg(not(target_arch = \"wasm32\"))";
 
-/// Writes it into a crate's folder.
+/// Writes the SDK into a crate's folder.
 pub fn write(dir: &Path) -> Result<(), KitError> {
     let mut hash = Sha256::new();
     let sdk = dir.join(FOLDER);
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(carried(&CONTRACT), names(&adapters.join("../wit/v1")));
     }
 
-    /// Those of the SDK in this workspace.
+    /// The dependencies of the SDK in this workspace.
     #[test]
     fn its_dependencies_are_those_of_the_workspace() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

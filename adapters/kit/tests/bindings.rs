@@ -1,5 +1,5 @@
-//! The bindings of the SDK are what the generator makes of `wit/v1`. They are checked in, so that the build of an
-//! adapter compiles neither the generator nor its dependencies. `UPDATE_BINDINGS=1` writes them again.
+//! Comparison of the SDK's bindings with the generator's output for `wit/v1`. They are checked in, so that the build of
+//! an adapter compiles neither the generator nor its dependencies. `UPDATE_BINDINGS=1` writes them again.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -107,7 +107,7 @@ fn generated() -> String {
     bindings
 }
 
-/// `types@1.0.0/history-category` as `HistoryCategory`. The contract's type names are unique.
+/// Converts `types@1.0.0/history-category` to `HistoryCategory`. The contract's type names are unique.
 fn rust_name(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap();
     name.split('-').map(|word| format!("{}{}", word[..1].to_uppercase(), &word[1..])).collect()

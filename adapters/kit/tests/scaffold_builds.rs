@@ -1,10 +1,10 @@
-//! A new adapter builds as it is, is not built twice, and says plainly what is wrong with it.
+//! A new adapter builds unchanged, is not built twice, and its errors are clear.
 
 use std::{fs, path::Path};
 
 use adapter_kit::{KitError, Profile, Progress, Start, build, check, pack, scaffold, scaffold_javascript};
 
-/// The crates the SDK needs are in the workspace's lock file: with it the build asks nothing of the network.
+/// The SDK's dependencies are in the workspace's lock file, so the build needs no network.
 fn lock_like_the_workspace(dir: &Path) {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     fs::copy(lock, dir.join("Cargo.lock")).unwrap();
@@ -20,7 +20,7 @@ fn lock_like_the_workspace(dir: &Path) {
 fn a_new_adapter_builds_once_and_again_after_a_change() {
     let work = tempfile::tempdir().unwrap();
     let dir = work.path().join("my ehr");
-    // The SDK compiled here stays for the next run; the component does not.
+    // The compiled SDK is kept for the next run; the component is not.
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../adapters");
     for left in ["my-ehr.wasm", "my-ehr.stamp"] {
         let _ = fs::remove_file(out.join(left));
@@ -59,13 +59,13 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     });
     let Err(KitError::Failed { output, .. }) = &failed else { panic!("{failed:?}") };
     assert!(output.contains("src/lib.rs") && failed_lines > 0, "{output}");
-    // A reader of the progress has seen the compiler's lines.
+    // The progress output already contained the compiler's lines.
     let brief = failed.as_ref().err().map(KitError::without_output).unwrap_or_default();
     assert!(brief.starts_with("`cargo rustc --lib") && !brief.contains("src/lib.rs"), "{brief}");
-    // Nothing is left that could be taken for what this build made.
+    // No file is left that could be mistaken for the result of this build.
     assert!(matches!(check(&out.join("my-ehr.wasm")), Err(KitError::Io { .. })));
 
-    // The first thing an author does: another version, a dependency. The lock file follows.
+    // An author's first steps: another version, a dependency. The lock file is updated.
     let cargo = dir.join("Cargo.toml");
     fs::write(&source, changed).unwrap();
     let raised = fs::read_to_string(&cargo).unwrap().replace("version = \"0.1.0\"", "version = \"0.2.0\"");
@@ -90,7 +90,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     assert!(build(&dir, &out, Profile::Quick, &mut |_| {}).unwrap().fresh);
 }
 
-/// That npm builds it, and a server takes it, `tests/tests/javascript_adapter.rs` shows.
+/// `tests/tests/javascript_adapter.rs` checks that npm builds the package and a server accepts it.
 #[test]
 fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
     let work = tempfile::tempdir().unwrap();
@@ -107,7 +107,7 @@ fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
     assert!(text("adapter.toml").contains("id = \"my-ehr\"\nname = \"my-ehr\"\n"));
     assert!(text("AGENTS.md").contains("npm test"));
     assert!(text("README.md").contains("dist/my-ehr.wasm") && text("local.toml").contains("base_url"));
-    // All of `sandbox-js` but its README, and only imports of what is in the package.
+    // All of `sandbox-js` except its README, and only imports of files in the package.
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sandbox-js");
     for folder in ["", "src", "src/lib", "test", "types"] {
         for file in fs::read_dir(package.join(folder)).unwrap() {

@@ -1,5 +1,5 @@
-//! The contract for adapters in JavaScript, made from `wit/v1`: typings for editors, and the table by which answers
-//! are checked before the engine sees them. Both are checked in. `UPDATE_BINDINGS=1` writes them again.
+//! The contract for adapters in JavaScript, generated from `wit/v1`: typings for editors, and the table for checking
+//! results before the engine sees them. Both are checked in. `UPDATE_BINDINGS=1` writes them again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,12 +11,12 @@ use std::{
 use wit_bindgen_core::wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDefKind, TypeId, WorldItem};
 
 const HEAD: &str = "// Generated from wit/v1 by adapters/kit/tests/typings.rs.\n";
-/// Answers of the four calls, and what a call may throw.
+/// Results of the four calls, and the type of a thrown fault.
 const CHECKED: [&str; 4] = ["description", "page", "receipt", "fault"];
 
 struct Contract {
     resolve: Resolve,
-    /// Each type once, under its unique name: an interface repeats the types that it uses of another one.
+    /// Each type once, under its unique name. The parsed interfaces repeat the types that they use of other interfaces.
     types: BTreeMap<String, TypeId>,
 }
 
@@ -44,7 +44,7 @@ impl Contract {
         &self.resolve.types[id].kind
     }
 
-    /// A type as TypeScript writes it.
+    /// Formats a type as TypeScript.
     fn typescript(&self, of: &Type) -> String {
         match of {
             Type::Bool => "boolean".into(),
@@ -131,7 +131,7 @@ impl Contract {
         text
     }
 
-    /// The modules that the host's interfaces are.
+    /// Formats the host's interfaces as modules.
     fn modules(&self, world: wit_bindgen_core::wit_parser::WorldId) -> String {
         let mut text = format!("{HEAD}// The modules an adapter may import beside its own.\n");
         for item in self.resolve.worlds[world].imports.values() {
@@ -158,7 +158,7 @@ impl Contract {
         text
     }
 
-    /// A type as the table has it.
+    /// Formats a type for the table of checks.
     fn checked(&self, of: &Type, used: &mut BTreeSet<String>) -> String {
         let Type::Id(id) = of else { return format!("{of:?}").to_lowercase() };
         match self.kind(*id) {

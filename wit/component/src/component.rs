@@ -1,23 +1,23 @@
-//! A component from outside: what it imports and exports, its size, the manifest it carries.
+//! Inspection of a component from outside: imports, exports, size and manifest.
 
 use wasmparser::{Encoding, Parser, Payload};
 
 use crate::Manifest;
 
-/// The WIT package of the contract, and the version there is.
+/// The WIT package of the contract and its current version.
 pub const CONTRACT_PACKAGE: &str = "practice-sync:ehr";
 pub const CONTRACT_VERSION: &str = "1.0.0";
-/// The custom section that holds the manifest as JSON.
+/// The custom section with the manifest as JSON.
 pub const MANIFEST_SECTION: &str = "practice-sync:manifest";
 
-/// A component file. The largest interpreter measured made 18 MiB.
+/// Maximum size of a component file. The largest interpreter measured has 18 MiB.
 pub const COMPONENT_BYTES: u64 = 64 << 20;
-/// Functions in a component: compiling takes time for each. The interpreters measured have some 30,000.
+/// Maximum functions of a component, because each takes compile time. The interpreters measured have about 30,000.
 const FUNCTIONS: u32 = 100_000;
-/// A function's body. The main loop of an interpreter has some 100 KiB.
+/// Maximum size of a function body. The main loop of an interpreter has about 100 KiB.
 const FUNCTION_BYTES: usize = 1 << 20;
 
-/// Why a component is no adapter for this engine.
+/// Why a component is not an adapter for this engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error("larger than {0} bytes")]
@@ -50,7 +50,7 @@ pub enum Unfit {
     NotSigned,
 }
 
-/// What a component is and needs.
+/// The properties of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     pub imports: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Facts {
     bytes: u64,
 }
 
-/// Reads a component as far as it is one.
+/// Reads the properties of a component; unknown parts are ignored.
 pub fn facts(component: &[u8]) -> Result<Facts, Unfit> {
     let (imports, exports, manifests) = (Vec::new(), Vec::new(), Vec::new());
     let bytes = component.len() as u64;
@@ -92,7 +92,7 @@ pub fn facts(component: &[u8]) -> Result<Facts, Unfit> {
     Ok(facts)
 }
 
-/// Its manifest, if it is an adapter for this engine as far as can be told from outside.
+/// Returns the manifest if all checks from outside pass for this engine.
 pub fn verdict(component: &[u8]) -> Result<Manifest, Unfit> {
     if component.len() as u64 > COMPONENT_BYTES {
         return Err(Unfit::TooLarge(COMPONENT_BYTES));
@@ -101,17 +101,17 @@ pub fn verdict(component: &[u8]) -> Result<Manifest, Unfit> {
 }
 
 impl Facts {
-    /// Version of the contract it offers, for example `1.0.0`.
+    /// Returns the version of the exported contract, for example `1.0.0`.
     pub fn contract(&self) -> Option<&str> {
         self.exports.iter().find_map(|name| name.strip_prefix(CONTRACT_PACKAGE)?.strip_prefix("/ehr@"))
     }
 
-    /// The manifest, as far as it can be read, whatever it says.
+    /// Parses the manifest without checking its values.
     pub fn manifest(&self) -> Result<Manifest, Unfit> {
         match self.manifests.as_slice() {
             [] => Err(Unfit::NoManifest),
             [one] => serde_json::from_slice(one).map_err(|error| Unfit::Manifest(error.to_string())),
-            // Nobody could say which one counts.
+            // It would be ambiguous which one counts.
             several => Err(Unfit::Manifests(several.len())),
         }
     }
@@ -148,7 +148,7 @@ fn same_major(version: &str) -> Result<(), Unfit> {
     Err(Unfit::OtherContract { built_for: format!("{CONTRACT_PACKAGE}@{version}") })
 }
 
-/// The payloads of the component itself, not those of the modules and components inside it.
+/// Returns the payloads of the component itself, not those of nested modules and components.
 pub fn outer(component: &[u8]) -> Result<Vec<Payload<'_>>, Unfit> {
     let all = payloads(component).map(|(depth, payload)| payload.map(|payload| (depth, payload)));
     let outer = all.filter_map(|item| match item {
@@ -159,7 +159,7 @@ pub fn outer(component: &[u8]) -> Result<Vec<Payload<'_>>, Unfit> {
     outer.collect()
 }
 
-/// All payloads, each with how deep inside it lies: 1 is the component itself.
+/// Returns all payloads with their nesting depth; 1 is the component itself.
 fn payloads(component: &[u8]) -> impl Iterator<Item = (u32, Result<Payload<'_>, Unfit>)> {
     let mut depth = 0_u32;
     Parser::new(0).parse_all(component).map(move |payload| {
@@ -204,7 +204,7 @@ mod tests {
         out.extend_from_slice(content);
     }
 
-    /// A component that claims the contract, around a module with so many functions of so many bytes.
+    /// Returns a component that exports the contract, around a module with `functions` functions of `bytes` bytes each.
     fn component(functions: usize, bytes: usize) -> Facts {
         let (mut types, mut code) = (Vec::new(), Vec::new());
         number(functions, &mut types);
@@ -212,7 +212,7 @@ mod tests {
         number(functions, &mut code);
         for _ in 0..functions {
             number(bytes, &mut code);
-            // No locals, and nothing to do but the end.
+            // No locals, and only the end instruction.
             code.push(0);
             code.resize(code.len() + bytes - 2, 0x01);
             code.push(0x0b);

@@ -1,5 +1,5 @@
-//! What an adapter's component says of itself, read without running it, and the rules for it. The tool that builds components and the
-//! engine that loads them share these, so that what the one makes the other takes.
+//! The manifest, signature and properties of an adapter's component, read without running it, and the rules for them.
+//! The build tool and the engine share these rules, so that the engine accepts what the tool builds.
 
 mod component;
 mod manifest;

@@ -1,5 +1,5 @@
-//! `adapter.toml`, and the same as a component carries it: who an adapter is and what it asks for. The engine's operator can narrow
-//! it, never widen it.
+//! The manifest of an adapter, as `adapter.toml` and embedded in a component: its identity and the permissions it
+//! requests. The engine's operator can restrict the permissions, never extend them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::settings::{self, Setting};
 
 pub const MANIFEST_FILE: &str = "adapter.toml";
 
-/// What a guest sets only where its manifest asks for it: with it, it is somebody else to the EHR.
+/// Headers that an adapter may set only if its manifest requests it, because they change its identity to the EHR.
 pub const IDENTITY_HEADERS: [&str; 2] = ["authorization", "cookie"];
 
 /// The major version of the contract.
@@ -18,38 +18,40 @@ const CONTRACT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Names the adapter in configuration and gives the component its file name: `[a-z][a-z0-9-]*`, at most 40 bytes.
+    /// Names the adapter in the configuration and gives the component its file name: `[a-z][a-z0-9-]*`, at most 40
+    /// bytes.
     pub id: String,
-    /// Name to show.
+    /// Display name.
     pub name: String,
     /// Version of the adapter, for example `1.4.0`.
     pub version: String,
     /// Major version of the contract: the `N` of `wit/vN`.
     pub contract: u32,
-    /// Prefixes of the paths it may request below the location's base URL; `/` is everything there.
+    /// Prefixes of the paths it may request below the location's base URL; `/` allows all.
     pub paths: Vec<String>,
-    /// Headers that say who somebody is, which the adapter sets itself: `authorization`, `cookie`. Without them only the location's own
+    /// Identity headers that the adapter sets itself: `authorization`, `cookie`. Without them only the location's own
     /// credentials are sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
-    /// Memory one call may take.
+    /// Maximum memory of a call.
     #[serde(default = "defaults::memory_mib")]
     pub memory_mib: u32,
-    /// Seconds one call may take, waiting for the EHR included.
+    /// Maximum duration of a call, including time waiting for the EHR.
     #[serde(default = "defaults::call_seconds")]
     pub call_seconds: u32,
-    /// HTTP requests one call may make.
+    /// Maximum HTTP requests of a call.
     #[serde(default = "defaults::requests_per_call")]
     pub requests_per_call: u32,
-    /// Requests a minute the EHR bears; none where it names no limit.
+    /// Maximum requests per minute of the EHR; `None` if it has no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// Milliseconds of processor time one call may take, and one that reads a page; none: what the operator grants.
+    /// Maximum processor time of a call, and of a call that reads a page, in milliseconds; `None` for the operator's
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_processor_ms: Option<u32>,
-    /// What the operator can set for it. None declared: any setting is handed on as it is.
+    /// The adapter's settings. If none is declared, any setting is passed on unchecked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
 }
@@ -66,7 +68,7 @@ mod defaults {
     }
 }
 
-/// What an adapter asks to be let through.
+/// The permissions that an adapter requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Asks<'a> {
     pub paths: &'a [String],
@@ -78,27 +80,28 @@ impl Manifest {
         Asks { paths: &self.paths, headers: &self.headers }
     }
 
-    /// Everything that is wrong in what an operator has set for the adapter, names and values. No value is quoted: it may be a secret.
+    /// Returns all problems of the configured settings, names and values. Values are not quoted, because they may be
+    /// secrets.
     pub fn refused_settings<'a>(&self, set: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
         settings::refused(&self.settings, set)
     }
 
-    /// What a setting is where the operator says nothing.
+    /// Returns the default of a setting.
     pub fn default_of(&self, setting: &str) -> Option<String> {
         Some(self.settings.get(setting)?.default.as_ref()?.to_string())
     }
 
-    /// The settings as a table of a README; none where none are declared.
+    /// Formats the settings as a table for a README; `None` if none is declared.
     pub fn settings_table(&self) -> Option<String> {
         settings::table(&self.settings)
     }
 
-    /// The settings as lines of a configuration, commented out; none where none are declared.
+    /// Formats the settings as commented-out lines of a configuration; `None` if none is declared.
     pub fn settings_example(&self) -> Option<String> {
         settings::example(&self.settings)
     }
 
-    /// Of an `adapter.toml`. Unknown keys are errors that say where; of values out of range all are told.
+    /// Parses an `adapter.toml`. Unknown keys are reported with their position, values out of range all at once.
     pub fn parse(text: &str) -> Result<Manifest, String> {
         let manifest: Manifest = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
         match manifest.problems() {
@@ -107,7 +110,7 @@ impl Manifest {
         }
     }
 
-    /// Everything that is wrong in it.
+    /// Returns all problems of the manifest.
     pub fn problems(&self) -> Vec<String> {
         let id_fits = self.id.len() <= 40
             && self.id.starts_with(|c: char| c.is_ascii_lowercase())

@@ -1,10 +1,10 @@
-//! Custom sections of a component: what is beside its code.
+//! Custom sections of a component.
 
 use wasmparser::Payload;
 
 use crate::component::{Unfit, outer};
 
-/// The component without its sections of this name.
+/// Returns the component without its sections of this name.
 pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
     let mut kept = component.to_vec();
     let held = outer(component)?.into_iter().find_map(|payload| match payload {
@@ -13,7 +13,7 @@ pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
     });
     if let Some(content) = held {
         let (from, to) = (content.start, content.end);
-        // The range is the section's content; its id byte and its size, as many bytes as the size takes, lie before it.
+        // The range covers the section's content. The id byte and the LEB128 size precede it.
         let mut head = vec![0];
         leb128(&mut head, to - from);
         let start = from - head.len();
@@ -21,13 +21,13 @@ pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
             return Err(Unfit::NotAComponent(format!("its section {name} has an unusual form")));
         }
         kept.drain(start..to);
-        // Another tool may have left more than one.
+        // Another tool may have written more than one.
         return without(&kept, name);
     }
     Ok(kept)
 }
 
-/// Puts a section at the end.
+/// Appends a section.
 pub fn append(component: &mut Vec<u8>, name: &str, content: &[u8]) {
     let mut section = Vec::new();
     leb128(&mut section, name.len());

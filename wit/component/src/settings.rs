@@ -1,30 +1,30 @@
-//! What an adapter lets its operator set: each setting with its type, its default, its range and what it is for. The engine checks what
-//! the operator has set against it and answers the default where nothing is, for a guest in any language.
+//! The settings of an adapter, each declared with type, default, range and purpose. The engine checks configured values
+//! and returns the default of settings that are not configured, for a guest in any language.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// One setting as `[settings.NAME]` of a manifest declares it.
+/// A setting, declared as `[settings.NAME]` of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// What it is for, with its unit.
+    /// Purpose and unit.
     pub doc: String,
-    /// What holds where the operator sets nothing.
+    /// Value if the operator configures none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Default>,
-    /// The adapter cannot work without it.
+    /// The adapter cannot work without this setting.
     #[serde(default, skip_serializing_if = "is_false")]
     pub required: bool,
-    /// Of an integer.
+    /// Minimum of an integer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<i64>,
-    /// Of a choice: its words.
+    /// Values of a choice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
 }
@@ -34,15 +34,15 @@ pub struct Setting {
 pub enum Kind {
     Text,
     Integer,
-    /// One of some words.
+    /// One of the `words`.
     Choice,
-    /// Texts, separated by commas.
+    /// Comma-separated texts.
     List,
-    /// A text that is JSON.
+    /// A text that contains JSON.
     Json,
 }
 
-/// A default, as TOML has it.
+/// A default as TOML value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Default {
@@ -51,7 +51,7 @@ pub enum Default {
     List(Vec<String>),
 }
 
-/// As an operator would write it.
+/// Formats the default as an operator would write it.
 impl fmt::Display for Default {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,11 +66,11 @@ fn is_false(said: &bool) -> bool {
     !said
 }
 
-/// Said by the engine, whatever the manifest declares.
+/// Settings that the engine provides, whatever the manifest declares.
 const GIVEN: [&str; 2] = ["location", "time-zone"];
 
 impl Setting {
-    /// What a value must be: ends the sentence that begins with the setting's name.
+    /// Returns the rule for values, as the end of a sentence that begins with the setting's name.
     pub fn rule(&self) -> String {
         let quoted = |words: &[String]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ");
         match (self.kind, self.least, self.most) {
@@ -85,7 +85,7 @@ impl Setting {
         }
     }
 
-    /// What values there are, as a cell of a table.
+    /// Describes the allowed values for a cell of a table.
     fn values(&self) -> String {
         let quoted: Vec<String> = self.words.iter().map(|word| format!("`{word}`")).collect();
         match (self.kind, self.least, self.most) {
@@ -112,7 +112,7 @@ impl Setting {
         }
     }
 
-    /// What is wrong in the declaration itself.
+    /// Returns the problem of the declaration itself.
     fn problem(&self, name: &str) -> Option<String> {
         let name_fits = (1..=64).contains(&name.len())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-'));
@@ -135,7 +135,7 @@ impl Setting {
     }
 }
 
-/// The settings as a table of a README; nothing where none are declared.
+/// Formats the settings as a table for a README; `None` if none is declared.
 pub(crate) fn table(declared: &BTreeMap<String, Setting>) -> Option<String> {
     let cell = |text: &str| text.replace('|', "\\|");
     let row = |(name, setting): (&String, &Setting)| {
@@ -150,7 +150,7 @@ pub(crate) fn table(declared: &BTreeMap<String, Setting>) -> Option<String> {
     (!rows.is_empty()).then(|| format!("| setting | values | default | |\n|---|---|---|---|\n{rows}"))
 }
 
-/// The settings as lines of a configuration, each commented out with its default; nothing where none are declared.
+/// Formats the settings as lines of a configuration, each commented out with its default; `None` if none is declared.
 pub(crate) fn example(declared: &BTreeMap<String, Setting>) -> Option<String> {
     let line = |(name, setting): (&String, &Setting)| {
         let required = if setting.required { " Required." } else { "" };
@@ -163,12 +163,12 @@ pub(crate) fn example(declared: &BTreeMap<String, Setting>) -> Option<String> {
     (!lines.is_empty()).then_some(lines)
 }
 
-/// Everything that is wrong in what a manifest declares.
+/// Returns all problems of the declarations.
 pub(crate) fn problems(declared: &BTreeMap<String, Setting>) -> Vec<String> {
     declared.iter().filter_map(|(name, setting)| setting.problem(name)).collect()
 }
 
-/// Everything that is wrong in what an operator has set. A value is never quoted: it may be a secret.
+/// Returns all problems of the configured settings. A value is never quoted, because it may be a secret.
 pub(crate) fn refused<'a>(
     declared: &BTreeMap<String, Setting>,
     set: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -1,4 +1,4 @@
-//! Who answers for a component: an Ed25519 signature in its last section, over every byte before that section.
+//! The signature of a component: Ed25519, in its last section, over every byte before that section.
 
 use ring::{
     rand::SystemRandom,
@@ -12,9 +12,9 @@ use crate::{
     sections,
 };
 
-/// The custom section that holds the signer's public key and the signature.
+/// The custom section with the signer's public key and the signature.
 pub const SIGNATURE_SECTION: &str = "practice-sync:signature";
-/// Before the component's bytes: a signature of something else never counts here.
+/// Prefix of the signed bytes, so that a signature for another purpose is never valid here.
 const CONTEXT: &[u8] = b"practice-sync adapter component 1\n";
 
 /// A signer's public key.
@@ -33,13 +33,13 @@ pub enum KeyError {
 }
 
 impl SigningKey {
-    /// A new key, as DER.
+    /// Generates a key, as DER.
     pub fn generate() -> Result<Vec<u8>, KeyError> {
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| KeyError::NoRandomness)?;
         Ok(made.as_ref().to_vec())
     }
 
-    /// Keys of other tools count as well: OpenSSL's do not hold the public key.
+    /// Parses a key. Keys of OpenSSL are accepted, too, although they do not contain the public key.
     pub fn from_pem(pem: &[u8]) -> Result<SigningKey, KeyError> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(pem).map_err(|_| KeyError::NotAKey)?;
         let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_pkcs8_der()).map_err(|_| KeyError::NotAKey)?;
@@ -52,7 +52,7 @@ impl SigningKey {
         Signer(key)
     }
 
-    /// The component with this key's signature instead of any it had.
+    /// Signs the component, replacing an earlier signature.
     pub fn sign(&self, component: &[u8]) -> Result<Vec<u8>, Unfit> {
         let mut signed = sections::without(component, SIGNATURE_SECTION)?;
         let signature = self.0.sign(&message(&signed));
@@ -61,7 +61,7 @@ impl SigningKey {
     }
 }
 
-/// Whose valid signature a component carries; none where it carries no signature. One that is not valid is no component to be used.
+/// Returns the signer of a valid signature, or `None` without a signature. An invalid signature is an error.
 pub fn signer(component: &[u8]) -> Result<Option<Signer>, Unfit> {
     let held = outer(component)?.into_iter().find_map(|payload| match payload {
         Payload::CustomSection(section) if section.name() == SIGNATURE_SECTION => Some(section),
@@ -70,7 +70,7 @@ pub fn signer(component: &[u8]) -> Result<Option<Signer>, Unfit> {
     let Some(section) = held else { return Ok(None) };
     let (signed, content) = (sections::without(component, SIGNATURE_SECTION)?, section.data());
     let (key, signature) = content.split_at_checked(32).ok_or(Unfit::Signature)?;
-    // What was signed lies before the signature, all of it.
+    // The signature must be the last section and cover all bytes before it.
     let mut whole = signed.clone();
     sections::append(&mut whole, SIGNATURE_SECTION, content);
     if whole != component {
@@ -81,7 +81,7 @@ pub fn signer(component: &[u8]) -> Result<Option<Signer>, Unfit> {
     Ok(key.try_into().ok().map(Signer))
 }
 
-/// Refuses what none of these has signed. Without signers everything passes.
+/// Rejects a component that none of `signers` has signed. Without signers every component passes.
 pub fn signed_by_one_of(component: &[u8], signers: &[Signer]) -> Result<(), Unfit> {
     let signer = signer(component)?;
     match signer {
@@ -124,7 +124,7 @@ mod tests {
             bent[at] ^= 1;
             assert_ne!(signer(&bent), Ok(Some(one.signer())), "byte {at}");
         }
-        // What comes after the signature was never signed.
+        // Bytes after the signature are not signed.
         let mut more = signed.clone();
         sections::append(&mut more, "practice-sync:manifest", b"{}");
         assert_eq!(signer(&more), Err(Unfit::Signature));

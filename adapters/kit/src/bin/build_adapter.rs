@@ -1,5 +1,5 @@
-//! `build_adapter DIR OUT release|quick` builds the component of an adapter. It is for the build script of `api`: as a
-//! build dependency the kit would be compiled for every build of `api`, bundled or not.
+//! `build_adapter DIR OUT release|quick` builds the component of an adapter for the build script of `api`. As a build
+//! dependency, the kit would be compiled for every build of `api`, bundled or not.
 
 use std::{env, path::Path, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! One EHR behind the adapter contract. Every call runs in a fresh instance: nothing is remembered between calls.
+//! One EHR behind the adapter contract. Every call runs in a fresh instance, without state from earlier calls.
 
 use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, export_adapter};
 
@@ -10,7 +10,7 @@ impl Adapter for Ehr {
             name: env!("CARGO_PKG_NAME").into(),
             version: env!("CARGO_PKG_VERSION").into(),
             hosting: Hosting::Cloud,
-            // Name here what `pull` and `push` can do.
+            // Add the resources and writes that `pull` and `push` support.
             ..Default::default()
         })
     }
