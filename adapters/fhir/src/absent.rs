@@ -1,8 +1,8 @@
-//! Null and empty values: R4 forbids both, servers write both, and both count as absent.
+//! Null and empty values. R4 forbids both, but servers send both; both count as absent.
 
 use serde_json::Value;
 
-/// Takes null and empty values out, on every level.
+/// Removes null and empty values on every level.
 pub fn strip(value: &mut Value) {
     match value {
         Value::Array(items) => {
@@ -17,7 +17,7 @@ pub fn strip(value: &mut Value) {
     }
 }
 
-/// A value without the null and empty values in it.
+/// Returns the value without null and empty values.
 pub fn stripped(mut value: Value) -> Value {
     strip(&mut value);
     value

@@ -1,6 +1,6 @@
-//! Writing appointments: look before, keep the slots in step, write once. Where the server's transactions are atomic, the appointment
-//! and its slots are one; elsewhere it takes its new slots first and gives the old ones back last, so that it never stands on slots that
-//! are free, and what happens in between is repaired by the next attempt.
+//! Writes of appointments: check for conflicts, update the slots, write once. With atomic transactions the appointment
+//! and its slots are written together. Without them, new slots are taken before the appointment is written and old ones
+//! are freed after it, so that its slots are never free. A retry repairs interrupted writes.
 
 use std::cell::RefCell;
 
@@ -28,7 +28,7 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     let slots = slots::take(settings, plan)?;
     let created = client::create(settings, &requests::new_appointment(settings, key, a, &slots), key);
     if matches!(created, Err(Fault::Rejected(_) | Fault::Unsupported(_))) {
-        // The slots are marked with our key; where they cannot be freed now, another attempt knows them.
+        // The slots contain our key, so a retry recognises those that cannot be freed now.
         if let Err(fault) = slots::release(settings, &slots) {
             warn!("slots of a refused appointment stay busy: {fault:?}");
         }
@@ -36,22 +36,22 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     created
 }
 
-/// Slots that change hands with an appointment.
+/// Slots that change with an appointment.
 #[derive(Default)]
 struct Slots {
-    /// Marked for it: free again should it be refused.
+    /// Slots marked for the appointment, to be freed if it is refused.
     taken: Vec<String>,
-    /// No longer its own once it is written, as they should be then.
+    /// Slots that the written appointment no longer uses, with their new content.
     left: Vec<Value>,
 }
 
 impl Slots {
-    /// Gives back what the appointment does not stand on. It is written or refused, whatever becomes of its slots.
+    /// Frees the slots that the appointment does not use. A failure is only logged.
     fn settle(self, settings: &Settings, ended: &Result<Receipt, Fault>) {
         let settled = match ended {
             Ok(_) => slots::free(self.left),
             Err(Fault::Rejected(_) | Fault::Unsupported(_)) => slots::release(settings, &self.taken),
-            // Another attempt knows them by their key.
+            // The outcome is open; a retry recognises the slots by their key.
             Err(_) => Ok(()),
         };
         if let Err(fault) = settled {
@@ -69,7 +69,7 @@ pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) ->
         }
         look_before(settings, a)?;
         let held = read.slots();
-        // Of an appointment we made all slots carry the one key: see `slots::tidy`.
+        // All slots of an appointment created by us contain its key, see `slots::tidy`.
         let own = map::write_key(&read.identifier, settings);
         let plan = slots::plan(settings, own.as_deref().unwrap_or(key), a, &held)?;
         let earlier = slots.borrow().taken.clone();
@@ -90,7 +90,7 @@ pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) ->
     ended
 }
 
-/// What staff have cancelled already is as cancelled as it was to be.
+/// Cancels an appointment. One that staff have already cancelled counts as cancelled by this write.
 pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &wanted.appointment;
     let slots = RefCell::new(Slots::default());
@@ -112,14 +112,14 @@ pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Res
     ended
 }
 
-/// The appointment that carries a write key.
+/// Returns the appointment with a write key.
 pub fn find(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key("Appointment", settings, key);
     let time = (change.appointment.start, change.appointment.end);
     windows::or_near(&search, time, |search| client::find_by(settings, "Appointment", search, key))
 }
 
-/// Looks for an earlier move or cancellation. Where its answer was lost, the slots the appointment left are freed now.
+/// Looks for an earlier move or cancellation. Frees slots of the previous time, in case the response was lost.
 pub fn find_moved(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let found = find(settings, key, change)?;
     if let Some(Err(fault)) = found.as_ref().map(|found| slots::tidy(settings, &found.id)) {
@@ -135,7 +135,7 @@ pub fn confirm(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Re
     })
 }
 
-/// Whoever was there already is not sent back to the door.
+/// Checks a patient in, unless the visit is already fulfilled.
 pub fn check_in(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
     let at = wanted.appointment.checkin_at.unwrap_or_else(clock::now);
     change(settings, key, &wanted.appointment, |read, arrived| {
@@ -151,7 +151,7 @@ pub fn note(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Resul
     })
 }
 
-/// A change of an appointment that stands, over the version the engine names.
+/// Changes an active appointment, if it still has the version that the engine names.
 fn change(
     settings: &Settings,
     key: &str,
@@ -172,7 +172,7 @@ fn parsed(resource: &Value) -> Result<responses::Appointment, Fault> {
     map::read(resource.clone()).map_err(|why| Fault::rejected(format!("the EHR's appointment cannot be read: {why}")))
 }
 
-/// What staff changed since the engine read it is not overwritten.
+/// Rejects the write if staff changed the appointment since the engine read it.
 fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> {
     match (&a.version, &read.meta.version_id) {
         (Some(known), Some(now)) if known != now => {
@@ -182,9 +182,9 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
     }
 }
 
-/// FHIR servers take two appointments in one room at one time: the time is looked at before it is written. What comes
-/// between this look and the write shows at the next pull. A practitioner may see to two rooms, so that only an
-/// appointment without a room is in the practitioner's way.
+/// Checks for conflicts, because FHIR servers accept overlapping appointments in one room. A conflict created after
+/// this check appears at the next pull. A practitioner may work in two rooms, so only an appointment without a room
+/// conflicts with the practitioner's.
 fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
     let actors = [Some(format!("Location/{room}")), a.provider.as_ref().map(|id| format!("Practitioner/{id}"))];

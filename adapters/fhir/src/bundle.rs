@@ -1,4 +1,4 @@
-//! Transactions, on servers that carry them out as a whole or not at all: an appointment together with its slots.
+//! Atomic transactions: an appointment together with its slots.
 
 use adapter_sdk::{Fault, Receipt, http};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Creates a resource unless one with this write key exists, and updates others with it.
+/// Creates a resource unless one with this write key exists, and updates the resources in `beside`.
 pub fn create(settings: &Settings, resource: &Value, write_key: &str, beside: &[Value]) -> Result<Receipt, Fault> {
     let resource_type = text(resource, "resourceType");
     let create = json!({
@@ -23,7 +23,7 @@ pub fn create(settings: &Settings, resource: &Value, write_key: &str, beside: &[
     }
 }
 
-/// Updates a resource over the version it was read in, and others with it.
+/// Updates a resource if it still has the version that was read, and the resources in `beside`.
 pub fn update(resource: &Value, beside: &[Value]) -> Result<Updated, Fault> {
     send(put(resource), resource, beside)
 }
@@ -37,7 +37,7 @@ fn put(resource: &Value) -> Value {
     json!({"resource": resource, "request": request})
 }
 
-/// The answer's entries stand where those of the request stood: the first is the one that counts.
+/// Sends the transaction. The entries of the response are in the order of the request; the first is the main resource.
 fn send(first: Value, resource: &Value, beside: &[Value]) -> Result<Updated, Fault> {
     let entries: Vec<Value> = std::iter::once(first).chain(beside.iter().map(put)).collect();
     let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
@@ -53,7 +53,7 @@ fn send(first: Value, resource: &Value, beside: &[Value]) -> Result<Updated, Fau
     let told = &written["response"];
     let location = told["location"].as_str().unwrap_or_default();
     let receipt = located(location, told["etag"].as_str(), resource_type);
-    // An update may be told by its tag alone.
+    // The response to an update may contain only an `etag`.
     let known = || {
         let id = client::text(resource, "id");
         let version = told["etag"].as_str()?.trim_start_matches("W/").trim_matches('"').to_owned();

@@ -1,4 +1,4 @@
-//! Appointments that take the time of a schedule's practitioners and rooms, read in one search for all of them.
+//! Appointments that occupy a schedule's practitioners and rooms, read with one search for all of them.
 
 use adapter_sdk::{Fault, spans::Span, warn};
 
@@ -11,15 +11,15 @@ use crate::{
     site::Site,
 };
 
-/// The appointments that take time of those who share a schedule.
+/// The appointments that occupy the actors of a schedule.
 #[derive(Default)]
 pub struct Busy {
-    /// With the span, and whether the engine has them as they are.
+    /// With the span, and `true` if the engine has the appointment in the same form.
     appointments: Vec<(Span, bool, Appointment)>,
 }
 
 impl Busy {
-    /// Without a right to read appointments there are none, and every busy slot is closed.
+    /// Reads the appointments. If the server refuses, there are none and every busy slot is closed.
     pub fn read(
         settings: &Settings,
         site: Option<&Site>,
@@ -44,8 +44,8 @@ impl Busy {
         for mut resource in found {
             let ours = site.is_none_or(|site| site.is_ours(&mut resource));
             let Ok(read) = map::read::<Appointment>(resource) else { continue };
-            // One that names no room is read by who works here at the time of the pass, which may not be known to the
-            // engine yet.
+            // An appointment without a room is assigned by the practitioners who work here at the time of a pass, so
+            // the engine may not know it yet.
             let shown = ours && (site.is_none() || read.actor("Location").is_some());
             let span = map::span(&read).ok().or_else(|| of_slots(&read, slots));
             busy.appointments.extend(span.filter(|_| read.takes_time()).map(|span| (span, shown, read)));
@@ -53,12 +53,12 @@ impl Busy {
         Ok(busy)
     }
 
-    /// The time taken of a practitioner in a room.
+    /// Returns the occupied times of a practitioner in a room.
     pub fn taken(&self, provider: &str, room: Option<&str>) -> Vec<Taken> {
         let takes = |(span, shown, a): &(Span, bool, Appointment)| {
             let theirs = a.actors("Practitioner").any(|id| id == provider);
             let there = room.is_some_and(|room| a.actors("Location").any(|id| id == room));
-            // A record has one practitioner and one room.
+            // A record has only one practitioner and one room.
             let first = a.actor("Practitioner").as_deref() == Some(provider)
                 || (room.is_some() && a.actor("Location").as_deref() == room);
             (theirs || there).then_some(Taken { span: *span, shown: *shown && first })
@@ -67,7 +67,7 @@ impl Busy {
     }
 }
 
-/// The time of those slots of the schedule that an appointment without times names.
+/// Returns the time of the slots named by an appointment without times.
 fn of_slots(a: &Appointment, slots: &[Slot]) -> Option<Span> {
     let named = a.slots();
     let spans = slots.iter().filter(|slot| named.contains(&slot.id)).filter_map(Slot::span);

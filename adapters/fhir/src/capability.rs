@@ -1,4 +1,4 @@
-//! What a server offers: its CapabilityStatement where it has one, narrowed by the setting `resources`.
+//! The resource types and interactions that a server offers, from its CapabilityStatement and the setting `resources`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use crate::{
     settings::Settings,
 };
 
-/// What a server without a CapabilityStatement is taken to offer where the setting `resources` names nothing.
+/// The assumed types of a server without a CapabilityStatement if the setting `resources` is empty.
 pub const CORE: [&str; 7] =
     ["Patient", "Practitioner", "Location", "HealthcareService", "Schedule", "Slot", "Appointment"];
 
-/// Resource types with what can be done with them.
+/// Resource types with their interactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     stated: Stated,
-    /// None: the operator narrows nothing.
+    /// The types of the setting `resources`; `None` for all.
     wanted: Option<BTreeSet<String>>,
 }
 
@@ -28,14 +28,14 @@ pub struct Offer {
 enum Stated {
     /// The interactions of each type.
     Types(BTreeMap<String, BTreeSet<String>>),
-    /// There is no CapabilityStatement.
+    /// The server has no CapabilityStatement.
     Nothing,
-    /// It was not asked.
+    /// The server was not asked.
     Everything,
 }
 
 impl Offer {
-    /// Asks the server.
+    /// Reads the server's CapabilityStatement.
     pub fn read(settings: &Settings) -> Result<Offer, Fault> {
         let answer = http::get("/metadata").header("accept", MEDIA_TYPE).send_any()?;
         let statement = match answer.status {
@@ -46,7 +46,7 @@ impl Offer {
         Offer::of(statement, settings)
     }
 
-    /// As the operator says, else as the server does. `core`: it would not be used if it did not offer this.
+    /// Uses the setting if possible, else asks the server. `core`: a type that every usable server offers.
     pub fn known(settings: &Settings, core: bool) -> Result<Offer, Fault> {
         match core || settings.resources.is_some() {
             true => Ok(Offer::all(settings)),
@@ -54,7 +54,7 @@ impl Offer {
         }
     }
 
-    /// Everything the operator does not rule out.
+    /// Assumes that the server offers everything in the setting.
     pub fn all(settings: &Settings) -> Offer {
         Offer { stated: Stated::Everything, wanted: settings.resources.clone() }
     }
@@ -65,7 +65,7 @@ impl Offer {
         let misread = || Fault::retry_later("the server's CapabilityStatement cannot be read", None);
         match statement["resourceType"].as_str() {
             Some("CapabilityStatement") => (),
-            // Servers without one may take its name for that of a resource type, and find none.
+            // Servers without a CapabilityStatement may treat `metadata` as a resource type and find none.
             Some("Bundle" | "OperationOutcome") => return Ok(Offer { stated: Stated::Nothing, wanted }),
             _ => return Err(misread()),
         }
@@ -100,7 +100,7 @@ impl Offer {
         match &self.stated {
             Stated::Types(stated) => {
                 let codes = stated.get(resource_type);
-                // A type without interactions says nothing about them.
+                // A type without interactions may support all.
                 wanted != Some(false) && codes.is_some_and(|codes| codes.is_empty() || codes.contains(interaction))
             }
             Stated::Nothing => wanted.unwrap_or_else(|| CORE.contains(&resource_type)),

@@ -1,4 +1,4 @@
-//! The server: reads, searches and writes of whole resources, with their versions.
+//! Access to the server: reads, searches, and writes of whole resources with their versions.
 
 use adapter_sdk::{
     Fault, Receipt,
@@ -17,16 +17,16 @@ use crate::{
     settings::Settings,
 };
 
-/// The most pages one call walks.
+/// Maximum number of pages read in one call.
 const MAX_PAGES: usize = 30;
-/// By how much a page becomes smaller whose answer was too large.
+/// Divisor of the page size after a response that was too large.
 const FEWER: u32 = 4;
 
-/// Records that no server refuses to be asked for, and sizes of pages that servers take, where one refuses more.
+/// A page size that every server accepts, and sizes to try if a server refuses a larger one.
 const FEW: u32 = 10;
 const SIZES: [u32; 5] = [500, 200, 100, 50, 20];
 
-/// A page of a search, the spot it was read at with what was learnt there, and the server's time.
+/// A page of a search, its position with what was learnt about the server, and the server's time.
 pub struct Searched {
     pub step: Step,
     pub spot: Spot,
@@ -34,7 +34,7 @@ pub struct Searched {
 }
 
 impl Searched {
-    /// The resources without null and empty values, and without references to other servers.
+    /// Returns the resources without null and empty values and without references to other servers.
     pub fn read(&mut self, resource_type: &str) -> Vec<Value> {
         let (mut resources, mut foreign) = (std::mem::take(&mut self.step.resources), None);
         for resource in &mut resources {
@@ -48,9 +48,9 @@ impl Searched {
     }
 }
 
-/// A page whose answer is lost twice is too large, and asked for by fewer records. How many a link shows is the
-/// server's: there the walk begins again, with an empty page. A server that refuses to be asked for that number is
-/// asked for as many as it takes, now and later.
+/// Reads a page. If the response is lost twice, the page is assumed too large and requested with fewer records. The
+/// page size of a link cannot be changed, so there the walk restarts with an empty page. If the server refuses the page
+/// size, the largest accepted size is used now and later.
 pub fn page(
     settings: &Settings,
     resource_type: &str,
@@ -103,13 +103,13 @@ pub fn page(
     Ok(Searched { step, spot, now })
 }
 
-/// Returns `true` if a search may have been refused because of the number of records it asked for.
+/// Returns `true` if a search may have been refused because of its page size.
 fn may_be_too_many(answer: &Response) -> bool {
     matches!(answer.status, 400 | 413 | 422)
 }
 
-/// The answer to a search that was refused, with a page as large as the server takes. `None` where it refuses few
-/// records, too.
+/// Repeats a refused search with the largest page that the server accepts. Returns `None` if small pages are refused,
+/// too.
 fn with_fewer(search: &str, at: &At, count: u32, refused: &Response) -> Result<Option<(u32, Response)>, Fault> {
     let ask = |count: u32| match get(&paging::path(search, at, count)) {
         Ok(answer) if (200..=299).contains(&answer.status) => Ok(Some((count, answer))),
@@ -130,7 +130,7 @@ fn with_fewer(search: &str, at: &At, count: u32, refused: &Response) -> Result<O
     Ok(Some(few))
 }
 
-/// The largest number below `count` in an outcome that speaks of a count or a page.
+/// Returns the largest number below `count` in a response that mentions a count, page or limit.
 fn stated_limit(refused: &Response, count: u32) -> Option<u32> {
     let text = String::from_utf8_lossy(&refused.body).to_lowercase();
     let speaks = text.contains("count") || text.contains("page") || text.contains("limit");
@@ -138,17 +138,17 @@ fn stated_limit(refused: &Response, count: u32) -> Option<u32> {
     numbers.filter(|number| (FEW..count).contains(number)).max().filter(|_| speaks)
 }
 
-/// The first page of a search that is known to be small.
+/// Reads the first page of a small search.
 pub fn first(settings: &Settings, resource_type: &str, search: &str, limit: u32) -> Result<Vec<Value>, Fault> {
     Ok(page(settings, resource_type, search, &Spot::default(), limit)?.step.resources)
 }
 
-/// All results of a search that is known to be small, as [`Searched::read`] has them.
+/// Reads all results of a small search, prepared like [`Searched::read`].
 pub fn all(settings: &Settings, resource_type: &str, search: &str) -> Result<Vec<Value>, Fault> {
     every_page(settings, resource_type, search, Searched::read)
 }
 
-/// All results of a search that is known to be small, to be written back.
+/// Reads all results of a small search unchanged, to be written back.
 pub fn all_as_stored(settings: &Settings, resource_type: &str, search: &str) -> Result<Vec<Value>, Fault> {
     every_page(settings, resource_type, search, |searched, _| std::mem::take(&mut searched.step.resources))
 }
@@ -176,11 +176,11 @@ fn every_page(
     Err(Fault::retry_later(format!("more than {MAX_PAGES} pages of {resource_type}"), None))
 }
 
-/// The resource as it is now; none where the server has none, or no longer.
+/// Reads a resource. Returns `None` if the server does not have it, or has deleted it.
 pub fn read(resource_type: &str, id: &str) -> Result<Option<Value>, Fault> {
     let answer = call(http::get(requests::read(resource_type, id)))?;
     match answer.status {
-        // Only the server's own word counts: a gateway's 404 says nothing about the record.
+        // A 404 counts only with the server's own body; a gateway's 404 proves nothing about the record.
         404 | 410 if is_outcome(&answer) => Ok(None),
         404 | 410 => Err(Fault::retry_later(format!("something before the server answers {}", answer.status), None)),
         _ => {
@@ -193,7 +193,7 @@ pub fn read(resource_type: &str, id: &str) -> Result<Option<Value>, Fault> {
     }
 }
 
-/// An OperationOutcome, or what a server says without words.
+/// Returns `true` for an OperationOutcome or an empty body.
 fn is_outcome(answer: &Response) -> bool {
     answer.json::<Value>().is_ok_and(|body| body["resourceType"] == "OperationOutcome") || answer.body.is_empty()
 }
@@ -205,21 +205,21 @@ pub fn create(settings: &Settings, resource: &Value, write_key: &str) -> Result<
         http::post(format!("/{resource_type}")).header("if-none-exist", requests::condition(settings, write_key));
     let answer = call(carrying(post, resource)?)?;
     match answer.status {
-        // Of the type itself: the server has no such records, or takes none.
+        // The type itself is refused: the server does not have it, or does not accept new ones.
         404 | 405 if is_outcome(&answer) => Err(Fault::unsupported(format!("the server takes no {resource_type}"))),
         _ => receipt(&judged(answer, false, Some(resource))?, resource_type),
     }
 }
 
-/// The resource that carries a write key.
+/// Searches for the resource with a write key.
 pub fn find(settings: &Settings, resource_type: &str, key: &str) -> Result<Option<Receipt>, Fault> {
     find_by(settings, resource_type, &requests::by_key(resource_type, settings, key), key)
 }
 
-/// The resource that carries a write key, among the results of a search for it.
+/// Returns the resource with a write key among the results of a search for it.
 pub fn find_by(settings: &Settings, resource_type: &str, search: &str, key: &str) -> Result<Option<Receipt>, Fault> {
     let found = first(settings, resource_type, search, 2)?;
-    // A server that does not know the search parameter shows anything.
+    // A server that does not support the search parameter returns arbitrary resources.
     let ours: Vec<&Value> = found.iter().filter(|resource| carries(settings, resource, key)).collect();
     if ours.len() > 1 {
         warn!("{} {resource_type} resources carry one write key", ours.len());
@@ -227,7 +227,8 @@ pub fn find_by(settings: &Settings, resource_type: &str, search: &str, key: &str
     Ok(ours.first().map(|resource| receipt_of(resource)))
 }
 
-/// Whether a resource has a write key among its identifiers; a QuestionnaireResponse has only one.
+/// Returns `true` if the resource has the write key among its identifiers. A QuestionnaireResponse has only one
+/// identifier.
 pub fn carries(settings: &Settings, resource: &Value, key: &str) -> bool {
     let is_ours = |i: &Value| i["system"] == settings.key_system.as_str() && i["value"] == key;
     match &resource["identifier"] {
@@ -236,7 +237,7 @@ pub fn carries(settings: &Settings, resource: &Value, key: &str) -> bool {
     }
 }
 
-/// Deletes a resource. What staff have deleted already is as gone as it was to be.
+/// Deletes a resource. One that is already deleted counts as deleted by this write.
 pub fn delete(resource_type: &str, id: &str) -> Result<Receipt, Fault> {
     let answer = call(http::delete(requests::read(resource_type, id)))?;
     match answer.status {
@@ -248,14 +249,14 @@ pub fn delete(resource_type: &str, id: &str) -> Result<Receipt, Fault> {
     Ok(Receipt::of(id))
 }
 
-/// What became of an update.
+/// The result of an update.
 pub enum Updated {
     Written(Receipt),
-    /// Somebody else changed the resource since it was read.
+    /// The resource was changed since it was read.
     Stale,
 }
 
-/// Writes a resource back over the version it was read in.
+/// Updates a resource if it still has the version that was read.
 pub fn update(resource: &Value) -> Result<Updated, Fault> {
     let (resource_type, id) = (text(resource, "resourceType"), text(resource, "id"));
     let put = http::put(requests::read(resource_type, id));
@@ -278,7 +279,7 @@ pub fn text<'a>(resource: &'a Value, field: &str) -> &'a str {
     resource[field].as_str().unwrap_or_default()
 }
 
-/// What proves a resource that was found.
+/// Returns the receipt of a resource that was found.
 pub fn receipt_of(resource: &Value) -> Receipt {
     Receipt { id: text(resource, "id").to_owned(), version: version(resource).map(str::to_owned) }
 }
@@ -303,7 +304,7 @@ pub(crate) fn judged(answer: Response, reads: bool, sent: Option<&Value>) -> Res
     }
 }
 
-/// The id and version of what was written: from the body, or from the headers of a server that sends none.
+/// Returns id and version of the written resource, from the body or, if empty, from the headers.
 fn receipt(answer: &Response, resource_type: &str) -> Result<Receipt, Fault> {
     let body: Value = answer.json().unwrap_or_default();
     if body["resourceType"] == resource_type && !text(&body, "id").is_empty() {
@@ -313,7 +314,7 @@ fn receipt(answer: &Response, resource_type: &str) -> Result<Receipt, Fault> {
         .ok_or_else(|| Fault::unknown("the server does not say what it has written"))
 }
 
-/// What `.../Appointment/<id>/_history/<version>` and a tag prove.
+/// Parses `.../Appointment/<id>/_history/<version>` and an `etag`.
 pub(crate) fn located(location: &str, tag: Option<&str>, resource_type: &str) -> Option<Receipt> {
     let (path, version) = match location.split_once("/_history/") {
         Some((path, version)) => (path, Some(version.to_owned())),

@@ -1,6 +1,6 @@
-//! What resources only point at, looked up for a whole page at once and put into their JSON, so that the mapping needs nobody else:
-//! the practitioners behind roles, the specialties of practitioners, the forms behind canonical addresses, the medications behind
-//! references.
+//! Lookups of referenced resources, for a whole page at once. The results are added to the JSON, so that the mapping
+//! needs no further requests: practitioners of roles, specialties of practitioners, forms of canonical addresses,
+//! medications of references.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::{
     time::instant,
 };
 
-/// Ids in one search: their query must not grow beyond what servers take.
+/// Ids per search, to limit the length of the query.
 const AT_ONCE: usize = 80;
 
 /// Completes the resources of a type.
@@ -32,8 +32,7 @@ pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value])
     }
 }
 
-/// Gives appointments that name a slot the time, the practitioner and the room they do not name, from the slot and its
-/// schedule.
+/// Adds missing times, practitioners and rooms to appointments from their slots and schedules.
 fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
     let lacks_end = |a: &Value| a["end"].is_null() && a["minutesDuration"].is_null();
     let lacking = |a: &Value| {
@@ -80,7 +79,7 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
     Ok(())
 }
 
-/// Slots that the server does not show stay unknown.
+/// Reads resources by id. Those that the server does not return are omitted.
 fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Result<BTreeMap<String, Value>, Fault> {
     let found = match looked_up(settings, resource_type, "_id", ids.into_iter().collect()) {
         Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
@@ -92,7 +91,7 @@ fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Res
     Ok(found.into_iter().map(|resource| (text(&resource, "id").to_owned(), resource)).collect())
 }
 
-/// Gives appointments the practitioners of the roles among their participants.
+/// Adds the practitioners of the roles among the participants of appointments.
 pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
     let roles = |a: &Value| -> Vec<(String, Value)> {
         let all = a["participant"].as_array().into_iter().flatten();
@@ -111,7 +110,7 @@ pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), F
     Ok(())
 }
 
-/// Keeps the entries of practitioners who are not known to be inactive.
+/// Removes inactive practitioners; unknown ones stay.
 pub fn active(settings: &Settings, practitioners: Vec<String>) -> Result<Vec<String>, Fault> {
     let known = by_id(settings, "Practitioner", practitioners.iter().cloned().collect())?;
     let is_active = |id: &String| known.get(id).is_none_or(|practitioner| practitioner["active"] != false);
@@ -122,7 +121,7 @@ fn is_held(role: &Value) -> bool {
     role["active"] != false && period(role).is_current()
 }
 
-/// The practitioners of roles, or only of those that are `held` at present.
+/// Returns the practitioner of each role; with `held`, only of current roles.
 pub fn by_role(settings: &Settings, roles: BTreeSet<String>, held: bool) -> Result<BTreeMap<String, String>, Fault> {
     let mut practitioners = BTreeMap::new();
     let all = looked_up(settings, "PractitionerRole", "_id", roles.into_iter().collect())?;
@@ -134,7 +133,7 @@ pub fn by_role(settings: &Settings, roles: BTreeSet<String>, held: bool) -> Resu
     Ok(practitioners)
 }
 
-/// Gives practitioners the code of their first specialty in an active role.
+/// Adds to practitioners the code of their first specialty in an active role.
 fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(), Fault> {
     if settings.resources.as_ref().is_some_and(|names| !names.contains("PractitionerRole")) {
         return Ok(());
@@ -142,14 +141,14 @@ fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(),
     let ids = practitioners.iter().map(|p| text(p, "id").to_owned()).collect();
     let mut specialties: BTreeMap<String, String> = BTreeMap::new();
     let roles = match looked_up(settings, "PractitionerRole", "practitioner", ids) {
-        // A server without roles, or one that shows us none.
+        // The server has no roles, or does not permit reading them.
         Err(Fault::Rejected(_) | Fault::Unsupported(_)) => return Ok(()),
         roles => roles?,
     };
     for role in roles.iter().filter(|role| is_held(role)) {
         let code = role["specialty"][0]["coding"][0]["code"].as_str();
         if let (Some(id), Some(code)) = (Reference::of(&role["practitioner"]).id_of("Practitioner"), code) {
-            // Whatever order the server has.
+            // The smallest code, so that the result does not depend on the server's order.
             let held = specialties.entry(id).or_insert_with(|| code.to_owned());
             if code < held.as_str() {
                 *held = code.to_owned();
@@ -164,7 +163,7 @@ fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(),
     Ok(())
 }
 
-/// Gives answers to a form that form's id, for its canonical address.
+/// Replaces the canonical address of a form in responses by the form's id.
 fn responses(settings: &Settings, responses: &mut [Value]) -> Result<(), Fault> {
     let mut forms: BTreeMap<String, Option<String>> = BTreeMap::new();
     for response in responses {
@@ -185,7 +184,7 @@ fn responses(settings: &Settings, responses: &mut [Value]) -> Result<(), Fault> 
     Ok(())
 }
 
-/// `Questionnaire/5` is the form itself; any other address is looked up.
+/// Returns the id of a form. `Questionnaire/5` contains the id; other addresses are looked up.
 fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
     if let Some(id) = canonical.strip_prefix("Questionnaire/") {
         return Ok(Some(id.to_owned()));
@@ -200,8 +199,8 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
     Ok(form.or(by_id))
 }
 
-/// Gives statements and prescriptions that only point at a medication its concept: that of the contained or referenced
-/// Medication, else the words the reference is shown with. One that leads nowhere stays as it is.
+/// Adds the concept of a referenced medication to statements and prescriptions: from the contained or referenced
+/// Medication, else from the display of the reference. A reference without either is unchanged.
 fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Fault> {
     let wanting = |s: &Value| s["medicationCodeableConcept"].is_null();
     let referred = |s: &Value| Reference::of(&s["medicationReference"]).id_of("Medication");
@@ -234,7 +233,7 @@ fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec
     let mut found = Vec::new();
     for some in ids.chunks(AT_ONCE) {
         let search = requests::search(resource_type, &[(parameter, some.join(","))]);
-        // A server that does not know the search parameter shows anything.
+        // A server that does not support the search parameter returns arbitrary resources.
         let asked = |resource: &Value| parameter != "_id" || some.iter().any(|id| resource["id"] == id.as_str());
         found.extend(client::all(settings, resource_type, &search)?.into_iter().filter(asked));
     }

@@ -1,4 +1,4 @@
-//! What a FHIR server's refusals mean for the engine.
+//! Faults for the refusals of a FHIR server.
 
 use adapter_sdk::{
     Fault,
@@ -12,22 +12,23 @@ use crate::{
     responses::{Issue, OperationOutcome},
 };
 
-/// Fields of a resource whose texts tell of its form, and nothing of a person.
+/// Fields whose texts describe the form of a resource and no person.
 const FORM: [&str; 6] = ["resourceType", "status", "use", "system", "code", "reference"];
 
-/// The fault of an answer outside 200 to 299. `reads`: the request changed nothing. `sent`: the resource it carried.
+/// Maps a response outside 200 to 299 to a fault. `reads`: the request changed nothing. `sent`: the resource in the
+/// request.
 pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
     match answer.status {
         400 | 404 | 405 | 409 | 410 | 412 | 422 => Fault::rejected(reason(answer, sent)),
-        // The credentials are good, only not for this: no reason to hold back everything else.
+        // The credentials are valid, but lack this permission. Other requests must continue.
         403 if reads => Fault::unsupported(reason(answer, sent)),
         403 => Fault::rejected(reason(answer, sent)),
         _ => fault_of_status(answer, reads),
     }
 }
 
-/// The outcome's issues, without patient data: what validators say of the form of a resource, with every value that was sent taken
-/// out; of other issues, which may name anybody, their codes.
+/// Formats the issues of the outcome without patient data. Validation messages are kept without the values that were
+/// sent. Of other issues, which may contain names, only the codes are kept.
 fn reason(answer: &Response, sent: Option<&Value>) -> String {
     let outcome: OperationOutcome = map::read(answer.json().unwrap_or_default()).unwrap_or_default();
     let issues: Vec<String> = outcome.issue.iter().map(|issue| said(issue, sent)).filter(|s| !s.is_empty()).collect();
@@ -47,13 +48,13 @@ fn said(issue: &Issue, sent: Option<&Value>) -> String {
     format!("{}{text}{place}", words.join(" "))
 }
 
-/// A word of a vocabulary or a path: letters, digits and separators, and short.
+/// Keeps letters, digits and separators of a code or path, at most 80 characters.
 fn plain(word: &str) -> String {
     let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
     word.chars().filter(fits).take(80).collect()
 }
 
-/// A validator's text without the values that were sent. Names of constraints such as `app-3` keep their digits.
+/// Removes the sent values from a validation message. Names of constraints such as `app-3` keep their digits.
 fn without_data(text: &str, sent: Option<&Value>) -> String {
     let tells = |(name, text): &(&str, &str)| !FORM.contains(name) && text.chars().count() >= 2;
     let values: Vec<&str> = sent.into_iter().flat_map(texts).filter(tells).map(|(_, text)| text).collect();

@@ -1,6 +1,6 @@
-//! The catalogues of medical history: what is coded in the practice's files, and the setting `history_items`. FHIR has no list of them,
-//! so all entries are walked, page after page; passes after the first only where an entry changed. A code in use on several pages is shown
-//! with each.
+//! The catalogues of medical history: all codes in the practice's records, and the setting `history_items`. FHIR has no
+//! list of them, so all entries are walked page by page. Later passes walk only if an entry changed. A code used on
+//! several pages is listed with each.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
     walk::{Part, walk},
 };
 
-/// One page, filled from the next type where one ends early. `parts` are the entries, each as the item it is about.
+/// Returns one page, filled from the next type if one ends early. `parts` map each entry to its catalogue item.
 pub fn page(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
     let mut cursor = match cursor.started {
         Some(_) => cursor,
@@ -27,7 +27,7 @@ pub fn page(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
                 let cursor = cursor.after(None, true, now).to_string();
                 return Ok(Page { cursor, last: true, ..Page::default() });
             }
-            // One changed entry may have been the only one of its code.
+            // The changed entry may have been the only one with its code.
             (true, now) => Cursor { since: None, started: Some(now), ..cursor },
         },
     };
@@ -42,21 +42,21 @@ pub fn page(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     while items.len() < limit {
         let room = u32::try_from(limit - items.len()).unwrap_or(u32::MAX);
         let (Page { records, skipped, last, whole: shown, .. }, after) = walk(settings, parts, cursor, room)?;
-        // What the setting names is called as it says.
+        // The name from the setting takes precedence.
         let found = records.into_iter().filter_map(of_catalogue);
         for item in found.filter(|item| !settings.history.iter().any(|set| history::configured(set).id == item.id)) {
             let held = items.entry(item.id.clone()).or_insert_with(|| item.clone());
-            // One code may be named in several ways; whatever comes first in the alphabet is one name.
+            // A code may have several names; the alphabetically first of a page is used.
             if item.name < held.name {
                 held.name = item.name;
             }
         }
         (cursor, whole) = (after, shown);
         if !skipped.is_empty() {
-            // Which item an entry is of that cannot be read, nobody can say.
+            // The item of an unreadable entry is unknown.
             (cursor.partial, whole) = (true, false);
         }
-        // How much a link brings is the server's: nothing else fits beside it.
+        // The server determines the number of results of a link, so nothing else is added to this page.
         if last || cursor.spot.at != At::Start {
             let records = items.into_values().map(Record::HistoryItem).collect();
             return Ok(Page { records, cursor: cursor.to_string(), last, whole, ..Page::default() });
@@ -73,13 +73,13 @@ fn of_catalogue(record: Record) -> Option<HistoryItem> {
     }
 }
 
-/// Whether any entry changed since, and the present by the EHR's clock.
+/// Returns whether any entry changed since, and the EHR's current time.
 fn look(settings: &Settings, parts: &[Part], since: Option<i64>) -> Result<(bool, i64), Fault> {
     let mut present = None;
     for Part { resource_type, search, .. } in parts {
         let search = since.map_or_else(|| search.clone(), |at| requests::since(search, at));
         let found = match client::page(settings, resource_type, &search, &Spot::default(), 1) {
-            // The server cannot search by time of change.
+            // The server does not support searches by time of change.
             Err(Fault::Rejected(_)) if since.is_some() => return Ok((true, clock::now())),
             found => found?,
         };
@@ -91,7 +91,7 @@ fn look(settings: &Settings, parts: &[Part], since: Option<i64>) -> Result<(bool
     Ok((false, present.unwrap_or_else(clock::now)))
 }
 
-/// A catalogue entry as a concept to be written: as it is coded elsewhere in the practice's files, or by its code alone.
+/// Returns the concept to write for a catalogue item, with the name used elsewhere in the records, or only its code.
 pub fn concept(settings: &Settings, item: &str) -> Result<Value, Fault> {
     let unknown = || Fault::rejected("the item is of none of this adapter's catalogues");
     let (category, system, code) = history::parts(item).ok_or_else(unknown)?;

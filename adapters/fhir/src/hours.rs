@@ -1,4 +1,4 @@
-//! Working hours from a schedule's slots: free time less what is taken, in stretches that touch, each on one local
+//! Working hours from a schedule's slots: free time minus occupied time, merged where it touches, and split by local
 //! date.
 
 use adapter_sdk::{
@@ -14,7 +14,7 @@ use crate::{
     settings::Settings,
 };
 
-/// A stretch of working time, and the appointment types it is for; none means all.
+/// A period of working time and its appointment types; empty for all types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub start: i64,
@@ -22,16 +22,16 @@ pub struct Stretch {
     pub types: Vec<String>,
 }
 
-/// Time an appointment takes of a practitioner or a room.
+/// Time of a practitioner or a room occupied by an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub span: Span,
-    /// The engine has the appointment as a record of this practitioner or room, and takes the time out itself.
+    /// The engine has the appointment with this practitioner or room and subtracts its time itself.
     pub shown: bool,
 }
 
-/// Free time less what is not free. A busy slot is working time where our mark is on it, or as far as an appointment
-/// the engine has takes its time; otherwise it is taken by others.
+/// Returns free time minus occupied time. A busy slot is working time if it has our mark, or as far as an appointment
+/// known to the engine occupies it. Otherwise its time is occupied.
 pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<Stretch> {
     let mut open: Vec<Stretch> = Vec::new();
     let mut closed: Vec<Span> = taken.iter().filter(|taken| !taken.shown).map(|taken| taken.span).collect();
@@ -48,7 +48,7 @@ pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<St
                 closed.extend(left);
             }
             "entered-in-error" => (),
-            // `busy-unavailable`, and whatever else is not free.
+            // `busy-unavailable` and unknown statuses.
             _ => closed.push((whole.start, whole.end)),
         }
     }
@@ -69,7 +69,7 @@ pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<St
     left
 }
 
-/// A span without the time of others, in order.
+/// Returns the parts of a span outside `others`, in order.
 fn less(whole: Span, others: &[Span]) -> Vec<Span> {
     let mut others = others.to_vec();
     others.sort_unstable();
@@ -86,7 +86,7 @@ fn less(whole: Span, others: &[Span]) -> Vec<Span> {
     left
 }
 
-/// Codes that are not among the configured types say nothing to us.
+/// Converts a slot. Codes that are not configured types are ignored.
 fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
     let (start, end) = slot.span()?;
     let concepts = slot.service_type.iter().chain(std::iter::once(&slot.appointment_type));
@@ -98,8 +98,8 @@ fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
     (start < end).then_some(Stretch { start, end, types })
 }
 
-/// The hours of a schedule for each of its practitioners in each of its rooms: the stretches that `open` gives for the
-/// two, cut at local midnights. `to_local` gives `YYYY-MM-DDTHH:MM:SS`.
+/// Returns the hours of a schedule for each practitioner in each room: the result of `open` for the two, split at local
+/// midnights. `to_local` returns `YYYY-MM-DDTHH:MM:SS`.
 pub fn hours(
     schedule: &Schedule,
     practitioners: &[String],
@@ -115,7 +115,7 @@ pub fn hours(
             let kind = suffix(&stretch.types);
             for (date, begin, end) in days(&to_local(stretch.start), &to_local(stretch.end)) {
                 hours.push(WorkingHour {
-                    // Short whatever the ids: FHIR allows 64 characters to each.
+                    // Short for all ids, since FHIR allows 64 characters each.
                     id: format!("{}/{n}/{date}T{begin}{kind}", schedule.id),
                     provider: provider.clone(),
                     operatory: room.clone(),
@@ -133,7 +133,7 @@ pub fn hours(
     hours
 }
 
-/// What tells stretches apart that begin together: those of no type in particular need nothing, others a mark of their types.
+/// Returns a suffix that distinguishes periods with the same start: empty for all types, else a hash of the types.
 fn suffix(types: &[String]) -> String {
     if types.is_empty() {
         return String::new();
@@ -141,7 +141,7 @@ fn suffix(types: &[String]) -> String {
     format!("/{}", mark::of(types.iter().flat_map(|code| code.bytes().chain([0]))))
 }
 
-/// A stretch of local time as dates with times of day.
+/// Splits a local period into dates with times of day.
 fn days(start: &str, end: &str) -> Vec<(String, String, String)> {
     let parts = |text: &str| Some((date_of(text.get(..10)?)?, text.get(11..16)?.to_owned()));
     let (Some((first, begin)), Some((last, end))) = (parts(start), parts(end)) else { return Vec::new() };

@@ -1,6 +1,6 @@
-//! Adapter for health record systems that speak FHIR R4. `requests` builds, `responses` parses, `map` and `hours` translate, `faults`
-//! judges, `client` sends; `absent` and `time` read
-//! leniently; `streams` and `writes` join them, and this file answers the engine.
+//! Adapter for health record systems with FHIR R4. `requests` builds, `responses` parses, `map` and `hours` convert,
+//! `faults` maps refusals, `client` sends; `absent` and `time` parse leniently; `streams` and `writes` combine them,
+//! and this file implements the contract.
 
 pub mod absent;
 pub mod booking;
@@ -33,7 +33,7 @@ use adapter_sdk::{
 };
 
 use capability::Offer;
-/// The EHR for one call is what the operator has set for it.
+/// The state of one call is the configured settings.
 pub use settings::Settings as Fhir;
 
 adapter_sdk::export_adapter!(Fhir);
@@ -48,7 +48,7 @@ impl Tables for Fhir {
     }
 
     fn takes(&self, kind: WriteKind) -> Result<(), Fault> {
-        // The main job is not held up by a question that was answered before.
+        // Frequent writes need no request for the capabilities, which `describe` has already read.
         let core = matches!(kind, WriteKind::CreatePatient | WriteKind::CreateAppointment);
         match writes::takes(&Offer::known(self, core)?, self, kind) {
             true => Ok(()),
@@ -58,7 +58,7 @@ impl Tables for Fhir {
 
     fn about(&self, mut by_tables: Description) -> Result<Description, Fault> {
         let offer = Offer::read(self)?;
-        // The one thing that must work; it also proves the credentials.
+        // Rooms are required; the search also checks the credentials.
         client::first(self, "Location", &requests::rooms(self.site.as_deref()), 1)?;
         by_tables.pulls.retain(|pull| streams::shows(&offer, self, pull.resource));
         by_tables.writes.retain(|kind| writes::takes(&offer, self, *kind));

@@ -1,4 +1,4 @@
-//! R4 resources as the contract's records: people and the schedule here, the rest of the practice's files below.
+//! R4 resources as the contract's records: people and the schedule here, other records in submodules.
 
 mod choice;
 pub mod forms;
@@ -30,17 +30,17 @@ pub use choice::{cell, identifier, language, main_address, main_name, point};
 
 /// System of the US provider number.
 const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
-/// What FHIR has no place for goes into extensions of ours: this, the record, the contract's name of the field.
+/// Prefix of our extensions for fields without a place in FHIR. The name of the record and of the field follow.
 pub const EXTENSIONS: &str = "urn:practice-sync";
-/// The standard extension of a telephone number.
+/// The standard extension of a phone number.
 pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/contactpoint-extension";
 
-/// Why a resource becomes no record.
+/// Why a resource yields no record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unmapped {
-    /// It may be a record, and cannot be read, with the reason, which quotes nothing of it.
+    /// It may be a record but cannot be read. The reason quotes no data.
     Unreadable(String),
-    /// It is none, or no longer, by its own words: entered in error, or of something that is no patient.
+    /// It is not a record, or no longer: entered in error, or not about a patient.
     NoRecord(String),
 }
 
@@ -58,18 +58,18 @@ impl From<&str> for Unmapped {
 }
 
 impl Unmapped {
-    /// A resource that is no record because of its status.
+    /// The result for a resource with a status that excludes it.
     pub fn by_status(status: &str) -> Unmapped {
         Unmapped::NoRecord(format!("it is {status}"))
     }
 }
 
-/// The items of a list, each in its place, whatever the others are.
+/// Returns the items of a list at their positions; unreadable items become defaults.
 pub fn each<T: DeserializeOwned + Default>(items: &[Value]) -> Vec<T> {
     items.iter().map(|item| read(item.clone()).unwrap_or_default()).collect()
 }
 
-/// A resource read into the parts we use, without null and empty values.
+/// Parses the parts we use, ignoring null and empty values.
 pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unmapped> {
     serde_json::from_value(absent::stripped(resource))
         .map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
@@ -101,7 +101,7 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
         middle_name,
         last_name,
         date_of_birth: p.birth_date.as_deref().and_then(date),
-        // Those of the contract's words that it knows.
+        // Unknown words are ignored.
         gender: p.gender.and_then(|word| serde_json::from_value(word.into()).ok()),
         email: telecom("email", &[]),
         cell_phone,
@@ -114,7 +114,7 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
         provider: p.general_practitioner.iter().find_map(|r| r.id_of("Practitioner")),
         billing_type: more.text("billing-type"),
         chart_id: coded("MR"),
-        // `fr-CA` is French.
+        // `fr-CA` becomes French.
         preferred_language: language(&p.communication)
             .and_then(|at| p.communication[at].language.main_code()?.split('-').next().map(str::to_lowercase)),
         premedication: more.text("premedication"),
@@ -192,7 +192,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
     let a: Appointment = read(resource)?;
     let status = a.status.as_str();
     let times = span(&a);
-    // One that is off needs no time to be gone; one that waits or is only proposed may have none yet.
+    // A cancelled appointment may have no time; one that is waiting or proposed may have none yet.
     let has_none_yet = status == "waitlist" || (status == "proposed" && a.start.is_none());
     if has_none_yet || (a.is_off() && times.is_err()) {
         return Err(Unmapped::by_status(status));
@@ -204,7 +204,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
     let visitors = a.participant.iter().filter(|p| p.actor.id_of("Patient").is_some());
     let visitor = visitors.min_by_key(|p| p.status == "declined");
     let patient = visitor.and_then(|visitor| visitor.actor.id_of("Patient"));
-    // The time a participant took part is known of who came.
+    // The participation time is used only if the patient came.
     let came = matches!(status, "arrived" | "checked-in" | "fulfilled");
     let took_part = visitor.map(|visitor| &visitor.period).filter(|_| came);
     let time = |text: &Option<String>| text.as_deref().and_then(instant);
@@ -232,7 +232,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
     }))
 }
 
-/// The time of an appointment.
+/// Returns the time of an appointment.
 pub fn span(a: &Appointment) -> Result<Span, Unmapped> {
     let start = a.start.as_deref().and_then(instant).ok_or("its start cannot be read")?;
     let end = a.end.as_deref().and_then(instant);
@@ -240,19 +240,20 @@ pub fn span(a: &Appointment) -> Result<Span, Unmapped> {
     Ok((start, end.filter(|end| *end > start).ok_or("it has no end that can be read and is after its start")?))
 }
 
-/// With types configured, only those: others mean something else to the server.
+/// Returns `true` for configured types, or for any code if none is configured. Other codes have another meaning to the
+/// server.
 pub fn known_type(settings: &Settings, code: &str) -> bool {
     settings.types.is_empty() || settings.types.iter().any(|kind| kind.id == code)
 }
 
-/// The key of the write that created it; keys of updates are `secondary`.
+/// Returns the key of the write that created the resource; keys of updates are `secondary`.
 pub fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<String> {
     let ours = |i: &&Identifier| i.system.as_deref() == Some(&settings.key_system);
     let created = |i: &&Identifier| i.usage.as_deref() != Some("secondary");
     identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())
 }
 
-/// First, middle and last name. A name that is only a text is split before its last word.
+/// Returns first, middle and last name. A name that is only text is split before its last word.
 fn name_parts(name: Option<&HumanName>) -> (String, Option<String>, String) {
     let Some(name) = name else { return Default::default() };
     let middle = name.given.get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(" "));
@@ -284,7 +285,7 @@ pub fn address(a: &Address) -> records::Address {
     }
 }
 
-/// The patient a resource is about.
+/// Returns the patient of a resource.
 fn patient_of(subject: &Reference) -> Result<String, Unmapped> {
     match (&subject.reference, subject.id_of("Patient")) {
         (_, Some(id)) => Ok(id),
@@ -297,7 +298,7 @@ pub fn has_code(identifier: &Identifier, code: &str) -> bool {
     identifier.kind.coding.iter().any(|c| c.code.as_deref() == Some(code))
 }
 
-/// Our extensions of a record, by the contract's name of the field.
+/// Our extensions of a record by field name.
 pub struct Extensions<'a> {
     prefix: String,
     all: &'a [Extension],
@@ -321,7 +322,7 @@ impl Extensions<'_> {
     }
 }
 
-/// An amount with two digits after its point at least, as money is written.
+/// Formats an amount with at least two decimals.
 pub fn amount(money: &Money, settings: &Settings) -> Option<records::Money> {
     let digits = money.value.as_ref()?.to_string();
     let amount = match digits.split_once('.') {

@@ -1,53 +1,53 @@
-//! Walking the pages of a search, on servers that link to the next page and on servers that only count.
+//! Paging through search results, for servers that link to the next page and for servers that only return a total.
 //!
-//! Where a server links to the next page, the link is followed. Where it does not, but its `total` says that there is more, the next
-//! page is asked for by `_offset`, one record early: unless its first record is the last one of the page before, records have come
-//! or gone in between, and the walk is not steady: it may have missed some.
+//! A link to the next page is followed. Without a link, if `total` is larger, the next page is requested with
+//! `_offset`, overlapping by one record. If its first record is not the last one of the previous page, records were
+//! inserted or deleted and the walk is not steady: it may have missed some.
 //!
-//! Links are asked for below the base URL, which a server may write otherwise than we call it. Not every page shows how it does (the
-//! later ones of HAPI have only opaque links): what one page showed goes with the walk.
+//! Links are requested below the base URL, which a server may spell differently. Not every page reveals this spelling
+//! (later pages of HAPI have only opaque links), so the spelling found on one page is kept for the walk.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::responses::Bundle;
 
-/// The most records asked for at once.
+/// Maximum page size.
 const MAX_COUNT: u64 = 1_000;
 
-/// Where a walk stands.
+/// The position of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum At {
     #[default]
     Start,
     /// Path and query below the base URL.
     Link(String),
-    /// After so many records, the last of which had this id.
+    /// After `offset` records, the last of which had the id `last`.
     Offset { offset: u64, last: String, total: u64 },
 }
 
 /// The pages of a walk so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Walked {
-    /// Results on them.
+    /// Number of results so far.
     pub seen: u64,
-    /// The results the server announced.
+    /// The total reported by the server.
     pub total: Option<u64>,
     /// The id of the last result.
     pub last: String,
 }
 
-/// Where a walk stands, and what it learnt of the server on its way.
+/// The position of a walk and what was learnt about the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
     pub at: At,
-    /// The base URL as the server writes it in links.
+    /// The base URL as spelled in the server's links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// The most records of a page: answers with more were too large.
+    /// Page size limit: larger responses were lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,
-    /// The most records the server gives at once: it refuses to be asked for more.
+    /// Page size limit of the server, which refuses larger values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,35 +55,35 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The same walk from its beginning.
+    /// Restarts the walk.
     pub fn again(self) -> Spot {
         Spot { at: At::Start, walked: None, ..self }
     }
 
-    /// How many records to ask for.
+    /// Returns the page size to request.
     pub fn count(&self, limit: u32) -> u32 {
         [self.most, self.allowed].into_iter().flatten().fold(limit, u32::min).max(1)
     }
 }
 
-/// One page.
+/// A page.
 #[derive(Debug, Default)]
 pub struct Step {
     pub resources: Vec<Value>,
-    /// None at the end.
+    /// `None` at the end.
     pub next: Option<At>,
     /// The base URL of the link.
     pub base: Option<String>,
     /// No result can have been missed so far.
     pub steady: bool,
-    /// With this page.
+    /// Including this page.
     pub walked: Option<Walked>,
     pub total: Option<u64>,
-    /// The base URLs of the server as it writes them, where it shows them.
+    /// The spellings of the server's base URLs, as far as known.
     pub own: Vec<String>,
 }
 
-/// The path of the page at `at`. `search` is a path with a query, at most empty: `/Patient?`.
+/// Returns the path of the page at `at`. `search` is a path with a query, which may be empty: `/Patient?`.
 pub fn path(search: &str, at: &At, limit: u32) -> String {
     let limit = u64::from(limit).clamp(1, MAX_COUNT);
     let and = if search.ends_with('?') { "" } else { "&" };
@@ -91,13 +91,13 @@ pub fn path(search: &str, at: &At, limit: u32) -> String {
         At::Start => format!("{search}{and}_count={limit}"),
         At::Link(path) => path.clone(),
         At::Offset { offset, .. } => {
-            // The last record once more, and a new one at least.
+            // The last record again, and at least one new record.
             format!("{search}{and}_count={}&_offset={}", limit.max(2), offset - 1)
         }
     }
 }
 
-/// Reads the page that was asked for. `Err`: the server's link leads outside what we can ask for.
+/// Evaluates a page. Returns an error if the server's link is outside the base URL.
 pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&str>) -> Result<Step, String> {
     let (at, mut base) = (&spot.at, spot.base.clone());
     let own = own_bases(&bundle, resource_type, [set_base, spot.base.as_deref()]);
@@ -114,7 +114,7 @@ pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&
         next = Some(At::Link(path));
     }
     let total = bundle.total;
-    // Outcomes and included resources are no results.
+    // Outcomes and included resources are not results.
     let results = bundle.entry.into_iter().filter_map(|e| e.resource);
     let mut resources: Vec<Value> = results.filter(|resource| resource["resourceType"] == resource_type).collect();
     let (mut steady, mut seen) = (true, 0);
@@ -124,13 +124,13 @@ pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&
         if steady {
             resources.remove(0);
         } else if resources.len() > 1 {
-            // One more was asked for than the page may have; the next page begins with it.
+            // One record more than the page may have was requested; the next page begins with it.
             resources.pop();
         }
         seen = if steady { *offset } else { offset - 1 };
     }
     if let Some(earlier) = earlier {
-        // An order that moves shows a record twice, and another one not at all.
+        // If the order changes, one record is repeated and another one missed.
         let changed = total.is_some() && earlier.total.is_some() && total != earlier.total;
         steady = !changed && !resources.iter().any(|resource| id(resource) == earlier.last);
         seen = earlier.seen;
@@ -142,7 +142,7 @@ pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&
         counts.then(|| At::Offset { offset: seen, last: id(last).to_owned(), total })
     });
     let announced = total.or(earlier.and_then(|earlier| earlier.total));
-    // Fewer came than there are: a limit of results, a search that ended, a filter behind it.
+    // Fewer results than announced: a limit of results, an aborted search, or a filter after the search.
     steady &= next.is_some() || announced.is_none_or(|announced| seen >= announced);
     let last = resources.last().map(|last| id(last).to_owned());
     let last = last.or(earlier.map(|earlier| earlier.last.clone())).unwrap_or_default();
@@ -159,8 +159,8 @@ fn link<'a>(bundle: &'a Bundle, relation: &str) -> Option<&'a str> {
     link.url.as_deref().map(str::trim).filter(|url| !url.is_empty())
 }
 
-/// The base URLs that a page shows, the surest first: as it is set, before the search this page answers, before the
-/// records on it, as an earlier page had it.
+/// Returns the known base URLs, most reliable first: the setting, the search link of this page, the records on this
+/// page, an earlier page.
 fn own_bases(bundle: &Bundle, resource_type: &str, [set, earlier]: [Option<&str>; 2]) -> Vec<String> {
     let path = format!("/{resource_type}");
     let searched = link(bundle, "self").and_then(|own| match own.find(&format!("{path}?")) {
@@ -175,7 +175,7 @@ fn own_bases(bundle: &Bundle, resource_type: &str, [set, earlier]: [Option<&str>
     [set, searched, of_record, earlier].into_iter().flatten().map(str::to_owned).collect()
 }
 
-/// The path of a link that is relative to the base URL, or to the search it continues.
+/// Returns the path of a link relative to the base URL or to the search.
 fn relative(url: &str, resource_type: &str) -> Option<String> {
     let url = url.strip_prefix("./").unwrap_or(url);
     match url {
@@ -185,8 +185,8 @@ fn relative(url: &str, resource_type: &str) -> Option<String> {
     }
 }
 
-/// A link of the server as the base it is below, and the path there: one of `own` or its path, else what precedes the
-/// search, or the last path segment that names the type.
+/// Splits a link into base and path. The base is one of `own` or its path, else the part before the search or before
+/// the last path segment that names the type.
 fn below_base(url: &str, resource_type: &str, own: &[String]) -> Result<(String, String), String> {
     let path_of =
         |base: &String| Some(base[base.find("://")? + 3..].split_once('/').map_or("", |(_, path)| path).to_owned());

@@ -1,5 +1,5 @@
-//! R4 requests: searches, and the resources of writes; appointments here, all others below. Updates change the resource as it was read
-//! and nothing else in it.
+//! R4 requests: searches, and the resources of writes; appointments here, others in submodules. Updates change only the
+//! intended parts of the resource as read.
 
 pub mod forms;
 pub mod history;
@@ -21,14 +21,14 @@ use crate::{
 };
 
 pub const MEDIA_TYPE: &str = "application/fhir+json";
-/// No appointment is longer, in seconds: bounds the search for what overlaps.
+/// Maximum duration of an appointment in seconds; limits the search for overlaps.
 const LONGEST: i64 = 24 * 3_600;
 
 pub fn read(resource_type: &str, id: &str) -> String {
     format!("/{resource_type}/{}", encode(id))
 }
 
-/// A search: a path with its query.
+/// Returns a search as path and query.
 pub fn search(resource_type: &str, parameters: &[(&str, String)]) -> String {
     format!("/{resource_type}?{}", http::form(parameters))
 }
@@ -38,12 +38,12 @@ pub fn rooms(site: Option<&str>) -> String {
     search("Location", parameters.as_slice())
 }
 
-/// Of resources with an actor: those of these rooms and practitioners (`Location/5`).
+/// Searches for resources with an actor among these rooms and practitioners (`Location/5`).
 pub fn with_actors(resource_type: &str, actors: &[String]) -> String {
     search(resource_type, &[("actor", actors.join(","))])
 }
 
-/// The appointments that start within bounds.
+/// Restricts a search to appointments that start within bounds.
 pub fn dated(search: &str, from: Option<i64>, until: Option<i64>) -> String {
     let bound = |prefix: &str, at| ("date", format!("{prefix}{}", instant_text(at)));
     let bounds: Vec<_> = from.map(|at| bound("ge", at)).into_iter().chain(until.map(|at| bound("lt", at))).collect();
@@ -51,7 +51,7 @@ pub fn dated(search: &str, from: Option<i64>, until: Option<i64>) -> String {
     format!("{search}{and}{}", http::form(&bounds))
 }
 
-/// The records that changed since.
+/// Restricts a search to records changed since.
 pub fn since(search: &str, at: i64) -> String {
     let and = if search.ends_with('?') { "" } else { "&" };
     format!("{search}{and}_lastUpdated={}", encode(&format!("ge{}", instant_text(at))))
@@ -61,34 +61,34 @@ pub fn by_key(resource_type: &str, settings: &Settings, write_key: &str) -> Stri
     search(resource_type, &[("identifier", settings.token(write_key)), ("_count", "2".into())])
 }
 
-/// For `If-None-Exist`.
+/// Returns the value of `If-None-Exist`.
 pub fn condition(settings: &Settings, write_key: &str) -> String {
     http::form(&[("identifier", settings.token(write_key))])
 }
 
-/// The slots of schedules that start from `from` on and before `until`.
+/// Searches for slots of schedules that start within `from..until`.
 pub fn slots(schedules: &[String], from: i64, until: i64) -> String {
     let any = schedules.iter().map(|id| format!("Schedule/{id}")).collect::<Vec<_>>().join(",");
     let bound = |prefix: &str, at| ("start", format!("{prefix}{}", instant_text(at)));
     search("Slot", &[("schedule", any), bound("ge", from), bound("lt", until)])
 }
 
-/// The slots that may overlap a stretch of time.
+/// Searches for slots that may overlap a time span.
 pub fn slots_near(schedules: &[String], start: i64, end: i64) -> String {
     slots(schedules, start - LONGEST, end)
 }
 
-/// The appointments of practitioners and rooms (`Location/5`) that may overlap a stretch of time.
+/// Searches for appointments of practitioners and rooms (`Location/5`) that may overlap a time span.
 pub fn appointments_near(actors: &[String], start: i64, end: i64) -> String {
     dated(&with_actors("Appointment", actors), Some(start - LONGEST), Some(end))
 }
 
-/// One resource about a coded concept.
+/// Searches for resources about a coded concept.
 pub fn about(resource_type: &str, system: &str, code: &str) -> String {
     search(resource_type, &[("code", format!("{system}|{code}"))])
 }
 
-/// The appointments that name a slot.
+/// Searches for appointments that name a slot.
 pub fn appointments_on(slot: &str) -> String {
     search("Appointment", &[("slot", format!("Slot/{slot}"))])
 }
@@ -113,7 +113,7 @@ pub fn new_appointment(settings: &Settings, write_key: &str, a: &records::Appoin
     }))
 }
 
-/// At its new time and place.
+/// Sets time and place.
 pub fn reschedule(settings: &Settings, moved: &mut Value, a: &records::Appointment, slots: &[String]) {
     moved["start"] = instant_text(a.start).into();
     moved["end"] = instant_text(a.end).into();
@@ -136,7 +136,7 @@ pub fn cancel(off: &mut Value, reason: Option<&str>) {
     }
 }
 
-/// By the practice, and by the patient where they did.
+/// Confirms for the practice, and for the patient if confirmed by the patient.
 pub fn confirm(confirmed: &mut Value, a: &records::Appointment) {
     if a.confirmed && matches!(confirmed["status"].as_str(), Some("proposed" | "pending" | "waitlist")) {
         confirmed["status"] = "booked".into();
@@ -146,7 +146,7 @@ pub fn confirm(confirmed: &mut Value, a: &records::Appointment) {
     }
 }
 
-/// The patient takes part in it from `at` on.
+/// Sets the arrival of the patient.
 pub fn check_in(arrived: &mut Value, at: i64) {
     arrived["status"] = "checked-in".into();
     visitor(arrived, |visitor| {
@@ -155,9 +155,9 @@ pub fn check_in(arrived: &mut Value, at: i64) {
     });
 }
 
-/// Another note, where the note is read from.
+/// Sets the note.
 pub fn note(noted: &mut Value, text: Option<&str>) {
-    // Without a comment the description is the note.
+    // Without a comment the description is read as the note.
     if text.is_none_or(str::is_empty) && noted["comment"].is_null() {
         set(noted, "description", Value::Null);
     }
@@ -169,7 +169,7 @@ fn visitor(appointment: &mut Value, change: impl Fn(&mut Value)) {
     participants.into_iter().flatten().filter(|p| is_of_type(&p["actor"], "Patient")).for_each(change);
 }
 
-/// The slot as it was read, taken by a write of ours.
+/// Returns the slot marked busy with our write key.
 pub fn claimed(settings: &Settings, write_key: &str, slot: &Value) -> Value {
     let mut slot = slot.clone();
     without_keys(settings, &mut slot, |_| true);
@@ -178,7 +178,7 @@ pub fn claimed(settings: &Settings, write_key: &str, slot: &Value) -> Value {
     slot
 }
 
-/// The slot as it was read, free again.
+/// Returns the slot without our keys, free again.
 pub fn released(settings: &Settings, slot: &Value) -> Value {
     let mut slot = slot.clone();
     without_keys(settings, &mut slot, |_| true);
@@ -186,7 +186,7 @@ pub fn released(settings: &Settings, slot: &Value) -> Value {
     slot
 }
 
-/// A resource as it was read, with the key of the last update exchanged for this one's; the key of the creation stays.
+/// Returns the resource with the key of the last update replaced by this one's; the key of the creation stays.
 pub fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
     let mut resource = read.clone();
     without_keys(settings, &mut resource, |identifier| identifier["use"] == "secondary");
@@ -201,14 +201,14 @@ fn without_keys(settings: &Settings, resource: &mut Value, which: impl Fn(&Value
 }
 
 fn replace_participant(appointment: &mut Value, resource_type: &str, id: &str) {
-    // A role stands for its practitioner.
+    // A role represents its practitioner.
     let role = (resource_type == "Practitioner").then_some("PractitionerRole");
     let replaced = |actor: &Value| is_of_type(actor, resource_type) || role.is_some_and(|role| is_of_type(actor, role));
     without(appointment, "participant", |participant| replaced(&participant["actor"]));
     push(appointment, "participant", participant(resource_type, id, "accepted"));
 }
 
-/// Whether a reference is to a resource of this type.
+/// Returns `true` if the reference is to a resource of this type.
 fn is_of_type(reference: &Value, resource_type: &str) -> bool {
     let path = reference["reference"].as_str().unwrap_or_default();
     format!("/{path}").contains(&format!("/{resource_type}/"))
@@ -224,7 +224,7 @@ fn appointment_type(settings: &Settings, id: &str) -> Value {
     concept(system, id, configured.map(|kind| kind.name.as_str()))
 }
 
-/// What a code stands for.
+/// Returns the concept of a code.
 pub fn concept(system: Option<&str>, code: &str, display: Option<&str>) -> Value {
     given(json!({"coding": [{"system": system, "code": code, "display": display}]}))
 }
@@ -252,7 +252,7 @@ fn address(a: &records::Address) -> Value {
     }))
 }
 
-/// Adds an item to a list, which may not exist.
+/// Appends an item to a list, which may not exist.
 pub fn push(resource: &mut Value, name: &str, item: Value) {
     match resource[name].as_array_mut() {
         Some(items) => items.push(item),
@@ -260,7 +260,7 @@ pub fn push(resource: &mut Value, name: &str, item: Value) {
     }
 }
 
-/// Takes items out of a list, and the list away with the last.
+/// Removes items from a list, and the list itself if it becomes empty.
 fn without(resource: &mut Value, field: &str, mut which: impl FnMut(&Value) -> bool) {
     let Some(items) = resource.get_mut(field).and_then(Value::as_array_mut) else { return };
     items.retain(|item| !which(item));
@@ -269,7 +269,7 @@ fn without(resource: &mut Value, field: &str, mut which: impl FnMut(&Value) -> b
     }
 }
 
-/// Sets a field, or takes it away where nothing is given.
+/// Sets a field, or removes it if the value is empty.
 fn set(resource: &mut Value, name: &str, value: Value) {
     match (resource, given(value)) {
         (Value::Object(fields), value) if !is_given(&value) => drop(fields.remove(name)),

@@ -1,6 +1,7 @@
-//! The parts of R4 resources this adapter reads. Whatever else a resource has is left alone: updates change the JSON as it was read.
+//! The parts of R4 resources that this adapter reads. Other parts are unchanged by updates, which modify the JSON as
+//! read.
 
-/// Structs of JSON. What stands in brackets is never missing; everything else may be.
+/// Defines structs of JSON. Fields in brackets are required; all others are optional.
 macro_rules! elements {
     ($(
         $(#[$doc:meta])*
@@ -28,7 +29,7 @@ use crate::{settings::Settings, time::instant};
 use elements::listed;
 pub use elements::{Address, CodeableConcept, Coding, Extension, Identifier, Meta, Money, Period, Reference};
 
-/// Anything else is no answer to a search.
+/// Any other type is not a search result.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub enum BundleType {
     #[default]
@@ -86,7 +87,7 @@ elements! {
         #[serde(rename = "use")]
         usage: Option<String>,
         value: Option<String>,
-        /// The order of preference, from 1; a server's text in its place is not looked at.
+        /// The order of preference, from 1; a text in its place is ignored.
         rank: Value,
         period: Period,
         extension: Vec<Extension>,
@@ -119,7 +120,7 @@ elements! {
         name: Vec<HumanName>,
         telecom: Vec<ContactPoint>,
         identifier: Vec<Identifier>,
-        /// Of their roles: `enrich` puts it here.
+        /// Of a role, added by `enrich`.
         #[serde(rename = "_specialty")]
         specialty: Option<String>,
     }
@@ -177,25 +178,24 @@ impl Slot {
         Some((instant(self.start.as_deref()?)?, instant(self.end.as_deref()?)?))
     }
 
-    /// Whether it is of one of these schedules.
+    /// Returns `true` if the slot belongs to one of these schedules.
     pub fn is_of(&self, schedules: &[String]) -> bool {
         self.schedule.id_of("Schedule").is_some_and(|id| schedules.contains(&id))
     }
 
-    /// A write of ours took it.
+    /// Returns `true` if one of our writes took the slot.
     pub fn is_marked(&self, settings: &Settings) -> bool {
         self.identifier.iter().any(|i| i.system.as_deref() == Some(&settings.key_system))
     }
 }
 
 impl Appointment {
-    /// The participants of a type. Who declined does not take part.
+    /// Returns the participants of a type who have not declined.
     pub fn actors(&self, resource_type: &str) -> impl Iterator<Item = String> {
         self.present(resource_type).map(|(_, id)| id)
     }
 
-    /// The participant of a type who counts most: a primary performer before others, and those before one who is only
-    /// informed.
+    /// Returns the most important participant of a type: primary performers first, those only informed last.
     pub fn actor(&self, resource_type: &str) -> Option<String> {
         let rank = |p: &Participant| {
             let performs = p.kind.iter().flat_map(|kind| &kind.coding).any(|kind| kind.code.as_deref() == Some("PPRF"));
@@ -209,17 +209,17 @@ impl Appointment {
         there.filter_map(move |p| Some((p, p.actor.id_of(resource_type)?)))
     }
 
-    /// It takes the time of those who take part; one that is only proposed does, too.
+    /// Returns `true` if the appointment occupies time, even if only proposed.
     pub fn takes_time(&self) -> bool {
         !self.is_off() && !matches!(self.status.as_str(), "noshow" | "waitlist")
     }
 
-    /// The ids of its slots.
+    /// Returns the ids of the slots.
     pub fn slots(&self) -> Vec<String> {
         self.slot.iter().filter_map(|slot| slot.id_of("Slot")).collect()
     }
 
-    /// Cancelled, or never meant.
+    /// Returns `true` if cancelled or entered in error.
     pub fn is_off(&self) -> bool {
         matches!(self.status.as_str(), "cancelled" | "entered-in-error")
     }

@@ -1,4 +1,4 @@
-//! Changes of a resource that is there: read, decided, written over the version that was read.
+//! Optimistic updates of existing resources: read, decide, write if the version is unchanged.
 
 use adapter_sdk::{Fault, Receipt};
 use serde_json::Value;
@@ -10,12 +10,12 @@ use crate::{
     settings::Settings,
 };
 
-/// What is to be written with a resource, all or nothing. None: nothing is left to do, not even the resource.
+/// Resources to write atomically with the updated one. `None` if nothing has to be written at all.
 pub type Beside = Option<Vec<Value>>;
 
-/// Reads a resource, lets `decide` make of it what it should be (it gets the resource as it was read, and again with the key of this
-/// write, to be changed), and writes that over the version that was read. A resource that carries the key was written before. One change by
-/// others in between is no hindrance, unless `decide` says so.
+/// Reads a resource, lets `decide` change it, and writes it if the version is unchanged. `decide` gets the resource as
+/// read, and a copy with the key of this write to modify. A resource that contains the key was already written. One
+/// concurrent change is retried, unless `decide` rejects it.
 pub fn revise(
     settings: &Settings,
     key: &str,

@@ -1,59 +1,60 @@
-//! What the operator can set for this adapter.
+//! The adapter's settings.
 
 use std::{cell::Cell, collections::BTreeSet};
 
 use adapter_sdk::{Fault, records::HistoryCategory, settings};
 use serde::Deserialize;
 
-/// What the operator can set, as `adapter.toml` declares it.
+/// The settings declared in `adapter.toml`.
 #[derive(Deserialize)]
 pub struct Settings {
     operatories: Operatories,
-    /// The Location of the practice; its rooms are the Locations that are part of it. None: every Location is a room.
+    /// The Location of the practice; its rooms are the Locations that are part of it. `None` if every Location is a
+    /// room.
     #[serde(rename = "location")]
     pub site: Option<String>,
-    /// System of the identifiers that hold write keys.
+    /// System of the identifiers with write keys.
     #[serde(rename = "write_key_system")]
     pub key_system: String,
-    /// The FHIR base URL as the server writes it in links, where it cannot be told from them.
+    /// The FHIR base URL as spelled in the server's links, if the links do not reveal it.
     pub base_url: Option<String>,
-    /// The most records the server gives at once, as it is set, or as a refusal showed.
+    /// Page size limit of the server, as configured or learnt from a refusal.
     count_limit: Cell<u32>,
-    /// Days of a window in searches for appointments; 0: where the server refuses a search without dates.
+    /// Days per window in searches for appointments; 0 for windows only if the server requires dates.
     #[serde(rename = "appointment_window_days")]
     pub window_days: i64,
-    /// Sort order of searches, for servers without stable order of their own.
+    /// Sort order of searches, for servers without a stable default order.
     pub sort: Option<String>,
-    /// Whether the server keeps Schedules and Slots.
+    /// `true` if the server has Schedules and Slots.
     pub slots: bool,
-    /// Days ahead whose slots become working hours.
+    /// Days ahead for which slots become working hours.
     pub slot_days: i64,
-    /// Minutes after which a pass shows everything again, so that deletions come to light.
+    /// Minutes between whole passes, which detect deletions.
     #[serde(rename = "whole_pass_minutes")]
     pub whole_minutes: i64,
     #[serde(default, rename = "appointment_types")]
     pub types: Vec<AppointmentType>,
-    /// Length of an appointment type that the server names without a length.
+    /// Length of an appointment type without a length on the server.
     pub default_minutes: u32,
-    /// The resource types to use; none: all the server offers.
+    /// The resource types to use; `None` for all that the server offers.
     pub resources: Option<BTreeSet<String>>,
     transactions: Transactions,
     pub plans: Plans,
-    /// Code of the type of organisations that pay.
+    /// Code of the type of payer organisations.
     pub plan_type: String,
-    /// System of the identifiers of payers; none: those of type `NIIP`.
+    /// System of the identifiers of payers; `None` for those of type `NIIP`.
     pub payer_system: Option<String>,
-    /// The Organization payments go to.
+    /// The Organization that receives payments.
     pub payee: Option<String>,
-    /// Of amounts that name none.
+    /// Currency of amounts without one.
     pub currency: String,
-    /// System of the chart numbers written.
+    /// System of the chart numbers in writes.
     pub chart_system: Option<String>,
     #[serde(default, rename = "history_items")]
     pub history: Vec<HistoryItem>,
 }
 
-/// What an insurance plan is in this server.
+/// The resource type of insurance plans on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plans {
@@ -84,7 +85,7 @@ pub struct HistoryItem {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AppointmentType {
-    /// The code written into `Appointment.appointmentType`.
+    /// The code for `Appointment.appointmentType`.
     pub id: String,
     /// Its code system.
     pub system: Option<String>,
@@ -127,22 +128,22 @@ impl Settings {
         Ok(set)
     }
 
-    /// Transactions are carried out as a whole or not at all.
+    /// Returns `true` if transactions are atomic.
     pub fn atomic(&self) -> bool {
         self.transactions == Transactions::Atomic
     }
 
-    /// The most records to ask for at once, if that is fewer than any search asks for.
+    /// Returns the page size limit if it is smaller than any search's page size.
     pub fn allowed(&self) -> Option<u32> {
         Some(self.count_limit.get()).filter(|limit| *limit < 1_000)
     }
 
-    /// Learns how many records the server gives at once.
+    /// Lowers the page size limit.
     pub fn allow(&self, records: u32) {
         self.count_limit.set(self.count_limit.get().min(records));
     }
 
-    /// `<system>|<write key>`, for a search by identifier.
+    /// Returns `<system>|<write key>`, for a search by identifier.
     pub fn token(&self, write_key: &str) -> String {
         format!("{}|{write_key}", self.key_system)
     }

@@ -1,4 +1,4 @@
-//! The rooms of the practice, and which resources are its own.
+//! The rooms of the practice and the resources that belong to it.
 
 use adapter_sdk::{Fault, warn};
 use serde_json::Value;
@@ -13,12 +13,12 @@ use crate::{
 pub struct Site {
     id: String,
     pub rooms: Vec<String>,
-    /// The practitioners who work in them, once [`Site::appointments`] has looked them up.
+    /// The practitioners who work in the rooms, after [`Site::appointments`].
     people: Vec<String>,
 }
 
 impl Site {
-    /// `None`: every Location is a room of the practice.
+    /// Reads the rooms. Returns `None` if every Location is a room of the practice.
     pub fn read(settings: &Settings) -> Result<Option<Site>, Fault> {
         let Some(id) = &settings.site else { return Ok(None) };
         let rooms = client::all(settings, "Location", &requests::rooms(Some(id)))?;
@@ -26,18 +26,17 @@ impl Site {
         Ok(Some(Site { id: id.clone(), rooms: rooms.collect(), people: Vec::new() }))
     }
 
-    /// The search for the schedules of the rooms.
+    /// Returns the search for the schedules of the rooms.
     pub fn schedules(&self) -> String {
         requests::with_actors("Schedule", &self.rooms.iter().map(|id| format!("Location/{id}")).collect::<Vec<_>>())
     }
 
-    /// Whether a schedule is of one of the rooms.
+    /// Returns `true` if a schedule belongs to one of the rooms.
     pub fn has(&self, schedule: &Schedule) -> bool {
         schedule.actor.iter().filter_map(|actor| actor.id_of("Location")).any(|id| self.rooms.contains(&id))
     }
 
-    /// The search for the appointments that take time here: in the rooms, at the site, and of the practitioners who
-    /// work there.
+    /// Returns the search for appointments here: in the rooms, at the site, and of practitioners who work there.
     pub fn appointments(&mut self, settings: &Settings) -> Result<String, Fault> {
         let schedules = match settings.slots.then(|| client::all(settings, "Schedule", &self.schedules())) {
             None => Vec::new(),
@@ -57,8 +56,8 @@ impl Site {
         Ok(requests::with_actors("Appointment", &places.chain(people).collect::<Vec<_>>()))
     }
 
-    /// Takes the places of others out of an appointment. Returns `false` if it is at none but those, or at no place
-    /// and of no practitioner who works here.
+    /// Removes the places of other sites from an appointment. Returns `false` if only such places remain, or if there
+    /// is no place and no practitioner who works here.
     pub fn is_ours(&self, appointment: &mut Value) -> bool {
         let place = |p: &Value| Reference::of(&p["actor"]).id_of("Location");
         let person = |p: &Value| Reference::of(&p["actor"]).id_of("Practitioner");
@@ -68,18 +67,18 @@ impl Site {
         let ours = |id: &String| *id == self.id || self.rooms.contains(id);
         let here = participants.iter().filter(there).filter_map(place).any(|id| ours(&id));
         let theirs = participants.iter().filter(there).filter_map(person).any(|id| self.people.contains(&id));
-        // The site itself is no room.
+        // The site itself is not a room.
         participants.retain(|p| place(p).is_none_or(|id| self.rooms.contains(&id)));
         here || (!placed && theirs)
     }
 }
 
-/// Whether a Location is part of another.
+/// Returns `true` if a Location is part of the site.
 pub fn is_part_of(room: &Value, site: &str) -> bool {
     Reference::of(&room["partOf"]).id_of("Location").as_deref() == Some(site)
 }
 
-/// The practitioners among actors. A role stands for its practitioner, with `held` only if it is held at present.
+/// Returns the practitioners among actors. A role is resolved to its practitioner; with `held`, only if it is current.
 pub fn practitioners(settings: &Settings, actors: &[Reference], held: bool) -> Result<Vec<String>, Fault> {
     let mut ids: Vec<String> = actors.iter().filter_map(|actor| actor.id_of("Practitioner")).collect();
     let roles = actors.iter().filter_map(|actor| actor.id_of("PractitionerRole")).collect();

@@ -1,6 +1,6 @@
-//! Slots of a schedule while an appointment comes, moves and goes. Appointments are the truth; slots are kept in step with them, and
-//! what is not free is respected. A claim carries the key its appointment was made with, or that of the write: tried again, it is known as
-//! ours, and where its appointment never came or is off, it holds nothing.
+//! Slots of a schedule during changes of an appointment. Appointments are authoritative; slots are updated with them,
+//! and slots that are not free are respected. A claimed slot contains the key of the appointment's creation or of the
+//! write, so that a retry recognises it. A claim whose appointment was never created, or is cancelled, has no effect.
 
 use adapter_sdk::{
     Fault, debug, records,
@@ -17,17 +17,17 @@ use crate::{
     windows,
 };
 
-/// The slots an appointment is to take.
+/// The slots for an appointment.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// All of them.
+    /// All slots.
     pub ids: Vec<String>,
-    /// Those that are not marked yet, as they should be.
+    /// The slots to mark, with their new content.
     pub claims: Vec<Value>,
 }
 
-/// The free slots that cover the appointment exactly; none where the server has no such slots. `held` are those the appointment has
-/// already.
+/// Returns the free slots that cover the appointment exactly; an empty plan if the server has none. `held` are the
+/// appointment's current slots.
 pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[String]) -> Result<Plan, Fault> {
     let schedules = schedules(settings, a)?;
     if schedules.is_empty() {
@@ -58,7 +58,8 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
     Ok(Plan { ids, claims })
 }
 
-/// Marks a plan's slots one by one, and names those that are the appointment's now. What was marked in vain is freed again.
+/// Marks a plan's slots one by one and returns the appointment's slots. After a conflict, slots already marked are
+/// freed again.
 pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
     let mut claimed: Vec<String> = Vec::new();
     for slot in &plan.claims {
@@ -68,7 +69,7 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
                 release(settings, &claimed)?;
                 return Err(Fault::rejected("the slot was taken in the EHR meanwhile"));
             }
-            // Slots that cannot be written are none of our business.
+            // The server does not permit writing slots.
             Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
                 warn!("a slot cannot be marked busy: {reason}");
                 return Ok(plan.ids.into_iter().filter(|id| claimed.contains(id)).collect());
@@ -79,7 +80,7 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
     Ok(plan.ids)
 }
 
-/// The slots that are marked, as they should be to be free again.
+/// Returns the busy slots with the content that frees them.
 pub fn freed<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<Vec<Value>, Fault> {
     let mut freed = Vec::new();
     for id in slots {
@@ -100,7 +101,7 @@ pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a Stri
     free(freed(settings, slots)?)
 }
 
-/// Frees the slots that carry the key of an appointment which does not stand on them.
+/// Frees slots with the key of an appointment that no longer uses them.
 pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
     if settings.atomic() || !settings.slots {
         return Ok(());
@@ -120,8 +121,8 @@ pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
     free(left.map(|slot| requests::released(settings, &slot)).collect())
 }
 
-/// Frees slots that were read before, see [`freed`]. What somebody else has changed meanwhile is left as it is; what is lost is sent once
-/// more, since nobody else would.
+/// Frees slots that were read before, see [`freed`]. Slots changed concurrently are skipped. A lost request is repeated
+/// once, because no later write would free the slot.
 pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
     for slot in slots {
         let id = client::text(&slot, "id");
@@ -139,8 +140,8 @@ pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a write of ours marked the slot and no appointment stands on it: that write was given up before its appointment came, or
-/// staff cancelled the appointment and left the slot. Of bookings on their way the engine lets only one have a room at a time.
+/// Returns `true` if one of our writes marked the slot but no appointment uses it: the write was abandoned before its
+/// appointment, or staff cancelled the appointment only. The engine allows one booking per room at a time.
 fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
     if slot.status != "busy" || !slot.is_marked(settings) {
         return Ok(false);
@@ -153,12 +154,12 @@ fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
         .any(|other| other.takes_time() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
 }
 
-/// The schedules of the practitioner in the room.
+/// Returns the schedules of the practitioner in the room.
 fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String>, Fault> {
     let Some(provider) = a.provider.as_ref().filter(|_| settings.slots) else { return Ok(Vec::new()) };
     let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
     let all = match client::all(settings, "Schedule", &search) {
-        // A server that keeps none, or shows us none.
+        // The server has no schedules, or does not permit reading them.
         Err(Fault::Rejected(_)) => return Ok(Vec::new()),
         Err(Fault::Unsupported(reason)) => {
             warn!("no slots are taken, the schedules cannot be read: {reason}");

@@ -1,4 +1,4 @@
-//! Pulls: which resource types a resource of the contract is read from, page after page.
+//! Pulls: the resource types of each resource of the contract, read page by page.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ use crate::{
     windows,
 };
 
-/// In the order in which they refer to each other.
+/// Ordered so that records follow those they refer to.
 pub const STREAMS: &[Stream<Settings>] = &[
     read_whole(Resource::Providers),
     read_whole(Resource::AppointmentTypes),
@@ -51,7 +51,7 @@ const fn by_changes(resource: Resource) -> Stream<Settings> {
     })
 }
 
-/// The type a resource is read from, and how. Working hours and medical histories come from several.
+/// Returns the type of a resource and its mapping. Working hours and medical histories consist of several types.
 fn source(settings: &Settings, resource: Resource) -> Option<(&'static str, Map)> {
     Some(match resource {
         Resource::Providers => ("Practitioner", map::practitioner),
@@ -73,10 +73,10 @@ fn source(settings: &Settings, resource: Resource) -> Option<(&'static str, Map)
     })
 }
 
-/// What the server shows.
+/// Returns `true` if the server offers the resource.
 pub fn shows(offer: &Offer, settings: &Settings, resource: Resource) -> bool {
     match resource {
-        // Without any there is nothing to be said, and that is said.
+        // Configured types need no server support.
         Resource::AppointmentTypes if !settings.types.is_empty() => true,
         Resource::WorkingHours => offer.reads("Schedule") && offer.reads("Slot"),
         Resource::HistoryItems | Resource::PatientHistoryItems => !histories(offer).is_empty(),
@@ -89,7 +89,7 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
     history::TYPES.into_iter().filter(|name| offer.reads(name)).collect()
 }
 
-/// The history resources the server has, each of them read by `map`.
+/// Returns the history resources of the server, each with the mapping `map`.
 fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
     let part = |resource_type| Part {
         resource_type,
@@ -102,7 +102,7 @@ fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
 }
 
 fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
-    // What a pass began with is offered; of histories it matters which there are.
+    // A pass that has begun needs no check of the capabilities, except for histories, where the set of types matters.
     let chart = matches!(resource, Resource::HistoryItems | Resource::PatientHistoryItems);
     let core =
         resource == Resource::WorkingHours || source(settings, resource).is_some_and(|(name, _)| CORE.contains(&name));
@@ -130,7 +130,7 @@ fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&st
     }
 }
 
-/// None: the site has no rooms.
+/// Returns the parts of a resource, or `None` if the site has no rooms.
 fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Option<Vec<Part>>, Fault> {
     if resource == Resource::PatientHistoryItems {
         return Ok(Some(of_history(offer, history::patient_item)));
@@ -165,7 +165,7 @@ fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Optio
     Ok(Some(vec![Part { resource_type, search, map, keep, may_be_refused: false }]))
 }
 
-/// What is known without asking: by pages all the same.
+/// Returns records that need no request, in pages.
 fn finished(records: Vec<Record>, cursor: Cursor, limit: u32) -> Page {
     let (shown, all) = (cursor.shown, records.len());
     let records: Vec<Record> = records.into_iter().skip(shown).take(limit.max(1) as usize).collect();
@@ -179,7 +179,7 @@ fn finished(records: Vec<Record>, cursor: Cursor, limit: u32) -> Page {
     Page { records, cursor: cursor.to_string(), last, whole: true, ..Page::default() }
 }
 
-/// One schedule a page: its slots make its hours.
+/// Returns the hours of one schedule per page, derived from its slots.
 fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<Page, Fault> {
     let site = Site::read(settings)?;
     if !settings.slots || site.as_ref().is_some_and(|site| site.rooms.is_empty()) {
@@ -241,7 +241,7 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
     Ok(page)
 }
 
-/// A slot with its time. One that cannot be read opens nothing, and the operator sees it.
+/// Returns a slot with a valid time. An unreadable slot opens nothing and is reported as skipped.
 fn readable(slot: Value, found: &mut Vec<Result<Record, SkippedRecord>>) -> Option<Slot> {
     let id = format!("Slot/{}", client::text(&slot, "id"));
     match map::read::<Slot>(slot) {

@@ -1,5 +1,5 @@
-//! Dates and times as servers write them: R4's forms, and others that can mean one thing only. A time without a zone is
-//! the location's.
+//! Dates and times in the formats of servers: R4's and other unambiguous ones. A time without a zone is in the
+//! location's zone.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use adapter_sdk::{
     time::{date_of, date_text, instant_text, is_instant},
 };
 
-/// An instant. `None` for a date without a time of day, and for text that can mean several things.
+/// Parses an instant. Returns `None` for a date without a time of day and for ambiguous text.
 pub fn instant(text: &str) -> Option<i64> {
     let (days, rest) = day(text.trim())?;
     let (seconds, zone) = time_of_day(rest)?;
@@ -20,20 +20,20 @@ pub fn instant(text: &str) -> Option<i64> {
     Some(at).filter(|at| is_instant(*at))
 }
 
-/// A date as `YYYY-MM-DD`; of a date with a time the date that is written.
+/// Returns a date as `YYYY-MM-DD`; of a date with a time, the date as written.
 pub fn date(text: &str) -> Option<String> {
     let (days, rest) = day(text.trim())?;
     let timed = || time_of_day(rest).and_then(|(_, zone)| offset(zone)).is_some();
     (rest.is_empty() || timed()).then(|| date_text(days))
 }
 
-/// An instant; of a date without a time the beginning of its day at the location.
+/// Parses an instant. A date without a time is the beginning of that day at the location.
 pub fn instant_or_date(text: &str) -> Option<i64> {
     instant(text).or_else(|| clock::first_instant(&format!("{}T00:00:00", date(text)?)).filter(|at| is_instant(*at)))
 }
 
-/// The present compared with a bound, as precisely as the bound is given: `Equal` on any day of a month. `None` if
-/// the bound cannot be read.
+/// Compares the current time with a bound, at the precision of the bound: `Equal` on any day of a month. Returns `None`
+/// if the bound cannot be parsed.
 pub fn compare_now(bound: &str) -> Option<Ordering> {
     if let Some(at) = instant(bound) {
         return Some(clock::now().cmp(&at));
@@ -42,14 +42,14 @@ pub fn compare_now(bound: &str) -> Option<Ordering> {
     Some(clock::today().get(..day.len())?.cmp(&day))
 }
 
-/// `2026-12` or `2026`.
+/// Parses `2026-12` or `2026`.
 fn month_or_year(text: &str) -> Option<String> {
     let rest = if text.len() == 4 { "-01-01" } else { "-01" };
     let shaped = matches!(text.len(), 4 | 7) && date(&format!("{text}{rest}")).is_some();
     shaped.then(|| text.to_owned())
 }
 
-/// The days since 1970-01-01 of the date at the beginning, and the text behind it.
+/// Parses a leading date. Returns the days since 1970-01-01 and the rest of the text.
 fn day(text: &str) -> Option<(i64, &str)> {
     let (year, rest) = digits(text, 4, 4)?;
     let separator = rest.chars().next().filter(|c| matches!(c, '-' | '/'));
@@ -60,7 +60,8 @@ fn day(text: &str) -> Option<(i64, &str)> {
     Some((date_of(&format!("{year:04}-{month:02}-{day:02}"))?, rest))
 }
 
-/// The seconds of the day behind a date, without fractions, and the text behind them. 24:00 is the end of the day.
+/// Parses a time of day without fractions. Returns the seconds of the day and the rest of the text. 24:00 is the end of
+/// the day.
 fn time_of_day(text: &str) -> Option<(i64, &str)> {
     let text = text.strip_prefix(['T', 't', ' '])?.trim_start();
     let (hour, rest) = digits(text, 1, 2)?;
@@ -76,9 +77,9 @@ fn time_of_day(text: &str) -> Option<(i64, &str)> {
     fits.then_some((hour * 3_600 + minute * 60 + second, rest))
 }
 
-/// Seconds east of UTC; `Some(None)` without a zone, `None` for text that is no zone.
+/// Returns seconds east of UTC; `Some(None)` without a zone, `None` for other text.
 fn offset(zone: &str) -> Option<Option<i64>> {
-    // The name of a zone after its offset adds nothing.
+    // The name of a zone after its offset is redundant.
     let zone = zone.split_once('[').map_or(zone, |(offset, _)| if offset.is_empty() { zone } else { offset }).trim();
     let sign = match zone {
         "" => return Some(None),
@@ -93,7 +94,7 @@ fn offset(zone: &str) -> Option<Option<i64>> {
     (rest.is_empty() && hours <= 18 && minutes <= 59).then_some(Some(sign * (hours * 3_600 + minutes * 60)))
 }
 
-/// The number at the beginning of a text, of `least` to `most` digits, and the text behind it.
+/// Parses a leading number of `least` to `most` digits. Returns it and the rest of the text.
 fn digits(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
     let length = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     let number = text[..length].parse().ok()?;

@@ -1,4 +1,4 @@
-//! A walk over resource types, page after page: what several streams have in common.
+//! A walk over resource types, page by page, shared by several streams.
 
 use std::rc::Rc;
 
@@ -16,33 +16,32 @@ use crate::{
 };
 
 pub type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
-/// Whether a resource is one of those that were asked for: servers let through what a filter they do not know would
-/// keep out.
+/// Returns `true` for a requested resource, because servers ignore filters they do not support.
 pub type Keep = Rc<dyn Fn(&mut Value) -> bool>;
 
-/// One resource type as a pull shows it.
+/// A resource type of a pull.
 #[derive(Clone)]
 pub struct Part {
     pub resource_type: &'static str,
     pub search: String,
     pub map: Map,
-    /// `None`: the server's filter is one that every server knows.
+    /// `None` if every server supports the filter.
     pub keep: Option<Keep>,
-    /// The pass continues without this part if the server refuses the search, and is not whole then.
+    /// If the server refuses the search, the pass continues without this part but is not whole.
     pub may_be_refused: bool,
 }
 
-/// One page of one part, and the cursor behind it; the next part begins where one ends.
+/// Reads one page of one part and returns the next cursor. The next part begins after the end of one.
 pub fn walk(settings: &Settings, parts: &[Part], mut cursor: Cursor, limit: u32) -> Result<(Page, Cursor), Fault> {
     let part = parts.get(cursor.part).ok_or_else(pass::foreign)?;
     let search = cursor.since.map_or_else(|| part.search.clone(), |at| requests::since(&part.search, at));
     let mut searched = match client::page(settings, part.resource_type, &search, &cursor.spot, limit) {
-        // A server that cannot search by time of change shows everything instead.
+        // If the server does not support searches by time of change, everything is read.
         Err(Fault::Rejected(_)) if cursor.since.is_some() && cursor.started.is_none() => {
             warn!("{} cannot be searched by _lastUpdated: everything is read", part.resource_type);
             return walk(settings, parts, Cursor { since: None, whole_at: clock::now(), ..cursor }, limit);
         }
-        // Links do not live for ever: this part begins again.
+        // The link has expired, so this part restarts.
         Err(Fault::Rejected(_)) if matches!(cursor.spot.at, At::Link(_)) => {
             warn!("{}: the server no longer knows its link to the next page", part.resource_type);
             let whole = cursor.shows_all();
@@ -66,19 +65,19 @@ pub fn walk(settings: &Settings, parts: &[Part], mut cursor: Cursor, limit: u32)
     for mut resource in resources {
         let id = client::text(&resource, "id").to_owned();
         let id = if typed { format!("{}/{id}", part.resource_type) } else { id };
-        // A record of another site is missing from the whole passes here if it was this site's before.
+        // A record moved to another site is missing from later whole passes here.
         if part.keep.as_ref().is_some_and(|keep| !keep(&mut resource)) {
             continue;
         }
         match (part.map)(resource, settings) {
             Ok(record) => page.records.push(record),
-            // It is there, whatever it is.
+            // The record exists, even if it cannot be read.
             Err(Unmapped::Unreadable(why)) if limits::is_id(&id) => page.skipped.push(SkippedRecord::new(id, why)),
             Err(Unmapped::Unreadable(why)) => {
                 warn!("a {} is left out: {why}", part.resource_type);
                 cursor.partial = true;
             }
-            // It may have been shown before.
+            // The record may have been listed before.
             Err(Unmapped::NoRecord(why)) => {
                 warn!("{} {id} is no record: {why}", part.resource_type);
                 page.deleted.push(id);

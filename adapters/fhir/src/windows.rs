@@ -1,4 +1,4 @@
-//! Appointments in windows of dates, for servers that refuse a search without `date`.
+//! Appointments in date windows, for servers that require `date` in searches.
 
 use adapter_sdk::{Fault, Page, clock, spans::Span, warn};
 
@@ -10,17 +10,18 @@ use crate::{
 };
 
 const DAY: i64 = 86_400;
-/// Days behind and ahead that windows cover. Earlier and later appointments are asked for with one bound.
+/// Days covered by windows, behind and ahead. Earlier and later appointments are requested with one bound.
 const BEHIND: i64 = 365;
 const AHEAD: i64 = 450;
-/// Days of a window if the setting is 0.
+/// Window lengths in days to try if the setting is 0.
 const TRIED: [i64; 2] = [90, 30];
 
 fn around(now: i64, days: i64) -> Windows {
     Windows { from: (now.div_euclid(DAY) - BEHIND) * DAY, days }
 }
 
-/// The part of a walk for each window. Some servers refuse a range with one bound: those parts may be refused.
+/// Returns the part of a walk for each window. Some servers refuse a range with one bound, so those parts may be
+/// refused.
 fn parts(windows: Windows, part: &Part) -> Vec<Part> {
     let count = (BEHIND + AHEAD - 1) / windows.days + 1;
     let bound = |nth: i64| windows.from + nth * windows.days * DAY;
@@ -33,8 +34,7 @@ fn parts(windows: Windows, part: &Part) -> Vec<Part> {
     closed.chain([within(None, Some(bound(0))), within(Some(bound(count)), None)]).collect()
 }
 
-/// One page of the appointments: in windows where the operator has set it, or once the server has refused a search
-/// without dates.
+/// Returns one page of appointments, in windows if configured or if the server has refused a search without dates.
 pub fn page(settings: &Settings, part: &Part, mut cursor: Cursor, limit: u32) -> Result<Page, Fault> {
     let begins = cursor.started.is_none();
     if begins {
@@ -60,7 +60,7 @@ pub fn page(settings: &Settings, part: &Part, mut cursor: Cursor, limit: u32) ->
     Err(Fault::Rejected(reason))
 }
 
-/// A search for appointments that is refused is repeated with the dates around a time.
+/// Runs a search for appointments. If refused, it is repeated with the dates around a time.
 pub fn or_near<T>(search: &str, (start, end): Span, ask: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Fault> {
     match ask(search) {
         Err(Fault::Rejected(_)) => ask(&requests::dated(search, Some(start - DAY), Some(end + DAY))),

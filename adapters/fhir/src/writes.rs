@@ -1,4 +1,4 @@
-//! Writes: which resource types each needs, and what becomes of each.
+//! Writes: the required resource types and the handler of each.
 
 use adapter_sdk::{
     Fault, PatientChange, Receipt, Record, WriteKind, clock,
@@ -20,7 +20,7 @@ use crate::{
     settings::Settings,
 };
 
-/// What can be written. A resource carries the key of its last write.
+/// The supported writes. A resource contains the key of its last write.
 pub const WRITES: &[Handler<Settings>] = &[
     Handler::create_patient(create_patient, |s, key, _| find(s, "Patient", key)).looking_first(),
     Handler::update_patient(update_patient, |s, key, _| find(s, "Patient", key)),
@@ -57,7 +57,7 @@ pub const WRITES: &[Handler<Settings>] = &[
     Handler::create_payment(create_payment, |s, key, _| find(s, "PaymentNotice", key)).looking_first(),
 ];
 
-/// Whether the server takes it.
+/// Returns `true` if the server supports the write.
 pub fn takes(offer: &Offer, settings: &Settings, kind: WriteKind) -> bool {
     match kind {
         WriteKind::CreatePatient => offer.creates("Patient"),
@@ -102,7 +102,7 @@ fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<R
     create(settings, &requests::insurance::plan(settings, key, plan), key)
 }
 
-/// What is gone carries no key; that it is gone is what was wanted.
+/// A deleted coverage contains no key; its absence proves the write.
 fn deleted(id: &str) -> Result<Option<Receipt>, Fault> {
     let gone = client::read("Coverage", id)?.is_none();
     Ok(gone.then(|| Receipt::of(id)))
@@ -152,7 +152,7 @@ fn save_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Re
     Ok(with_type(revised, resource_type))
 }
 
-/// Ids of the three types of history are told apart by their type.
+/// Adds the type to the id, which distinguishes the types of history.
 fn with_type(receipt: Receipt, resource_type: &str) -> Receipt {
     Receipt { id: format!("{resource_type}/{}", receipt.id), ..receipt }
 }

@@ -72,7 +72,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     fs::write(&cargo, raised).unwrap();
     assert!(build(&dir, &out, Profile::Quick, &mut |_| {}).unwrap().fresh);
 
-    // The booking adapter as its comment says for an EHR that does not know write keys. The SDK is compiled already.
+    // The booking adapter, changed as its comment describes for an EHR without write keys. The SDK is already compiled.
     let booking = work.path().join("booking");
     scaffold(&booking, "my-ehr", Start::Booking).unwrap();
     for source in fs::read_dir(booking.join("src")).unwrap() {

@@ -1,9 +1,8 @@
-//! The choice among several names, addresses, contacts and identifiers. One that has ended is used only where there
-//! is no other.
+//! The choice among several names, addresses, contacts and identifiers. Ended ones are used only if there is no other.
 
 use crate::responses::{Address, Communication, ContactPoint, HumanName, Identifier, Period};
 
-/// The place of the item with the least key; without a key an item does not count.
+/// Returns the index of the item with the smallest key; items without a key are ignored.
 fn least<T, K: Ord>(items: &[T], key: impl Fn(&T) -> Option<K>) -> Option<usize> {
     let keyed = items.iter().enumerate().filter_map(|(at, item)| Some((key(item)?, at)));
     keyed.min().map(|(_, at)| at)
@@ -13,7 +12,7 @@ fn has_ended(usage: Option<&str>, period: &Period) -> bool {
     usage == Some("old") || !period.is_current()
 }
 
-/// The place of the official name.
+/// Returns the index of the official name.
 pub fn main_name(names: &[HumanName]) -> Option<usize> {
     least(names, |name| {
         let usage = name.usage.as_deref();
@@ -29,7 +28,7 @@ pub fn main_name(names: &[HumanName]) -> Option<usize> {
     })
 }
 
-/// The place of the contact of a system, of one of the uses; without uses: of any use but an old one.
+/// Returns the index of the contact with a system and one of the uses. Without uses, any use except `old` matches.
 pub fn point(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<usize> {
     let counts = |p: &ContactPoint| p.value.is_some() && p.usage.as_deref() != Some("old");
     let is_kin = |p: &ContactPoint| match system {
@@ -46,12 +45,12 @@ pub fn point(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<us
     })
 }
 
-/// The place of the mobile number; without one, of a number for text messages.
+/// Returns the index of the mobile number, or else of a number for text messages.
 pub fn cell(points: &[ContactPoint]) -> Option<usize> {
     point(points, "phone", &["mobile"]).or_else(|| point(points, "sms", &[]))
 }
 
-/// The place of the home address, never of an old one.
+/// Returns the index of the home address, never of an old one.
 pub fn main_address(addresses: &[Address]) -> Option<usize> {
     least(addresses, |address| {
         let rank = match address.usage.as_deref() {
@@ -66,7 +65,7 @@ pub fn main_address(addresses: &[Address]) -> Option<usize> {
     })
 }
 
-/// The place of the identifier to be shown among those that `fits` accepts.
+/// Returns the index of the preferred identifier among those that `fits` accepts.
 pub fn identifier(identifiers: &[Identifier], fits: impl Fn(&Identifier) -> bool) -> Option<usize> {
     least(identifiers, |identifier| {
         let usage = identifier.usage.as_deref();
@@ -80,7 +79,7 @@ pub fn identifier(identifiers: &[Identifier], fits: impl Fn(&Identifier) -> bool
     })
 }
 
-/// The place of the language that is preferred, else of the first.
+/// Returns the index of the preferred language, else of the first.
 pub fn language(languages: &[Communication]) -> Option<usize> {
     least(languages, |language| language.language.main_code().map(|_| !language.preferred))
 }

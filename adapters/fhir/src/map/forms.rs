@@ -1,4 +1,4 @@
-//! Questionnaires as forms of formio components, and the answers to them.
+//! Questionnaires as forms of formio components, and their responses.
 
 use adapter_sdk::{Record, limits, records};
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::{
     time::instant_or_date,
 };
 
-/// Questions inside of questions.
+/// Maximum nesting of questions.
 const DEEPEST: usize = 16;
 
 pub fn schema(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -76,7 +76,7 @@ fn option(option: &Value) -> Option<Value> {
     Some(json!({"label": label, "value": value}))
 }
 
-/// Answers of a response whose `questionnaire` was made the form's id (`enrich`).
+/// Converts a response whose `questionnaire` was replaced by the form's id (`enrich`).
 pub fn response(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let r: QuestionnaireResponse = read(resource)?;
     if matches!(r.status.as_str(), "entered-in-error" | "in-progress") {
@@ -117,7 +117,7 @@ fn collect(items: &[Answered], into: &mut Map<String, Value>, depth: usize) {
     }
 }
 
-/// The value of an answer, without its type: of a coding its code.
+/// Returns the untyped value of an answer; for a coding, its code.
 fn plain(answer: &Value) -> Option<Value> {
     let (name, value) = answer.as_object()?.iter().find(|(name, _)| name.starts_with("value"))?;
     match name.as_str() {

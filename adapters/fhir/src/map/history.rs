@@ -1,5 +1,5 @@
-//! Allergies, conditions and medications: FHIR has no catalogues of them, so that what is coded in a practice's files is the catalogue,
-//! together with the setting `history_items`.
+//! Allergies, conditions and medications. FHIR has no catalogues, so the codes in a practice's records are the
+//! catalogue, together with the setting `history_items`.
 
 use adapter_sdk::{
     Record, limits,
@@ -13,9 +13,9 @@ use crate::{
     settings::{HistoryItem, Settings},
 };
 
-/// The types a patient's medical history is made of.
+/// The types of a patient's medical history.
 pub const TYPES: [&str; 4] = ["AllergyIntolerance", "Condition", "MedicationStatement", "MedicationRequest"];
-/// Bytes of a name that stands for a code.
+/// Maximum bytes of a name used as a code.
 const NAME_BYTES: usize = 150;
 
 pub fn category(resource_type: &str) -> HistoryCategory {
@@ -26,7 +26,7 @@ pub fn category(resource_type: &str) -> HistoryCategory {
     }
 }
 
-/// The type that new entries of a category become.
+/// Returns the type of new entries of a category.
 pub fn resource_type(category: HistoryCategory) -> &'static str {
     match category {
         HistoryCategory::Allergies => "AllergyIntolerance",
@@ -35,7 +35,7 @@ pub fn resource_type(category: HistoryCategory) -> &'static str {
     }
 }
 
-/// The type of an entry that exists, and its id there.
+/// Returns the type of an existing entry and its id.
 pub fn of_id(category_of: HistoryCategory, id: &str) -> Option<(&'static str, &str)> {
     let (kind, id) = id.split_once('/')?;
     let kind = TYPES.into_iter().find(|name| *name == kind && category(name) == category_of)?;
@@ -73,14 +73,14 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     }))
 }
 
-/// A request may also be a draft, a proposal, or the advice not to take something.
+/// Returns `true` if the request prescribes. It may also be a draft, a proposal, or advice not to take a medication.
 fn is_prescribed(request: &History) -> bool {
     let is_draft = request.status.as_deref() == Some("draft");
     let is_proposed = matches!(request.intent.as_deref(), Some("proposal" | "option"));
     !(is_draft || is_proposed || request.do_not_perform)
 }
 
-/// What an entry is about, as an entry of the catalogue.
+/// Returns the catalogue item of an entry.
 pub fn catalogue_entry(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let category = category(resource["resourceType"].as_str().unwrap_or_default());
     let h: History = read(resource)?;
@@ -94,17 +94,17 @@ fn about(category: HistoryCategory, h: &History) -> Result<(String, String), Unm
     item(category, &h.code).ok_or_else(|| lacking.into())
 }
 
-/// The catalogue entry of a coded concept: its id and its name.
+/// Returns id and name of the catalogue item of a concept.
 pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(String, String)> {
     let coding = concept.main_coding();
     let text = concept.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
     match coding {
         Some(coding) => {
             let code = coding.code.as_deref().unwrap_or_default();
-            // The code's own name is the same for all that carry it; a text is one patient's.
+            // The display of a code is the same for all patients; a text is individual.
             let name = coding.display.as_deref().or(text).unwrap_or(code);
             let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
-            // A code too long for an identifier stands by its name.
+            // A code too long for an identifier is replaced by its name.
             let id = if limits::is_id(&id) { id } else { named(category, name) };
             Some((id, short(name).to_owned()))
         }
@@ -112,7 +112,7 @@ pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(Str
     }
 }
 
-/// An entry the operator names.
+/// Returns an item of the setting `history_items`.
 pub fn configured(item: &HistoryItem) -> records::HistoryItem {
     let id = match &item.code {
         Some(code) => id_of(item.category, item.system.as_deref().unwrap_or_default(), code),
@@ -121,7 +121,7 @@ pub fn configured(item: &HistoryItem) -> records::HistoryItem {
     records::HistoryItem { id, category: item.category, name: short(&item.name).to_owned(), extra: Vec::new() }
 }
 
-/// A catalogue entry's category, code system and code; without a code it is a name.
+/// Splits an id into category, code system and code. Without a system the code is a name.
 pub fn parts(id: &str) -> Option<(HistoryCategory, Option<&str>, &str)> {
     let (word, rest) = id.split_once(':')?;
     let category = HistoryCategory::of(word)?;

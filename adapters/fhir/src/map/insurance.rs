@@ -1,4 +1,4 @@
-//! Insurance plans, as the organisations that pay or as InsurancePlan resources, and coverages.
+//! Insurance plans, as payer organisations or InsurancePlan resources, and coverages.
 
 use adapter_sdk::{
     Record, limits,
@@ -17,11 +17,11 @@ use crate::{
     time::date,
 };
 
-/// Identifiers of payers, where no system is set.
+/// Type of payers' identifiers if no system is configured.
 pub const PAYER: &str = "NIIP";
-/// Our own words for the relation, beside the standard's coarser ones.
+/// System of our own codes for the relation, which are finer than the standard's.
 pub const RELATIONS: &str = "urn:practice-sync:relation";
-/// The standard's words, of which there are fewer.
+/// The standard's codes.
 pub const RELATIONSHIPS: Vocabulary<Relation> = Vocabulary(&[
     ("self", Relation::Oneself),
     ("spouse", Relation::Spouse),
@@ -43,7 +43,7 @@ pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unma
     ))
 }
 
-/// Whether an Organization has a code among its types.
+/// Returns `true` if an Organization has this type code.
 pub fn is_of_type(organization: &Value, code: &str) -> bool {
     let concepts = organization["type"].as_array().into_iter().flatten();
     let mut codings = concepts.filter_map(|concept| concept["coding"].as_array()).flatten();
@@ -126,7 +126,7 @@ fn plan_of(c: &Coverage, settings: &Settings) -> Option<String> {
     }
 }
 
-/// A subscriber who is no patient is part of the coverage itself.
+/// A subscriber who is not a patient is contained in the coverage.
 fn contained_person(c: &Coverage) -> (Option<String>, Option<String>) {
     let Reference { reference: Some(reference) } = &c.subscriber else { return (None, None) };
     let Some(id) = reference.strip_prefix('#') else { return (None, None) };
@@ -135,7 +135,7 @@ fn contained_person(c: &Coverage) -> (Option<String>, Option<String>) {
     (text(&person["name"][0]["text"]), person["birthDate"].as_str().and_then(date))
 }
 
-/// The contract's word; the standard knows fewer.
+/// Returns the relation, from our own code or else from the standard's.
 fn relation(concept: &CodeableConcept) -> Relation {
     let code = |ours: bool| {
         let of = concept.coding.iter().find(|c| (c.system.as_deref() == Some(RELATIONS)) == ours);

@@ -1,4 +1,4 @@
-//! Payments: a PaymentNotice about a patient, with the payment itself inside.
+//! Payments: a PaymentNotice about a patient with a contained PaymentReconciliation.
 
 use adapter_sdk::{Record, records};
 use serde_json::Value;

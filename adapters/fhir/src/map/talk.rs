@@ -31,7 +31,7 @@ pub fn alert(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         return Err(Unmapped::by_status(&f.status));
     }
     let when = |text: &Option<String>| text.as_deref().and_then(instant_or_date);
-    // One that is off has been off at the latest since it was last changed.
+    // An inactive alert ended at the latest when it was last changed.
     let disabled_at = when(&f.period.end).or_else(|| when(&f.meta.last_updated)).or(Some(0));
     Ok(Record::PatientAlert(records::PatientAlert {
         patient: patient_of(&f.subject)?,

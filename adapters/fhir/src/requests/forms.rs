@@ -1,4 +1,4 @@
-//! Answers to a form, in the types its questions ask for.
+//! Responses of a form, with the types of its questions.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     settings::Settings,
 };
 
-/// `questionnaire` is the form that was answered.
+/// Builds the response; `questionnaire` is its form.
 pub fn response(
     settings: &Settings,
     write_key: &str,
@@ -22,30 +22,30 @@ pub fn response(
         serde_json::from_str(&response.answers_json).map_err(|_| "the answers are no JSON object")?;
     let mut left: BTreeMap<&str, &Value> = answers.iter().map(|(key, value)| (key.as_str(), value)).collect();
     let mut items = asked(&questionnaire.item, &mut left, 0);
-    // What no question asks for is kept all the same.
+    // Answers without a question are kept.
     items.extend(left.into_iter().filter_map(|(key, value)| answered(key, "", value)));
     let mut resource = given(json!({
         "resourceType": "QuestionnaireResponse",
-        // It has one identifier, not a list.
+        // A single identifier, not a list.
         "identifier": key_identifier(settings, write_key),
         "questionnaire": canonical(questionnaire),
         "status": "completed",
         "subject": reference("Patient", &response.patient),
         "authored": instant_text(response.submitted_at),
     }));
-    // As they were given: an empty answer is one, too.
+    // As given; an empty response is valid.
     if !items.is_empty() {
         resource["item"] = items.into();
     }
     Ok(resource)
 }
 
-/// What a response calls its form.
+/// Returns the reference from a response to its form.
 pub fn canonical(questionnaire: &Questionnaire) -> String {
     questionnaire.url.clone().unwrap_or_else(|| format!("Questionnaire/{}", questionnaire.id))
 }
 
-/// In the order of the questions, groups within groups.
+/// Returns the answers in the order of the questions, with nested groups.
 fn asked(questions: &[Question], left: &mut BTreeMap<&str, &Value>, depth: usize) -> Vec<Value> {
     let mut items = Vec::new();
     for question in questions.iter().filter(|_| depth < 16) {

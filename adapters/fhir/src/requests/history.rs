@@ -1,4 +1,4 @@
-//! Entries of a patient's medical history: new ones, and those that are there changed.
+//! Entries of a patient's medical history: new ones and changes.
 
 use adapter_sdk::records;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{concept, given, key_identifier, reference, set};
 use crate::{map::history, settings::Settings};
 
-/// A new entry about a concept.
+/// Builds a new entry about a concept.
 pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistoryItem, about: Value) -> Value {
     let resource_type = history::resource_type(item.category);
     let (subject, code) = match resource_type {
@@ -29,7 +29,7 @@ pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistory
     resource
 }
 
-/// What is to be other than it was shown.
+/// Changes the fields that differ from the entry as last pulled.
 pub fn change(resource: &mut Value, shown: &records::PatientHistoryItem, wanted: &records::PatientHistoryItem) {
     if shown.note != wanted.note {
         set(resource, "note", note(wanted.note.as_deref()));

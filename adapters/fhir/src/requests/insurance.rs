@@ -88,7 +88,7 @@ pub fn coverage(settings: &Settings, write_key: &str, c: &records::Coverage) -> 
     }))
 }
 
-/// A subscriber who is no patient.
+/// Returns a subscriber who is not a patient, as a contained resource.
 fn contained(c: &records::Coverage) -> Option<Value> {
     let said = c.subscriber.is_none() && (c.subscriber_name.is_some() || c.subscriber_date_of_birth.is_some());
     said.then(|| {
@@ -102,7 +102,7 @@ fn contained(c: &records::Coverage) -> Option<Value> {
     })
 }
 
-/// In the standard's words, and where those are too few in ours too.
+/// Returns the relation in the standard's codes, with our own code if the standard's is too coarse.
 fn relationship(relation: Relation) -> Value {
     let standard = RELATIONSHIPS.word(relation);
     let ours = standard.is_none() && relation != Relation::Other;

@@ -1,4 +1,4 @@
-//! A payment: a notice about a patient, with the payment itself inside.
+//! A payment: a notice about a patient with a contained payment.
 
 use adapter_sdk::{json, records, time::instant_text};
 use serde_json::{Number, Value, json};
@@ -6,10 +6,11 @@ use serde_json::{Number, Value, json};
 use super::{given, key_identifier, reference};
 use crate::settings::Settings;
 
-/// The fields of a payment that a notice has a place for.
+/// The fields of a payment that a notice can contain.
 const KEPT: [&str; 7] = ["id", "patient", "provider", "amount", "paid_at", "transaction_id", "description"];
 
-/// `now` dates the notice, and the payment where nothing else does. None: the amount is no number.
+/// Builds the notice. `now` dates the notice, and the payment if it has no date. Returns `None` if the amount is not a
+/// number.
 pub fn payment(settings: &Settings, write_key: &str, p: &records::Payment, payee: &str, now: i64) -> Option<Value> {
     let amount = money(&p.amount)?;
     let today = instant_text(now);
@@ -39,7 +40,7 @@ pub fn payment(settings: &Settings, write_key: &str, p: &records::Payment, payee
     })))
 }
 
-/// What a notice has no place for, by name.
+/// Returns the names of fields that a notice cannot contain.
 pub fn unsupported(p: &records::Payment) -> Vec<String> {
     let fields = json::fields(p).unwrap_or_default().into_iter().map(|(name, _)| name);
     fields.filter(|name| !KEPT.contains(&name.as_str())).map(|name| name.replace('_', "-")).collect()

@@ -1,4 +1,4 @@
-//! Patients: new ones, and those that are there changed where they are to be other than they are shown.
+//! Patients: new ones, and changes of the fields that differ from the patient as last pulled.
 
 use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::{
 const SSN: &str = "http://hl7.org/fhir/sid/us-ssn";
 pub(super) const IDENTIFIER_TYPES: &str = "http://terminology.hl7.org/CodeSystem/v2-0203";
 
-/// A new patient.
+/// Builds a new patient.
 pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Value {
     let mut resource = json!({
         "resourceType": "Patient",
@@ -25,10 +25,10 @@ pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Va
     resource
 }
 
-/// What is to be changed. What is not shown is not touched.
+/// Applies the changes. Values that are not pulled stay unchanged.
 pub fn update(settings: &Settings, resource: &mut Value, wanted: &PatientChange) -> Result<(), Unmapped> {
     let mut shown = map::patient_record(resource.clone())?;
-    // A reference to another server was not shown as the practitioner.
+    // A reference to another server was not pulled as the practitioner.
     if let Some(provider) = wanted.before.as_ref().and_then(|before| before.provider.as_ref())
         && provider_at(resource, provider).is_some()
     {
@@ -38,7 +38,7 @@ pub fn update(settings: &Settings, resource: &mut Value, wanted: &PatientChange)
     Ok(())
 }
 
-/// What a Patient resource has no place for, by name: said in the log, since it is lost.
+/// Returns the names of fields that a Patient resource cannot contain, for the log.
 pub fn unsupported(p: &records::Patient) -> Vec<String> {
     let alone = p.work_phone_extension.is_some() && p.work_phone.is_none();
     alone.then(|| "work-phone-extension".to_owned()).into_iter().collect()
@@ -71,7 +71,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     }
     if was.date_of_birth != p.date_of_birth {
         set(resource, "birthDate", json!(p.date_of_birth));
-        // The time of a birth has its date in it.
+        // The extension contains the time of birth and the previous date.
         set(resource, "_birthDate", Value::Null);
     }
     if was.address != p.address {
@@ -86,7 +86,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     if was.provider != p.provider {
         let at = was.provider.as_ref().and_then(|id| provider_at(resource, id));
         let new = p.provider.as_ref().map(|id| reference("Practitioner", id));
-        // A display would name the practitioner before.
+        // The display contains the previous practitioner's name.
         match (at, new) {
             (Some(at), Some(new)) => resource["generalPractitioner"][at] = new,
             (None, Some(new)) => push(resource, "generalPractitioner", new),
@@ -99,14 +99,14 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     if was.chart_id != p.chart_id {
         identifier(resource, "MR", settings.chart_system.as_deref(), p.chart_id.as_deref());
     }
-    // It is never shown: absent says nothing, an empty one takes it away.
+    // The number is never pulled: `None` changes nothing, an empty text removes it.
     if let Some(ssn) = ssn {
         identifier(resource, "SS", Some(SSN), Some(ssn.as_str()).filter(|ssn| !ssn.trim().is_empty()));
     }
     beyond(resource, was, p);
 }
 
-/// What only extensions hold.
+/// Changes the fields that are stored in extensions.
 fn beyond(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
     let guarantor = |p: &records::Patient| json!(p.guarantor.as_ref().map(|id| reference("Patient", id)));
     for (field, kind, before, now) in [
@@ -123,7 +123,7 @@ fn beyond(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
     }
 }
 
-/// Sets an extension of ours, or takes it away.
+/// Sets or removes one of our extensions.
 pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, value: Value) {
     let url = format!("{EXTENSIONS}:{record}:{field}");
     without(resource, "extension", |e| e["url"] == url.as_str());
@@ -141,8 +141,8 @@ fn provider_at(resource: &Value, id: &str) -> Option<usize> {
     items(resource, "generalPractitioner").iter().position(|one| practitioner(one).as_deref() == Some(id))
 }
 
-/// Sets a part of the item at a place to another value and leaves the rest of the item; without a place the new item is
-/// added. `None` takes the item away.
+/// Replaces a part of the item at an index and leaves the rest of the item unchanged. Without an index the new item is
+/// appended. `None` removes the item.
 fn exchange(resource: &mut Value, field: &str, at: Option<usize>, value: Option<(&str, Value, Value)>) {
     match (at, value) {
         (Some(at), Some((part, value, _))) => {
@@ -159,7 +159,7 @@ fn exchange(resource: &mut Value, field: &str, at: Option<usize>, value: Option<
     }
 }
 
-/// Sets the first text of a list and the rest of it where they are to be other than they are shown.
+/// Changes the first text of a list, and the rest of the list, if they differ from the pulled values.
 fn exchange_texts(item: &mut Value, field: &str, was: [&Option<String>; 2], now: [&Option<String>; 2]) {
     let is_text = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
     let first = items(item, field).iter().position(is_text);
@@ -173,7 +173,7 @@ fn exchange_texts(item: &mut Value, field: &str, was: [&Option<String>; 2], now:
     }
 }
 
-/// The name that is shown, in its place; everything else of it stays.
+/// Changes the pulled name in place; its other parts stay.
 fn name(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
     let names: Vec<HumanName> = map::each(items(resource, "name"));
     let at = match map::main_name(&names) {
@@ -192,12 +192,11 @@ fn name(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
     let (before, now) = (Some(was.first_name.clone()), Some(p.first_name.clone()));
     let before = if in_parts { before } else { None };
     exchange_texts(name, "given", [&before, &was.middle_name], [&now, &p.middle_name]);
-    // It would contradict the new parts.
+    // The text would contradict the new parts.
     set(name, "text", Value::Null);
 }
 
-/// Exchanges the contact that is shown for another, in its place and with what else it has, or takes it away. Others
-/// stay.
+/// Replaces the pulled contact in place, or removes it. Other contacts stay.
 fn contact(
     resource: &mut Value,
     (system, usage): (&str, Option<&str>),
@@ -241,14 +240,14 @@ fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
             let was = address(&shown);
             let place = &mut resource["address"][at];
             exchange_texts(place, "line", [&shown.line1, &shown.line2], [&wanted.line1, &wanted.line2]);
-            // A country that is no code of two letters is not shown.
+            // A country that is not a two-letter code is not pulled.
             for field in ["city", "state", "postalCode", "country"] {
                 if was[field] != new[field] {
                     set(place, field, new[field].clone());
                     set(place, &format!("_{field}"), Value::Null);
                 }
             }
-            // It would contradict the new parts.
+            // The text would contradict the new parts.
             set(place, "text", Value::Null);
         }
         (None, Some(wanted)) => push(resource, "address", address(wanted)),
@@ -256,8 +255,8 @@ fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
     }
 }
 
-/// Exchanges the value of the identifier of a kind that is shown. A social security number is never shown: cleared,
-/// all of them go.
+/// Replaces the value of the pulled identifier of a kind. Social security numbers are never pulled; when cleared, all
+/// are removed.
 fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Option<&str>) {
     let coded = |i: &Identifier| map::has_code(i, code);
     let of_system = |i: &Identifier| system.is_some() && i.system.as_deref() == system;

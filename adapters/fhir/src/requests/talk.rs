@@ -22,7 +22,7 @@ pub fn alert(settings: &Settings, write_key: &str, alert: &records::PatientAlert
     }))
 }
 
-/// Off since an instant.
+/// Ends the alert at an instant.
 pub fn disable(flag: &mut Value, at: i64) {
     flag["status"] = "inactive".into();
     flag["period"]["end"] = instant_text(at).into();
@@ -42,7 +42,7 @@ pub fn communication(settings: &Settings, write_key: &str, log: &records::Commun
         "subject": patient,
         "payload": [{"contentString": log.note}],
     }));
-    // One who sends, and a list of those who receive.
+    // A communication has one sender and a list of recipients.
     resource[theirs] = if received { patient } else { json!([patient]) };
     resource[ours] = instant_text(log.occurred_at).into();
     resource

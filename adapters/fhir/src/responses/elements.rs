@@ -1,4 +1,4 @@
-//! What resources of several types are made of.
+//! Elements shared by several resource types.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::time::compare_now;
 
-/// A list with nulls in it or instead of it.
+/// Deserializes a list that may be null or contain nulls.
 pub(super) fn listed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D) -> Result<Vec<T>, D::Error> {
     let list: Option<Vec<Option<T>>> = Option::deserialize(list)?;
     Ok(list.into_iter().flatten().flatten().collect())
@@ -31,7 +31,7 @@ elements! {
 }
 
 impl CodeableConcept {
-    /// The coding with a code that a user selected, else the first.
+    /// Returns the coding that a user selected, else the first with a code.
     pub fn main_coding(&self) -> Option<&Coding> {
         let coded = self.coding.iter().filter(|coding| coding.code.as_deref().is_some_and(|code| !code.is_empty()));
         coded.min_by_key(|coding| !coding.user_selected)
@@ -43,8 +43,8 @@ impl CodeableConcept {
 }
 
 impl Period {
-    /// Whether it includes the present. A bound that is a date, a month or a year includes all of it. A bound that
-    /// cannot be read excludes nothing.
+    /// Returns `true` if the period includes the current time. A date, month or year as bound is included in full. A
+    /// bound that cannot be parsed is ignored.
     pub fn is_current(&self) -> bool {
         let compared = |bound: &Option<String>| bound.as_deref().and_then(compare_now);
         compared(&self.start).is_none_or(Ordering::is_ge) && compared(&self.end).is_none_or(Ordering::is_le)
@@ -52,12 +52,13 @@ impl Period {
 }
 
 impl Reference {
-    /// The reference in a resource; an empty one where there is none.
+    /// Returns the reference in a resource, or an empty one.
     pub fn of(value: &Value) -> Reference {
         serde_json::from_value(value.clone()).unwrap_or_default()
     }
 
-    /// The id, where it refers to a resource of this type: `Patient/5`, `https://host/fhir/Patient/5/_history/2`.
+    /// Returns the id if the reference is to a resource of this type: `Patient/5`,
+    /// `https://host/fhir/Patient/5/_history/2`.
     pub fn id_of(&self, resource_type: &str) -> Option<String> {
         let text = self.reference.as_deref()?.split("/_history/").next()?;
         let (before, id) = text.rsplit_once('/')?;
@@ -103,7 +104,7 @@ elements! {
         end: Option<String>,
     }
     Money {
-        /// As the server writes it: binary floating point would change it.
+        /// The number as text, because binary floating point would change it.
         value: Option<serde_json::Number>,
         currency: Option<String>,
     }

@@ -1,4 +1,4 @@
-//! What a practice files beside its schedule: the parts of those R4 resources this adapter reads.
+//! Other records of a practice: the parts of those R4 resources that this adapter reads.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,7 +36,7 @@ elements! {
         payor: Vec<Reference>,
         class: Vec<Class>,
         order: Option<u32>,
-        /// The subscriber, where they are no patient.
+        /// The subscriber, if not a patient.
         contained: Vec<Value>,
     }
     Class {
@@ -44,14 +44,14 @@ elements! {
         kind: CodeableConcept,
         value: Option<String>,
     }
-    /// AllergyIntolerance, Condition, MedicationStatement or MedicationRequest: one has a `patient`, another a
+    /// AllergyIntolerance, Condition, MedicationStatement or MedicationRequest. The patient is in `patient` or
     /// `subject`.
     History [id: String] {
         #[serde(alias = "subject")]
         patient: Reference,
         #[serde(alias = "medicationCodeableConcept")]
         code: CodeableConcept,
-        /// What a statement is about, where it only points there and `enrich` could not tell.
+        /// The medication of a statement, if only referenced and not resolved by `enrich`.
         medication_reference: Option<Reference>,
         clinical_status: CodeableConcept,
         verification_status: CodeableConcept,
@@ -111,7 +111,7 @@ elements! {
     }
     PaymentNotice [id: String] {
         status: String,
-        /// What is paid for: a patient's account, where we wrote it.
+        /// The subject of the payment; a patient's account in our own writes.
         request: Reference,
         payment_date: Option<String>,
         amount: Money,
