@@ -1,4 +1,4 @@
-//! How servers want to be asked: for few records at once, by the links they give, with dates.
+//! Requests to servers with restrictions: small pages, their own links, required dates.
 
 use crate::server::{Server, json_answer};
 use adapter_sdk::{
@@ -49,7 +49,7 @@ fn parameter(request: &Request, name: &str) -> Vec<String> {
     values.map(str::to_owned).collect()
 }
 
-/// Refuses pages of more than `most` records, with these words.
+/// Refuses pages of more than `most` records, with this message.
 fn limited(server: Server, most: u32, words: &'static str) -> Server {
     server.meanwhile(move |_, request| {
         let count = parameter(request, "_count").first()?.parse::<u32>().unwrap();
@@ -58,7 +58,7 @@ fn limited(server: Server, most: u32, words: &'static str) -> Server {
     })
 }
 
-/// A whole pass, or the next one.
+/// Reads all pages of a first or later pass.
 fn pass(server: &Server, resource: Resource, mut cursor: Option<String>) -> (Vec<Record>, Page) {
     let mut records = Vec::new();
     loop {
@@ -113,12 +113,12 @@ fn a_server_that_refuses_large_pages_is_asked_for_as_many_as_it_gives() {
             let asked = format!("_count={asked}");
             let sent = requests(&server);
             assert!(sent.last().unwrap().contains(&asked), "{sent:?}");
-            // It is remembered in the pass, and in later ones.
+            // The limit is kept in this pass and in later ones.
             let refused = sent.iter().filter(|path| path.contains("_count=400")).count();
             assert_eq!(refused, 1, "{sent:?}");
             pass(&server, Resource::Patients, Some(last.cursor));
             assert!(requests(&server).iter().all(|path| path.contains(&asked)));
-            // Other searches, reading and writing.
+            // Also in other searches, in reading and in writing.
             assert_eq!(pass(&server, Resource::Operatories, None).0.len(), 1);
             requests(&server);
             let (hours, last) = pass(&server, Resource::WorkingHours, None);
@@ -175,8 +175,8 @@ fn links_relative_to_the_base_are_followed() {
     }
 }
 
-/// Refuses searches for appointments without dates, with more than `most` days, and, unless `open`, with one bound
-/// only.
+/// Refuses searches for appointments without dates or with more than `most` days and, unless `open`, with only one
+/// bound.
 fn by_dates(server: Server, most: i64, open: bool) -> Server {
     server.meanwhile(move |resources, request| {
         if request.method != Method::Get || !request.path.starts_with("/Appointment?") {
@@ -218,12 +218,12 @@ fn a_server_that_demands_dates_is_asked_in_windows() {
             let (records, last) = pass(&server, Resource::Appointments, None);
             let shown = if open { days.len() } else { days.len() - 3 };
             assert_eq!((records.len(), last.whole), (shown, open), "windows of {window} days");
-            // A delta knows it.
+            // A delta uses the windows.
             requests(&server);
             let (records, last) = pass(&server, Resource::Appointments, Some(last.cursor));
             assert!(records.is_empty());
             assert!(requests(&server).iter().filter(|r| r.contains("/Appointment")).all(|r| r.contains("date=")));
-            // The next whole pass, too.
+            // So does the next whole pass.
             let again = || Fhir::pull(Resource::Appointments, Some(last.cursor), 400);
             server.run_with(&[("whole_pass_minutes", "0")], again).0.unwrap();
             assert!(requests(&server).iter().filter(|r| r.contains("/Appointment")).all(|r| r.contains("date=")));
@@ -233,7 +233,7 @@ fn a_server_that_demands_dates_is_asked_in_windows() {
     let first = || Fhir::pull(Resource::Appointments, None, 400);
     server.run_with(&[("appointment_window_days", "31")], first).0.unwrap();
     assert!(requests(&server).iter().filter(|r| r.contains("/Appointment")).all(|r| r.contains("date=")), "set");
-    // One that refuses whatever is asked.
+    // A server that refuses every search.
     let server = by_dates(practice(all()), 0, false);
     assert!(matches!(server.run(first), Err(Fault::Rejected(_))));
 }

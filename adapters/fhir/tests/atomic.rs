@@ -1,4 +1,4 @@
-//! The adapter against a server whose transactions are atomic and whose links are opaque (a server written for tests).
+//! The adapter with a server whose transactions are atomic and whose links are opaque (a server written for tests).
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -17,7 +17,7 @@ const NOW: i64 = 1_796_000_000;
 /// The second slot of the schedule on its second day.
 const START: &str = "2026-12-02T14:30:00Z";
 
-/// Comes before the server.
+/// Runs before the server handles a request.
 type Meanwhile = dyn FnMut(&mut AtomicServer, &Request) -> Option<Error>;
 
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl Practice {
         found["id"].as_str().unwrap().to_owned()
     }
 
-    /// Thirty minutes of the first slot of START's hour.
+    /// A booking of thirty minutes in the first slot of START's hour.
     fn booking(&self) -> Appointment {
         let at = instant_of(START).unwrap();
         let slot = |s: &Value| instant_of(s["start"].as_str().unwrap()) == Some(at);
@@ -147,7 +147,7 @@ fn a_slot_that_is_taken_meanwhile_leaves_nothing_behind() {
     let ended = practice.push("k1", Write::CreateAppointment, &a);
     assert!(matches!(ended, Err(Fault::RetryLater(_))), "nothing was written: {ended:?}");
     assert_eq!(practice.0.borrow().all("Appointment").len(), before);
-    // Tried again it is refused.
+    // A retry is refused.
     let again = practice.push("k1", Write::CreateAppointment, &a);
     assert_eq!(again, Err(Fault::rejected("the slot is not free in the EHR")));
 }
@@ -202,7 +202,7 @@ fn opaque_links_are_followed_to_their_end() {
         assert_eq!(seen.len(), practice.0.borrow().all("Patient").len());
         last = cursor;
     }
-    // A link the server no longer knows ends the call, not the pass.
+    // An expired link ends the call, not the pass.
     let stale = last.map(|cursor| {
         let mut json: Value = serde_json::from_str(&cursor).unwrap();
         (json["at"], json["started"]) = (json!({"Link": "/?_getpages=gone"}), json!(NOW));

@@ -1,4 +1,4 @@
-//! What a practice files beside its schedule, as Medplum's router showed it (`fixtures/files.json`), read by the adapter.
+//! Records other than the schedule, read by the adapter as recorded from Medplum's router (`fixtures/files.json`).
 
 use crate::server::Server;
 use adapter_sdk::{
@@ -16,12 +16,12 @@ const RESOURCES: &str = "Patient,Practitioner,PractitionerRole,Organization,Cove
 fn server() -> Server {
     let bundle: Value = serde_json::from_str(include_str!("fixtures/files.json")).unwrap();
     let resources = bundle["entry"].as_array().unwrap().iter().map(|entry| entry["resource"].clone());
-    // The site, which the schedule's own fixtures have.
+    // The site, which is in the schedule's fixtures.
     let site = json!({"resourceType": "Location", "id": "site", "name": "Harbour Dental", "status": "active"});
     Server::of(resources.chain([site]).collect())
 }
 
-/// A whole pass by small pages, and what was said meanwhile.
+/// A whole pass with small pages, and the log meanwhile.
 fn all(resource: Resource) -> (Vec<Record>, Vec<String>) {
     let (server, mut cursor, mut records, mut lines) = (server(), None, Vec::new(), Vec::new());
     loop {
@@ -70,7 +70,7 @@ fn providers_have_their_numbers_and_the_specialty_of_their_role() {
 
 #[test]
 fn plans_and_coverages() {
-    // Organisations that pay for nothing are no plans: the server's search says so.
+    // Organisations that are not payers are no plans; the server's search excludes them.
     let plan = plans(Resource::InsurancePlans).into_iter().find(|plan| plan.payer_id.is_some()).unwrap();
     assert_eq!((plan.name.as_str(), plan.payer_id.as_deref()), ("Delta Zähne", Some("60054")));
     assert_eq!(plan.address.unwrap().line1.as_deref(), Some("5 Payer Road"));
@@ -113,7 +113,7 @@ fn a_catalogue_is_walked_again_only_when_an_entry_changed() {
     assert_eq!((first.records.len(), first.whole, first.last), (6, true, true));
     let (none, requests) = pull(Some(first.cursor.clone()));
     assert_eq!((none.records.len(), none.whole, none.last, requests), (0, false, true, 3));
-    // Another name for the same code: what it is called does not depend on what was asked for.
+    // Another name of the same code: the item's name does not depend on the request.
     let mut other = server.all("Condition").into_iter().find(|c| c["code"]["coding"][0]["code"] == "E11").unwrap();
     other["id"] = json!("another");
     other["code"]["coding"][0]["display"] = json!("Zuckerkrankheit");
@@ -127,7 +127,7 @@ fn a_catalogue_is_walked_again_only_when_an_entry_changed() {
 fn alerts_and_talks() {
     let alerts = alerts(Resource::PatientAlerts);
     assert_eq!((alerts[0].note.as_str(), alerts[0].disabled_at), ("Latex!", None));
-    // A date is the beginning of its day in the practice, five hours west of Greenwich.
+    // A date is the beginning of its day at the location, five hours west of UTC.
     assert_eq!((alerts[1].note.as_str(), alerts[1].disabled_at), ("May fall", instant_of("2026-11-20T05:00:00Z")));
     let talks = talks(Resource::CommunicationLogs);
     assert_eq!((talks.len(), talks[0].note.as_str()), (2, "Erinnerung\nzweiter Teil"));
@@ -147,7 +147,7 @@ fn forms_and_their_answers() {
     let schema: Value = serde_json::from_str(&form.schema_json).unwrap();
     assert_eq!(schema["components"][0]["components"][0]["type"], "checkbox");
     let answers = answers(Resource::FormResponses);
-    // By its canonical address, and by its own.
+    // By its canonical address, and by its id.
     assert!(answers.len() == 2 && answers.iter().all(|answer| answer.form_schema == form.id));
     let given: Value = serde_json::from_str(&answers[0].answers_json).unwrap();
     assert_eq!(given, json!({"smokes": false, "n": 7}));
@@ -175,7 +175,7 @@ fn what_is_not_named_is_neither_read_nor_written() {
         WriteKind::DisablePatientAlert,
     ];
     assert_eq!(named.writes, writes);
-    // Payments need somebody they go to.
+    // Payments need a recipient.
     assert!(!describe(RESOURCES).writes.contains(&WriteKind::CreatePayment));
     let paid = server.run_with(&[("resources", RESOURCES), ("payee", "o")], Fhir::describe).0.unwrap();
     assert!(paid.writes.contains(&WriteKind::CreatePayment));

@@ -1,5 +1,5 @@
-//! What servers write otherwise than R4 has it: null, empty values, times in other forms. What can mean one thing
-//! only is read, and what cannot be read is skipped, never taken for gone.
+//! Deviations from R4: null, empty values, times in other formats. Unambiguous values are read. Unreadable records are
+//! skipped, never treated as deleted.
 
 use crate::server::Server;
 use adapter_sdk::{Adapter, Record, Resource, records, time::instant_of};
@@ -55,7 +55,7 @@ fn recorded() -> Vec<Value> {
     all
 }
 
-/// Every name of a field.
+/// Collects the names of all fields.
 fn names(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| names(item, into)),
@@ -67,7 +67,7 @@ fn names(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// Gives every object all fields it lacks, with nothing in them, and every list items that are nothing.
+/// Adds to every object all missing fields with the value `nothing`, and to every list items that are `nothing`.
 fn littered(value: &Value, names: &[String], nothing: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -180,7 +180,7 @@ fn an_appointment_that_cannot_be_read_is_skipped_and_not_deleted() {
         assert_eq!((&pass.records, pass.skipped.as_slice()), (&Vec::new(), &["a".to_owned()][..]), "{broken}");
         assert!(pass.deleted.is_empty(), "{broken}");
     }
-    // By its own words it is none, or none yet.
+    // By its status it is no appointment, or not yet.
     for gone in [
         json!({"status": "waitlist"}),
         json!({"status": "waitlist", "start": null}),
@@ -222,7 +222,7 @@ fn other_records_that_cannot_be_read_are_skipped_and_not_deleted() {
         let pass = pass(&practice([broken.clone()]), resource);
         assert_eq!((pass.records.len(), pass.skipped.len(), pass.deleted.len()), (0, 1, 0), "{broken}");
     }
-    // Of something else than a patient.
+    // About something other than a patient.
     let device = json!({"code": {"text": "F"}, "subject": {"reference": "Device/d"}});
     assert_eq!(pass(&practice([with("Flag", device)]), Resource::PatientAlerts).deleted, ["x"]);
 }
@@ -240,7 +240,7 @@ fn a_slot_that_cannot_be_read_opens_nothing_and_is_skipped() {
         schedule,
         slot("a", json!("free"), "14:00", until("18:00")),
         slot("b", json!("free"), "18:00", json!("late")),
-        // Not stated to be free.
+        // Without a status.
         slot("c", json!(null), "15:00", until("16:00")),
     ]);
     let pass = pass(&server, Resource::WorkingHours);

@@ -1,4 +1,4 @@
-//! The adapter natively: its parts, its reading of recorded answers, and stories on small servers.
+//! Native tests of the adapter: its modules, recorded responses, and stories on small servers.
 #![allow(clippy::unwrap_used)]
 
 mod asking;

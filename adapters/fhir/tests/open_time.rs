@@ -1,5 +1,4 @@
-//! Open time: the working hours less the appointments the engine is shown, against a reading of the standard minute by
-//! minute.
+//! Open time, as working hours minus the engine's appointments, compared minute by minute with a model of the standard.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use fhir_adapter::Fhir;
 use serde_json::{Value, json};
 
 const DAY: &str = "2026-12-01";
-/// Of the day, in the host's zone of five hours west.
+/// Minute of the day, in the host's zone of UTC-5.
 const OPENS: i64 = 8 * 60;
 const CLOSES: i64 = 14 * 60;
 
@@ -77,8 +76,8 @@ fn appointments(server: &Server) -> Vec<Appointment> {
     pulled(server, Resource::Appointments).into_iter().map(of).collect()
 }
 
-/// The minutes of the day a practitioner is open in a room, as the engine reckons: hours without appointments of
-/// either.
+/// Returns the minutes of the day at which a practitioner is open in a room, computed like the engine: hours without
+/// appointments of either.
 fn open(server: &Server, provider: &str, room: &str) -> BTreeSet<i64> {
     open_of(&pulled(server, Resource::WorkingHours), &appointments(server), provider, room)
 }
@@ -141,7 +140,7 @@ fn an_appointment_without_a_room_is_shown_and_takes_its_practitioners_time() {
     displayed["participant"].as_array_mut().unwrap().push(room);
     let mut by_slot = appointment("y", "booked", (570, 600), &[patient, ("Practitioner/d1", "accepted")]);
     by_slot["slot"] = json!([reference("Slot/b")]);
-    // A booked appointment without times takes those of its slot.
+    // A booked appointment without times occupies those of its slot.
     let mut without_times = appointment("z", "booked", (0, 1), &[patient, ("Practitioner/d1", "accepted")]);
     without_times["slot"] = json!([reference("Slot/d")]);
     without_times["start"].take();
@@ -214,7 +213,7 @@ fn an_appointment_takes_time_by_its_status() {
     }
 }
 
-/// The same seed, the same day.
+/// A generator: the same seed produces the same day.
 struct Random(u64);
 
 impl Random {
@@ -236,7 +235,7 @@ impl Random {
     }
 }
 
-/// Slots and appointments in every state, over one another.
+/// Slots and appointments in every state, overlapping.
 fn day(random: &mut Random) -> Vec<Value> {
     let mut all = Vec::new();
     for n in 0..12 {
@@ -265,8 +264,8 @@ fn day(random: &mut Random) -> Vec<Value> {
     all
 }
 
-/// R4, minute by minute: a slot of the schedule is free, none says otherwise, and no appointment that takes time has
-/// one of the two.
+/// R4, minute by minute: a slot of the schedule is free, no slot is busy, and no active appointment occupies
+/// practitioner or room.
 fn expected(all: &[Value], schedule: &str, provider: &str, room: &str) -> BTreeSet<i64> {
     let covers = |resource: &Value, minute: i64| {
         let at = |field: &str| instant_of(resource[field].as_str().unwrap()).unwrap();

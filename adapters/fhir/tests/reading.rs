@@ -1,4 +1,5 @@
-//! What servers show that is large, odd or forbidden: it is read as far as it can be, and what is not read is not gone.
+//! Large, odd or forbidden content of servers is read as far as possible, and unreadable records are not treated as
+//! deleted.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +29,7 @@ fn practice(resources: impl IntoIterator<Item = Value>) -> Server {
     Server::of([site].into_iter().chain(resources).map(dated).collect())
 }
 
-/// A whole pass: its pages, and what was said.
+/// Reads all pages of a whole pass. Also returns the log.
 fn pass(server: &Server, resource: Resource, limit: u32) -> (Vec<Page>, Vec<String>) {
     let (mut pages, mut lines): (Vec<Page>, Vec<String>) = (Vec::new(), Vec::new());
     for _ in 0..2_000 {
@@ -116,7 +117,7 @@ fn the_items_that_are_set_come_once_and_as_they_are_called() {
 #[test]
 fn pages_that_are_too_large_become_smaller() {
     for links in [true, false] {
-        // Photos of 20 kB on every fourth patient, at the end of the walk on all of them.
+        // Photos of 20 kB on every fourth patient, and on all of them at the end of the walk.
         let photo = json!({"photo": [{"contentType": "image/png", "data": "A".repeat(20_000)}]});
         let of = |n: usize| if n.is_multiple_of(4) || n > 150 { photo.clone() } else { json!({}) };
         let server = practice((0..200).map(|n| patient(n, &of(n))));
@@ -131,13 +132,13 @@ fn pages_that_are_too_large_become_smaller() {
             .collect();
         assert_eq!((ids.len(), pages.last().unwrap().whole), (200, true), "links: {links}");
         assert!(lines.iter().all(|line| line.contains("no answer with")), "{lines:?}");
-        // What was learnt is kept for the next pass.
+        // The page size is kept for the next pass.
         let before = server.0.borrow().requests.len();
         let cursor = pages.last().map(|page| page.cursor.clone());
         server.run(|| Fhir::pull(Resource::Patients, cursor, 100)).unwrap();
         assert_eq!(server.0.borrow().requests.len(), before + 1);
     }
-    // One record that is too large alone is no reason to ask for ever.
+    // A single record that is too large does not cause endless requests.
     let server = practice([patient(0, &json!({"photo": [{"data": "A".repeat(9_000)}]}))]);
     server.0.borrow_mut().longest = Some(5_000);
     let ended = server.run(|| Fhir::pull(Resource::Patients, None, 100));
@@ -199,7 +200,7 @@ fn legal_nulls_are_read_and_what_cannot_be_read_is_not_gone() {
             assert!(skipped[0].id == "p1" && !skipped[0].reason.contains("list"), "{skipped:?}");
             assert!(pages.iter().all(|page| page.deleted.is_empty()));
             assert!(pages.last().unwrap().whole, "all others are shown");
-            // The next pass shows changes all the same.
+            // The next pass still lists changes.
             let cursor = pages.last().map(|page| page.cursor.clone());
             let next = server.run(|| Fhir::pull(Resource::Patients, cursor, limit)).unwrap();
             assert!(next.records.is_empty() && next.last);
@@ -249,25 +250,25 @@ fn medications_behind_references_are_found() {
     assert!(pages.last().unwrap().whole && lines.is_empty(), "{lines:?}");
     assert_eq!(names(&pass(&server, Resource::HistoryItems, 2).0), expected.map(str::to_owned).into());
 
-    // It leads nowhere: left out, and not gone.
+    // A dangling reference: the item is left out and not deleted.
     let lost = statement("e", json!({"medicationReference": {"reference": "Medication/none"}}));
     let (pages, lines) = pass(&practice(all().into_iter().chain([lost])), Resource::PatientHistoryItems, 100);
     assert_eq!((items(&pages).len(), lines.len()), (4, 0), "{lines:?}");
     let skipped: Vec<_> = pages.iter().flat_map(|page| &page.skipped).map(|skipped| skipped.id.as_str()).collect();
     assert_eq!(skipped, ["MedicationStatement/e"]);
     assert!(pages.iter().all(|page| page.deleted.is_empty()) && pages.last().unwrap().whole);
-    // Of which item it is an entry, nobody can say: the catalogue may lack one.
+    // The item of the entry is unknown, so the catalogue may be incomplete.
     let lost = statement("e", json!({"medicationReference": {"reference": "Medication/none"}}));
     let (pages, _) = pass(&practice(all().into_iter().chain([lost])), Resource::HistoryItems, 100);
     assert!(!pages.last().unwrap().whole && pages.iter().all(|page| page.skipped.is_empty()));
 
-    // A server without medications: their display is what there is.
+    // Without Medication resources, only the display is available.
     let without = practice(all()).meanwhile(|_, request: &adapter_sdk::http::Request| {
         request.path.starts_with("/Medication?").then(|| Ok(refused(404, "not-supported")))
     });
     assert_eq!(items(&pass(&without, Resource::PatientHistoryItems, 100).0)[0], "medications:text|Ibu");
 
-    // It is ended without becoming another statement.
+    // Ending it does not change its medication.
     let ended = PatientHistoryItem {
         id: "MedicationStatement/a".into(),
         patient: "p".into(),
@@ -345,7 +346,7 @@ fn what_the_host_refuses_holds_nothing_up() {
         panic!("others")
     };
     assert_eq!((item.id.as_str(), item.id == of.item), ("conditions:text|Recall visit", true));
-    // A record that the contract has no place for is skipped.
+    // A record beyond the contract's limits is skipped.
     let (Record::FormSchema(form), 1) = read(Resource::FormSchemas) else { panic!("not the one form") };
     let (Record::FormResponse(given), 1) = read(Resource::FormResponses) else { panic!("not the one answer") };
     let (Record::Payment(payment), 1) = read(Resource::Payments) else { panic!("not the one payment") };

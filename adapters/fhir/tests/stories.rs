@@ -1,4 +1,4 @@
-//! The adapter against a FHIR server in memory: pulls, and bookings with everything that comes in between.
+//! The adapter with an in-memory FHIR server: pulls, and bookings with concurrent changes.
 
 use crate::server;
 use crate::server::{Server, json_answer, refused};
@@ -64,7 +64,7 @@ fn appointment(server: &Server, id: &str) -> Value {
     server.all("Appointment").into_iter().find(|a| a["id"] == id).unwrap()
 }
 
-/// The start of each slot that carries this status, of those that begin on the second day.
+/// Returns the start of each slot with this status that begins on the second day.
 fn slots(server: &Server, status: &str) -> Vec<String> {
     let all = server.all("Slot").into_iter().filter(|s| s["status"] == status);
     let starts = all.map(|s| s["start"].as_str().unwrap().to_owned());
@@ -121,7 +121,7 @@ fn records_are_read_in_every_script_and_state() {
 
     let hours = pass(&server, Resource::WorkingHours, None, 10).records;
     let Record::WorkingHour(first) = &hours[0] else { panic!("not hours") };
-    // The busy slot at nine belongs to the working time.
+    // The busy slot at nine is working time.
     assert_eq!((first.begin_time.as_str(), first.end_time.as_str()), ("09:00", "12:00"));
     assert_eq!(first.specific_date.as_deref(), Some("2026-12-01"));
     assert_eq!((&first.provider, &first.operatory), (&server.id("Practitioner", 0), &Some(server.id("Location", 1))));
@@ -156,7 +156,7 @@ fn a_record_deleted_during_a_walk_does_not_take_its_neighbour_along() {
     });
     let torn = pass(&server, Resource::Patients, None, 2);
     assert!(!torn.whole, "it must not be taken for all there is");
-    // The next pass is a whole one again.
+    // The next pass is whole again.
     let again = pass(&server, Resource::Patients, torn.cursor, 2);
     assert_eq!((again.records.len(), again.whole), (5, true));
 }
@@ -180,7 +180,7 @@ fn a_booking_takes_its_slots_and_gives_them_back() {
     assert_eq!(stored["identifier"][0]["value"], "k1");
     assert_eq!(stored["slot"].as_array().unwrap().len(), 2);
     assert_eq!(stored["participant"].as_array().unwrap().len(), 3);
-    // The same write again: one appointment.
+    // The same write again creates no second appointment.
     assert_eq!(create(&server, "k1", &a).unwrap(), booked);
 
     (a.id, a.version) = (booked.id.clone(), booked.version);
@@ -197,7 +197,7 @@ fn a_booking_takes_its_slots_and_gives_them_back() {
     assert_eq!(slots(&server, "busy"), Vec::<String>::new());
     let stored = appointment(&server, &booked.id);
     assert_eq!((&stored["status"], &stored["cancelationReason"]["text"]), (&json!("cancelled"), &json!("ill")));
-    // The creation's key stays, of the updates only the last.
+    // The creation's key stays; of the updates only the last key stays.
     let keys: Vec<&Value> = stored["identifier"].as_array().unwrap().iter().map(|i| &i["value"]).collect();
     assert_eq!(keys, ["k1", "k4"]);
     let moved_after = server.run(|| Fhir::push("k5".into(), Write::RescheduleAppointment(change(&a))));
@@ -211,7 +211,7 @@ fn an_occupied_room_and_a_busy_slot_are_refused() {
     let a = booking(&server, 60);
     create(&server, "k1", &a).unwrap();
     assert_eq!(create(&server, "k2", &a), Err(Fault::rejected("the operatory is occupied at that time")));
-    // Somebody blocked a slot without an appointment.
+    // A slot blocked without an appointment.
     let server = Server::new();
     for slot in &mut server.0.borrow_mut().resources {
         if slot["resourceType"] == "Slot" && slot["start"] == "2026-12-02T10:00:00-05:00" {
@@ -237,10 +237,10 @@ fn a_slot_we_marked_is_free_once_no_appointment_stands_on_it() {
     let second = create(&server, "k2", &a).unwrap();
     assert_eq!(appointment(&server, &second.id)["slot"].as_array().unwrap().len(), 2);
     assert_eq!(slots(&server, "busy"), ["09:30", "10:00"]);
-    // It still names its slots, wherever staff put it.
+    // The appointment still names its slots, wherever staff moved it.
     by_staff(&second, &|appointment| appointment["participant"] = json!([]));
     assert_eq!(create(&server, "k3", &a), Err(Fault::rejected("the slot is not free in the EHR")));
-    // What others marked is theirs, appointment or not.
+    // Slots marked by others are respected, with or without an appointment.
     by_staff(&second, &|appointment| appointment["status"] = json!("cancelled"));
     for slot in server.0.borrow_mut().resources.iter_mut().filter(|r| r["resourceType"] == "Slot") {
         slot.as_object_mut().unwrap().remove("identifier");
@@ -297,7 +297,7 @@ fn a_refused_appointment_frees_its_slots() {
 
 #[test]
 fn servers_without_slots_are_tolerated() {
-    // None at all, none that fit, and such as cannot be written.
+    // No slots, no matching slots, and slots that cannot be written.
     let without = Server::new();
     without.0.borrow_mut().resources.retain(|r| r["resourceType"] != "Slot");
     let read_only = Server::new().meanwhile(|_, r| {
@@ -435,7 +435,7 @@ fn wrong_settings_cursors_and_resources_are_refused() {
 
 #[test]
 fn a_lookup_believes_only_what_carries_the_key() {
-    // A server that ignores the search parameter shows just anybody.
+    // A server that ignores the search parameter returns arbitrary resources.
     let server = Server::new().meanwhile(|resources, request| {
         let somebody = resources.iter().find(|r| r["resourceType"] == "Patient").cloned();
         let bundle = json!({"resourceType": "Bundle", "entry": [{"resource": somebody}]});
@@ -469,7 +469,7 @@ fn a_refused_change_leaves_the_appointment_on_its_slots() {
             assert_eq!(slots(&server, "busy"), ["09:30", "10:00"]);
         }
     }
-    // Staff changed it between our look and our write, and the engine named a version.
+    // Staff changed it between our read and our write, and the engine named a version.
     let mut done = false;
     let server = Server::new();
     let (_, mut moved) = booked_and_moved(&server);
@@ -499,7 +499,7 @@ fn slots_are_given_back_once_the_appointment_is_written() {
     };
     assert_eq!(written(&server, since), ["Slot", "Slot", "Appointment", "Slot", "Slot"]);
 
-    // Somebody takes one of the slots while the appointment is cancelled: it is theirs.
+    // A slot taken by staff during the cancellation stays taken.
     let server = server.meanwhile(|resources, request| {
         if request.method == Method::Put && request.path.starts_with("/Appointment/") {
             let theirs = resources.iter_mut().find(|s| s["start"] == "2026-12-02T11:00:00-05:00").unwrap();
@@ -524,7 +524,7 @@ fn a_visit_that_is_over_stays_over() {
 
 #[test]
 fn a_lost_answer_leaves_no_slot_busy_that_the_appointment_has_left() {
-    // The appointment's own answer, then the request that frees the first slot.
+    // The response for the appointment, then the request that frees the first slot.
     for (lost, carried_out) in [("/Appointment/", true), ("/Slot/", false)] {
         let server = Server::new();
         let (a, moved) = booked_and_moved(&server);

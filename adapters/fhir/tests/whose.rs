@@ -73,7 +73,7 @@ fn ids(records: &[Record]) -> Vec<&str> {
     records.iter().map(id).collect()
 }
 
-/// From when until when, in whose hours.
+/// Returns start, end and practitioner of the hours.
 fn hours(server: &Server) -> Vec<(String, String, String)> {
     let hour = |record| match record {
         Record::WorkingHour(hour) => (hour.provider, hour.begin_time, hour.end_time),
@@ -86,7 +86,7 @@ fn doc(from: &str, to: &str) -> (String, String, String) {
     ("doc".into(), from.into(), to.into())
 }
 
-/// Ignores the search parameters that select whose records are asked for.
+/// Ignores the search parameters that restrict the owner of records.
 fn ignoring_filters(server: Server) -> Server {
     server.meanwhile(|resources, request| {
         let (path, query) = request.path.split_once('?')?;
@@ -123,7 +123,7 @@ fn records_that_a_filter_should_have_kept_out_are_kept_out() {
     assert_eq!(ids(&pulled(&server, Resource::Operatories)), ["room"]);
     assert_eq!(ids(&pulled(&server, Resource::Appointments)), ["here", "without-room"]);
     assert_eq!(hours(&server), [doc("09:00", "09:30"), doc("13:00", "13:30")]);
-    // A booking takes the slot of its own schedule.
+    // A booking takes the slot of the schedule in its room.
     let start = instant_of("2026-12-01T16:00:00Z").unwrap();
     let a = Appointment {
         patient: Some("p".into()),
@@ -188,7 +188,7 @@ fn references_to_other_servers_lead_to_none_of_our_records() {
         assert_eq!(resource["url"], "https://other.example/x");
         assert_eq!(take_out_foreign(&mut json!({"subject": {"reference": reference}}), &[]), None, "unknown base");
     }
-    // On a server that shows its base URL.
+    // On a server that reveals its base URL.
     let base = "https://ehr.example/fhir/R4";
     let of = |server: &str, to: &str| format!("{server}/{to}");
     let other = "https://other.example/fhir";
@@ -221,7 +221,7 @@ fn references_to_other_servers_lead_to_none_of_our_records() {
         assert_eq!(read.provider.as_deref(), Some("doc2"));
         let Record::Appointment(blocked) = pull(Resource::Appointments).0.unwrap().records.remove(0) else { panic!() };
         assert_eq!((blocked.patient, blocked.provider, blocked.unavailable), (None, None, true));
-        // A write keeps the reference as it is.
+        // A write does not change the reference.
         let before = server.all("Patient").remove(0);
         let wanted = records::Patient { provider: Some("new".into()), ..read.clone() };
         let change = adapter_sdk::PatientChange { patient: wanted, before: Some(read) };

@@ -1,6 +1,7 @@
-//! NOT a real server: a small FHIR R4 server written for these tests, for the kind that cannot be installed from a registry. Its
-//! transactions are carried out as a whole or not at all, its links are like HAPI's: after the first page opaque, the page's own too, and
-//! they show the results as they were at that page; it states its capabilities, refuses search parameters it does not know, keeps references whole, and answers 410 for what is gone.
+//! NOT a real server: a small FHIR R4 server written for these tests, because a comparable one cannot be installed from
+//! a registry. Transactions are atomic. Links are opaque after the first page, like HAPI's, and show the results as of
+//! that page. The server has a CapabilityStatement, refuses unknown search parameters, checks references, and answers
+//! 410 for deleted resources.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 pub const BASE: &str = "/fhir";
-/// The most results of a page, whatever is asked for.
+/// Maximum results of a page, whatever is requested.
 const PAGE: usize = 7;
 
 pub struct Asked<'a> {
     pub method: &'a str,
-    /// Below the base, with its query.
+    /// Path and query below the base.
     pub path: &'a str,
-    /// Names in lower case.
+    /// Header names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: &'a [u8],
 }
@@ -32,17 +33,17 @@ type Key = (String, String);
 pub struct AtomicServer {
     pub resources: BTreeMap<Key, Value>,
     gone: BTreeSet<Key>,
-    /// Results still to be shown, by the token in the link.
+    /// Results of further pages, by the token in the link.
     pages: BTreeMap<String, Vec<Value>>,
     count: u64,
-    /// Of all requests: method and path.
+    /// Method and path of all requests.
     pub seen: Vec<String>,
 }
 
 /// A refusal: status, code of the issue, text.
 type Refusal = (u16, &'static str, String);
 
-/// What it keeps, and what can be done with it besides reading.
+/// The resource types and their interactions besides reading.
 const TYPES: [(&str, &[&str]); 16] = [
     ("Patient", &["create", "update"]),
     ("Practitioner", &[]),
@@ -63,7 +64,7 @@ const TYPES: [(&str, &[&str]); 16] = [
 ];
 
 impl AtomicServer {
-    /// Filled with what Medplum's router showed of its practice.
+    /// Creates a server with the resources recorded from Medplum's router.
     pub fn new() -> AtomicServer {
         let files = [
             include_str!("../fixtures/Patient.json"),
@@ -83,7 +84,7 @@ impl AtomicServer {
         server
     }
 
-    /// As staff would.
+    /// Stores a resource as staff would.
     pub fn put(&mut self, mut resource: Value) -> String {
         self.count += 1;
         let id = resource["id"].as_str().map_or_else(|| format!("r{}", self.count), str::to_owned);
@@ -106,7 +107,7 @@ impl AtomicServer {
         self.resources.get(&(resource_type.to_owned(), id.to_owned()))
     }
 
-    /// `now` in seconds since 1970; `host` as the client calls the server.
+    /// Handles a request. `now` is in seconds since 1970; `host` is the client's name of the server.
     pub fn handle(&mut self, now: i64, host: &str, asked: &Asked<'_>) -> Answered {
         self.seen.push(format!("{} {}", asked.method, asked.path));
         let answered = self.answer(now, host, asked);
@@ -213,7 +214,7 @@ impl AtomicServer {
         }
     }
 
-    /// What it demands of any resource: a type, references that lead somewhere, dates that are dates.
+    /// Checks a resource: its type, existing references, valid dates.
     fn valid(&self, resource_type: &str, resource: &Value) -> Result<(), Refusal> {
         if resource["resourceType"] != resource_type {
             return Err((400, "invalid", "another resource type".into()));
@@ -231,7 +232,7 @@ impl AtomicServer {
         Ok(())
     }
 
-    /// All or nothing.
+    /// Executes all entries or none.
     fn transaction(&mut self, now: i64, bundle: &Value) -> Result<Answered, Refusal> {
         if bundle["type"] != "transaction" {
             return Err((400, "invalid", "no transaction".into()));
@@ -371,7 +372,7 @@ fn matches(resource: &Value, name: &str, value: &str) -> Result<bool, Refusal> {
     })
 }
 
-/// Everything a resource points at within the server.
+/// Returns all references within the server.
 fn references(value: &Value) -> Vec<String> {
     match value {
         Value::Object(fields) => {

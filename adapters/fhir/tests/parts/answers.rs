@@ -1,4 +1,4 @@
-//! Answers on their way to the server.
+//! Conversion of form responses for the server.
 
 use adapter_sdk::records;
 use fhir_adapter::{requests::forms::response, responses::filed::Questionnaire};

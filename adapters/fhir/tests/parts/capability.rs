@@ -1,4 +1,4 @@
-//! What a server is taken to offer.
+//! The assumed capabilities of a server.
 
 use adapter_sdk::Fault;
 use fhir_adapter::{capability::Offer, settings::Settings};

@@ -1,4 +1,4 @@
-//! Which of several values counts: `period`, `use`, `rank`, and what else the standard has for it.
+//! The choice among several values: `period`, `use`, `rank`, and other rules of the standard.
 
 use adapter_sdk::{Record, records, time::instant_of};
 use fhir_adapter::{map, responses::Appointment};
@@ -68,7 +68,7 @@ fn contacts_count_by_period_and_rank() {
     assert_eq!(cell(json!([phone("mobile", "1", json!({"rank": "first"})), second])).as_deref(), Some("1"));
     assert_eq!(cell(json!([phone("mobile", "1", ended.clone()), second])).as_deref(), Some("2"));
     assert_eq!(cell(json!([phone("mobile", "1", ended.clone())])).as_deref(), Some("1"));
-    // A current number of another use is worth more than an ended one.
+    // A current number with another use is preferred to an ended one.
     let moved = read(json!([phone("mobile", "1", ended), phone("home", "3", json!({}))]));
     assert_eq!((moved.cell_phone, moved.home_phone.as_deref()), (None, Some("3")));
     let emails = json!([{"system": "email", "value": "old@x.example", "period": {"end": "2020"}},
@@ -168,7 +168,7 @@ fn the_primary_performer_is_the_provider_of_an_appointment() {
     let mut declined = of("b", performer);
     declined["status"] = json!("declined");
     assert_eq!(actors(json!([plain, declined])).as_deref(), Some("a"));
-    // The organisations that pay: the address in use.
+    // Payer organisations: the address in use.
     let acme = json!({"resourceType": "Organization", "id": "o", "name": "Acme", "address": [
         {"city": "Bern", "period": {"end": "2020"}}, {"use": "work", "city": "Thun"}]});
     let Record::InsurancePlan(plan) = map::insurance::organization(acme, &settings()).unwrap() else { panic!() };

@@ -1,4 +1,4 @@
-//! Passes, and where they go on.
+//! Passes and their cursors.
 
 use adapter_sdk::pass;
 use fhir_adapter::{cursor::Cursor, paging::At};
@@ -19,7 +19,7 @@ fn a_whole_pass_is_followed_by_deltas_that_overlap() {
     let middle = first.after(Some(At::Link("/p".into())), true, NOW + 5);
     assert!(middle.is_whole() && parse(&middle, NOW + 9, true) == middle);
     let done = middle.after(None, true, NOW + 60);
-    // The first page's time counts: what changed while the pass ran is shown again.
+    // The first page's time counts, so changes made while the pass ran are listed again.
     assert_eq!((done.since, done.started), (Some(NOW + 5 - 300), None));
     assert_eq!(parse(&done, NOW + 3_599, true), done);
     assert!(parse(&done, NOW + 3_600, true).is_whole());

@@ -1,4 +1,4 @@
-//! What a server's refusals mean, without the patient.
+//! Faults of a server's refusals, without patient data.
 
 use adapter_sdk::{Fault, http::Response};
 use fhir_adapter::faults::of_answer;
@@ -58,7 +58,7 @@ fn statuses_become_faults() {
     for reads in [true, false] {
         assert!(matches!(fault(401, reads), Fault::Unauthorized(_)));
     }
-    // One right is missing: this cannot be read, or not be written, and everything else goes on.
+    // A missing permission affects only this read or write.
     let forbidden = json!({"code": "forbidden", "diagnostics": "Zoë Łopata: scope Communication.write is missing"});
     let said = "the server answered 403: forbidden";
     assert_eq!(of_answer(&answer(403, forbidden.clone()), true, None), Fault::unsupported(said));

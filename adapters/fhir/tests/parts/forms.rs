@@ -1,4 +1,4 @@
-//! Forms and answers as they are read.
+//! Conversion of forms and their responses.
 
 use adapter_sdk::{Record, testing::Host};
 use fhir_adapter::map::forms::{response, schema};

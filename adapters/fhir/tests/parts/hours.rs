@@ -103,6 +103,6 @@ fn stretches_of_different_types_that_begin_together_are_different_hours() {
     assert_eq!(all[0], "s/0/2026-12-01T08:00");
     assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{all:?}");
     assert_eq!(all[1], "s/0/2026-12-01T08:00/e9a296cc4d70cfd5", "it is called the same in every pass");
-    // Whatever else there is.
+    // Whatever other periods exist.
     assert_eq!(ids(&stretches[2..]), all[2..]);
 }

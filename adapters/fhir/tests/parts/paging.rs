@@ -1,4 +1,4 @@
-//! Walking the pages of servers that link to the next one, and of servers that only count.
+//! Paging on servers that link to the next page, and on servers that only return a total.
 
 use fhir_adapter::{
     paging::{At, Spot, Step, path, step},
@@ -40,12 +40,12 @@ fn counting_servers_are_walked_with_a_seam() {
 #[test]
 fn records_that_come_or_go_meanwhile_make_a_walk_unsteady() {
     let at = At::Offset { offset: 2, last: "b".into(), total: 5 };
-    // "a" was deleted: all move up, and "c" would never be seen.
+    // "a" was deleted: all move up, and "c" would never be listed.
     let moved = step(&spot(at.clone()), bundle(&["c", "d", "e"], Some(4), &[]), "Patient", None).unwrap();
     assert_eq!((ids(&moved), moved.steady), (vec!["c", "d"], false), "no more than were asked for");
     assert!(!step(&spot(at.clone()), bundle(&[], Some(1), &[]), "Patient", None).unwrap().steady);
     assert!(!step(&spot(at.clone()), bundle(&["b", "c"], None, &[]), "Patient", None).unwrap().steady);
-    // New ones at the end do no harm.
+    // New records at the end have no effect.
     assert!(step(&spot(at.clone()), bundle(&["b", "c", "d"], Some(6), &[]), "Patient", None).unwrap().steady);
 }
 
@@ -99,10 +99,10 @@ fn an_outcome_before_the_results_of_a_page_is_not_compared() {
     assert_eq!((ids(&last), last.steady), (vec!["c"], true));
 }
 
-/// The links of a page, and the address of its record where the server shows it.
+/// The links of a page, and the address of its record if the server returns it.
 type Shown<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
 
-/// Walks links from one page to the next.
+/// Follows links from page to page.
 fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
     let (mut spot, mut paths) = (Spot::default(), Vec::new());
     for (links, full_url) in pages {
@@ -112,7 +112,7 @@ fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
         let Some(At::Link(path)) = &step.next else { return Ok(paths) };
         paths.push(path.clone());
         spot = Spot { at: step.next.unwrap(), base: step.base, ..Spot::default() };
-        // As the engine keeps it.
+        // As the engine stores it.
         spot = serde_json::from_str(&serde_json::to_string(&spot).unwrap()).unwrap();
     }
     Ok(paths)
@@ -129,13 +129,13 @@ fn the_base_is_learnt_where_it_shows_and_remembered() {
     assert_eq!(walked(&hapi).unwrap(), expected);
     let bare = [(&[("self", "https://h/fhir/Patient"), ("next", first)][..], None), (&[("next", second)][..], None)];
     assert_eq!(walked(&bare).unwrap(), expected);
-    // No link to itself.
+    // Without a self link.
     let blaze = [(&[("next", first)][..], Some("https://h/fhir/Patient/a")), (&[("next", second)][..], None)];
     assert_eq!(walked(&blaze).unwrap(), expected);
     let below = [(&[("next", "https://h/Patient/fhir/Patient/__page/xyz")][..], None)];
     assert_eq!(walked(&below).unwrap(), ["/Patient/__page/xyz"]);
     assert!(walked(&[(&[("next", first)][..], None)]).is_err());
-    // Another server's address is no path below.
+    // The address of another server is not below the base URL.
     let other = [(&[searched, ("next", "https://h/fhirs?_getpages=7")][..], None)];
     assert!(walked(&other).is_err());
 }

@@ -1,4 +1,4 @@
-//! Patients on their way to the server, new and changed.
+//! Conversion of patients for the server, new and changed.
 
 use adapter_sdk::{PatientChange, records};
 use fhir_adapter::{
@@ -42,7 +42,7 @@ fn changed(key: &str, read: &Value, change: &PatientChange) -> Value {
     resource
 }
 
-/// The patient as they were read, made what is wanted.
+/// Returns the patient as read with the changes to `wanted`.
 fn turned(read: &Value, wanted: &records::Patient) -> Value {
     changed("k2", read, &PatientChange { patient: wanted.clone(), before: None })
 }
@@ -154,7 +154,7 @@ fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
         assert_eq!(flags, ["urn:practice-sync:patient:non-patient", "urn:practice-sync:patient:unsubscribed-sms"]);
         assert_eq!(cleared["identifier"].as_array().unwrap().len(), 2, "both write keys and no chart number");
     }
-    // One line of an address, and a number that is of no use we have a field for.
+    // One line of an address, and a number with a use that has no field.
     let mut half = full.clone();
     half.id = "p".into();
     half.address.as_mut().unwrap().line2 = Some(String::new());
@@ -219,7 +219,7 @@ fn a_change_exchanges_the_value_that_is_shown_and_leaves_others() {
     let key = json!({"use": "secondary", "system": "urn:practice-sync:write-key", "value": "k2"});
     expected["identifier"].as_array_mut().unwrap().push(key);
     assert_eq!(turned(&theirs, &wanted), expected);
-    // Cleared, only the one that is shown goes.
+    // When cleared, only the pulled value is removed.
     let cleared = records::Patient { cell_phone: None, email: None, address: None, provider: None, ..shown };
     let cleared = turned(&theirs, &cleared);
     for (field, left) in [("telecom", 5), ("address", 1), ("generalPractitioner", 1)] {

@@ -1,4 +1,4 @@
-//! Dates and times in every form that can mean one thing only.
+//! Dates and times in every unambiguous format.
 
 use adapter_sdk::time::instant_of;
 use fhir_adapter::{

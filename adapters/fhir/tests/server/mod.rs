@@ -1,5 +1,5 @@
-//! A FHIR server in the test's own memory, filled with what Medplum's router answered (`fixtures/`). It searches by the parameters
-//! the adapter uses and knows versions; it is as permissive as the real one.
+//! A FHIR server in the test's memory, filled with responses recorded from Medplum's router (`fixtures/`). It supports
+//! the search parameters the adapter uses, and versions; it is as permissive as the real one.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 pub const NOW: i64 = 1_796_000_000;
 const BASE: &str = "https://ehr.example/fhir/R4";
 
-/// What others do before a request is looked at. An answer here is the answer.
+/// Runs before a request is handled. A response here replaces the server's.
 type Meanwhile = dyn FnMut(&mut Vec<Value>, &Request) -> Option<Result<Response, Error>>;
 
 #[derive(Default)]
 pub struct Data {
     pub resources: Vec<Value>,
-    /// Pages link to the next one, instead of telling a total.
+    /// Pages link to the next one instead of returning a total.
     pub links: bool,
-    /// The most results of a page, whatever is asked for; none: as many as are asked for.
+    /// Maximum results of a page; `None` for as many as requested.
     pub cap: Option<usize>,
-    /// Bytes of an answer that reach the adapter: the host cuts off longer ones.
+    /// Maximum bytes of a response, because the host rejects longer ones.
     pub longest: Option<usize>,
     pub meanwhile: Option<Box<Meanwhile>>,
     pub requests: Vec<String>,
@@ -68,7 +68,7 @@ impl Server {
         data.resources.iter().filter(|r| r["resourceType"] == resource_type).cloned().collect()
     }
 
-    /// The id of the n-th resource of a type.
+    /// Returns the id of the n-th resource of a type.
     pub fn id(&self, resource_type: &str, n: usize) -> String {
         self.all(resource_type)[n]["id"].as_str().unwrap().to_owned()
     }
@@ -179,7 +179,8 @@ impl Data {
     }
 }
 
-/// Whether a resource has what a query asks for. Times and paging are not looked at: the adapter must not rely on the former alone.
+/// Returns `true` if a resource matches a query. Times and paging are ignored: the adapter must not rely on the former
+/// alone.
 fn fits(resource: &Value, query: &str) -> bool {
     let query = query.replace("%2F", "/").replace("%2C", ",").replace("%7C", "|").replace("%3A", ":");
     query.split('&').filter_map(|p| p.split_once('=')).all(|(name, value)| {
