@@ -1,5 +1,5 @@
-//! Writing appointments. The API neither refuses a double booking nor knows idempotency keys: whoever writes looks before, for the key and
-//! for others in the operatory, and once more behind.
+//! Writes of appointments. The API accepts double bookings and has no idempotency keys. A booking first looks for its
+//! write key and for other appointments in the operatory, and checks the operatory again afterwards.
 
 use adapter_sdk::{
     AppointmentChange, Fault, Receipt, clock,
@@ -31,7 +31,7 @@ pub fn create(client: &Client, key: &str, change: &AppointmentChange) -> Result<
     let answer = client.post(PATH, &body)?;
     let made = client::receipt(&answer, "AptNum", || find(client, key, change))?;
     if let Some(other) = taken_meanwhile(client, a, &made.id) {
-        // Theirs stays, whoever was first: ours can be offered another time.
+        // The other appointment stays, whichever was first; ours can be offered another time.
         match client.put(&path(&made.id, "/Break"), &requests::broken(&client.settings)) {
             Ok(_) => return Err(Fault::rejected(OCCUPIED)),
             Err(fault) => warn!("appointments {} and {other} stand in one operatory: {fault:?}", made.id),
@@ -64,7 +64,7 @@ pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Resul
     Ok(read(client, &a.id).ok().flatten().map_or_else(|| Receipt::of(&a.id), |row| receipt(&row)))
 }
 
-/// What is off the schedule already is as cancelled as it was to be.
+/// Cancels an appointment. One that is already off the schedule counts as cancelled by this write.
 pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let (a, reason) = (&change.appointment, change.reason.as_deref());
     let Some(row) = read(client, &a.id)? else { return Ok(Receipt::of(&a.id)) };
@@ -77,7 +77,7 @@ pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Re
     if let Some(reason) = reason.map(str::trim).filter(|reason| !reason.is_empty()) {
         let line = format!("{}{reason}", map::CANCELLED);
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Appended: done twice it would stand there twice.
+        // The note is appended, so a second write would repeat the line.
         if !words(&row.note).contains(&words(&line)) {
             client.put(&path(&a.id, "/Note"), &json!({"Note": line}))?;
         }
@@ -110,7 +110,7 @@ pub fn check_in(client: &Client, _: &str, change: &AppointmentChange) -> Result<
     Ok(receipt(&row))
 }
 
-/// The note as a whole: to append to it twice would show.
+/// Writes the note as a whole, because a retry of an appended note would repeat it.
 pub fn note(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
     let row = existing(client, a)?;
@@ -121,7 +121,7 @@ pub fn note(client: &Client, _: &str, change: &AppointmentChange) -> Result<Rece
     Ok(receipt(&row))
 }
 
-/// The appointment of this patient that carries a key, wherever it was moved since.
+/// Returns the patient's appointment with this write key, even after it was moved.
 pub fn find(client: &Client, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let Some(patient) = &change.appointment.patient else { return Ok(None) };
     let rows: Vec<Appointment> = client.all(PATH, &[("PatNum", patient.clone())])?;
@@ -132,7 +132,7 @@ pub fn find(client: &Client, key: &str, change: &AppointmentChange) -> Result<Op
     Ok(ours.first().map(|row| receipt(row)))
 }
 
-/// Changes carry no key: they are written where the appointment is as it was to be.
+/// Returns a receipt if the appointment has the wanted state. Changes carry no key.
 pub fn is_so(
     client: &Client,
     change: &AppointmentChange,
@@ -162,7 +162,7 @@ pub fn is_off(_: &Client, row: &Appointment, _: &AppointmentChange) -> bool {
     map::is_off(row)
 }
 
-/// The signs of the pattern; an error for a time the API cannot name.
+/// Returns the number of signs of the pattern, or an error for a time that the API cannot represent.
 fn written_as(a: &Wanted) -> Result<usize, Fault> {
     if clock::is_repeated(a.start) {
         return Err(Fault::rejected(
@@ -183,7 +183,8 @@ fn look_before(client: &Client, a: &Wanted, own: Option<&str>) -> Result<(), Fau
     Ok(())
 }
 
-/// Somebody who took the place between the look before and our write. A look that fails says nothing: what was written is written.
+/// Returns another appointment created between the check and the write. A failed check is ignored, because the write is
+/// done.
 fn taken_meanwhile(client: &Client, a: &Wanted, own: &str) -> Option<String> {
     others(client, a, a.operatory.as_deref()?, Some(own)).unwrap_or_else(|fault| {
         warn!("nobody could look after a write: {fault:?}");
@@ -191,7 +192,7 @@ fn taken_meanwhile(client: &Client, a: &Wanted, own: &str) -> Option<String> {
     })
 }
 
-/// Another appointment in the operatory at that time. One that cannot be read may be there.
+/// Returns another appointment in the operatory at that time. An unreadable one is assumed to overlap if it can.
 fn others(client: &Client, a: &Wanted, operatory: &str, own: Option<&str>) -> Result<Option<String>, Fault> {
     let (from, to) = (clock::date(a.start - pattern::LONGEST), clock::date(a.end - 1));
     let query = [("dateStart", from), ("dateEnd", to), ("Op", operatory.to_owned())];

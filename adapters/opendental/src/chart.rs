@@ -1,4 +1,4 @@
-//! The API's rows of the chart and of what is said with patients as the contract's records.
+//! Conversion of chart and communication rows to the contract's records.
 
 use adapter_sdk::{
     Record, clock,
@@ -21,14 +21,14 @@ use crate::{
     values::{self, DIRECTIONS, MODES, Num},
 };
 
-/// Prefixes of what three tables number from one.
+/// Prefixes of the ids of three tables, each numbered from one.
 pub const ALLERGY: &str = "allergy:";
 
 pub const CONDITION: &str = "condition:";
 
 pub const MEDICATION: &str = "medication:";
 
-/// What the contract takes: the longest interval of a recall, and procedures of a plan.
+/// Limits of the contract: the interval of a recall, and the procedures of a plan.
 const LONGEST: u32 = 1_000;
 const MOST: usize = 1_000;
 
@@ -57,7 +57,7 @@ pub fn disease(_: &Client, disease: Disease) -> Mapped {
     shown(Record::PatientHistoryItem(of_disease(&disease)?))
 }
 
-/// Allergies and medications are listed by patient only.
+/// Lists allergies and medications, which the API returns by patient only.
 pub fn allergies_and_medications(client: &Client, row: Patient) -> Mapped {
     if is_deleted(&row) {
         return Ok(Shown::Nothing);
@@ -137,7 +137,7 @@ pub fn procedure_code(_: &Client, code: ProcedureCode) -> Mapped {
     }))
 }
 
-/// A procedure of another status may still be one.
+/// The reason for an unknown status, which may still be a procedure.
 pub const NO_STATUS: &str = "its status is none that is documented";
 
 pub fn procedure(client: &Client, p: Procedure) -> Mapped {
@@ -148,7 +148,7 @@ pub fn procedure(client: &Client, p: Procedure) -> Mapped {
         "R" => ProcedureStatus::Referred,
         "TPi" => ProcedureStatus::Inactive,
         "D" => return Ok(gone(p.proc_num)),
-        // A condition of a tooth is nothing that was or will be done.
+        // The status `Cn` describes a tooth, not a past or future treatment.
         "Cn" => return Ok(Shown::Nothing),
         _ => return Err(NO_STATUS.into()),
     };
@@ -170,13 +170,13 @@ pub fn procedure(client: &Client, p: Procedure) -> Mapped {
     }))
 }
 
-/// Of all its units.
+/// Returns the fee of all units.
 pub fn price(p: &Procedure) -> Cents {
     let units = i64::try_from(p.unit_qty.0 + p.base_units.0).unwrap_or(1).clamp(1, 1_000);
     Cents(p.proc_fee.0.saturating_mul(units))
 }
 
-/// Saved plans hold copies of procedures; others refer to them.
+/// Saved plans contain copies of procedures; others refer to them.
 pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
     let key = id(plan.treat_plan_num)?;
     let asked = [("TreatPlanNum", key.clone())];
@@ -201,7 +201,7 @@ pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
 }
 
 pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
-    // Without an interval it is not a recurring one.
+    // Without an interval the type is not recurring.
     let Some((number, unit)) = interval(&kind.default_interval)? else { return Ok(Shown::Nothing) };
     shown(Record::RecallType(records::RecallType {
         id: id(kind.recall_type_num)?,
@@ -213,8 +213,8 @@ pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
     }))
 }
 
-/// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from
-/// it. None where it is no time at all.
+/// Parses an interval such as `1y6m20d`. Years and months are converted to months; additional days are dropped. Returns
+/// `None` for an empty interval.
 fn interval(text: &str) -> Result<Option<(u32, IntervalUnit)>, &'static str> {
     let unreadable = "its interval cannot be read";
     let (mut parts, mut number) = ([0; 4], String::new());

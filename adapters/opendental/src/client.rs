@@ -1,4 +1,4 @@
-//! The office's API for one call: its rows, what is looked up once, and writes.
+//! The office's API during one call: reads, cached lookups and writes.
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
@@ -18,7 +18,7 @@ use crate::{
     values::Num,
 };
 
-/// Pages of a list that is read to its end within one call.
+/// Maximum pages of a list that is read to its end within one call.
 const MAX_PAGES: u32 = 30;
 
 pub struct Client {
@@ -27,19 +27,19 @@ pub struct Client {
     operatories: OnceCell<Vec<Operatory>>,
 }
 
-/// A page of rows as it was asked for.
+/// A page of rows.
 pub struct Rows {
     pub rows: Vec<Value>,
-    /// There may be more behind it.
+    /// More rows may follow.
     pub full: bool,
-    /// What the office's clock shows, where the rows say it.
+    /// The office's clock, if the rows contain it.
     pub now: Option<i64>,
 }
 
-/// The API said no.
+/// A refusal by the API.
 pub struct Refused {
     fault: Fault,
-    /// In its own words: it does not have what it was asked for.
+    /// The API itself reports that the requested record does not exist.
     missing: bool,
 }
 
@@ -60,12 +60,12 @@ impl Client {
         Ok(Client { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
     }
 
-    /// `key` is the field every row has: what has none is no row.
+    /// Reads a page. `key` is the field that every row must have.
     pub fn page(&self, path: &str, key: &str, query: &[Parameter], offset: u64, limit: u32) -> Result<Rows, Refused> {
         let asked = limit.clamp(1, self.settings.page);
         let place = [("Offset", offset.to_string()), ("Limit", asked.to_string())];
         let call = http::get(format!("{path}?{}", http::form(query.iter().chain(&place))));
-        // An explanation may quote what was asked for.
+        // An explanation may quote the parameters.
         let quoted = query.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
         let Value::Array(rows) = self.send(Method::Get, path, call, Some(&Value::Object(quoted)))?.json()? else {
             return Err(unreadable("it is not a list").into());
@@ -77,13 +77,13 @@ impl Client {
         Ok(Rows { full: rows.len() >= asked as usize, rows, now })
     }
 
-    /// A list to its end; none where there are more rows than can be looked through.
+    /// Reads a list to its end. Returns `None` if it has too many rows.
     pub fn walk<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Option<Vec<T>>, Refused> {
         let (mut found, mut read) = (Vec::new(), 0);
         for _ in 0..MAX_PAGES {
             let page = self.page(path, T::KEY, query, read, self.settings.page)?;
             read += page.rows.len() as u64;
-            // One that cannot be read may be the one that is looked for.
+            // An unreadable row may be the one the caller looks for.
             for row in page.rows.into_iter().filter(|row| answers(row, query)) {
                 found.push(typed(row).map_err(|why| unreadable(&why))?);
             }
@@ -94,13 +94,14 @@ impl Client {
         Ok(None)
     }
 
-    /// All rows of a list.
+    /// Returns all rows of a list.
     pub fn all<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Vec<T>, Fault> {
         let rows = self.walk(path, query)?;
         rows.ok_or_else(|| Fault::rejected(format!("{path} has more rows than can be looked through")))
     }
 
-    /// The rows of one patient; none of one whom the API says it does not have. Any other refusal says nothing about them.
+    /// Returns the rows of one patient, or none if the API reports that the patient does not exist. Other refusals are
+    /// errors.
     pub fn of_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
         match self.walk(path, &[("PatNum", patient.to_owned())]) {
             Err(refused) if refused.missing => Ok(Vec::new()),
@@ -110,7 +111,7 @@ impl Client {
         }
     }
 
-    /// One record; none where there is none of this id.
+    /// Returns one record, or `None` if this id does not exist.
     pub fn one<T: Row>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
         let Some(row) = self.found(path, id)? else { return Ok(None) };
         if Num::of(&row[T::KEY]).and_then(Num::id).as_deref() != Some(id) {
@@ -119,7 +120,7 @@ impl Client {
         typed(row).map(Some).map_err(|why| unreadable(&why))
     }
 
-    /// A row that has no key, such as the totals of a family.
+    /// Returns a row without a key, such as the totals of a family.
     pub fn keyless<T: Row>(&self, path: &str, name: &str) -> Result<Option<T>, Fault> {
         let row = self.found(path, name)?;
         row.map(|row| typed(row).map_err(|why| unreadable(&why))).transpose()
@@ -140,7 +141,7 @@ impl Client {
         Ok(self.send(Method::Put, path, http::put(path).json(body)?, Some(body))?)
     }
 
-    /// What is gone already is as gone as it was to be.
+    /// Deletes a record. One that is already deleted counts as deleted by this write.
     pub fn delete(&self, path: &str, id: &str) -> Result<(), Fault> {
         match self.send(Method::Delete, path, http::delete(record(path, id)), None) {
             Err(refused) if refused.missing => Ok(()),
@@ -148,7 +149,7 @@ impl Client {
         }
     }
 
-    /// `sent`: what an explanation may quote.
+    /// Sends a request. `sent`: the data that an explanation may quote.
     fn send(&self, method: Method, path: &str, call: Call, sent: Option<&Value>) -> Result<Response, Refused> {
         let answer = call.header("content-type", JSON).send_any()?;
         if answer.is_success() {
@@ -165,12 +166,12 @@ impl Client {
         })
     }
 
-    /// What the office's clock shows, for lists whose rows do not say it. An office has providers.
+    /// Returns the office's clock, for lists whose rows do not contain it. Every office has providers.
     pub fn now(&self) -> Option<i64> {
         self.page("/providers", Provider::KEY, &[], 0, 1).ok()?.now
     }
 
-    /// The location's operatories.
+    /// Returns the location's operatories.
     pub fn operatories(&self) -> Result<&[Operatory], Fault> {
         Ok(once(&self.operatories, || self.all("/operatories", &requests::clinic(&self.settings)))?)
     }
@@ -180,7 +181,7 @@ impl Client {
         Ok(types.into_iter().find(|kind| kind.appointment_type_num.id().as_deref() == Some(id)))
     }
 
-    /// The confirmation status that means confirmed, where the office has one of the names we were given.
+    /// Returns the confirmation status with one of the configured names that mean confirmed.
     pub fn confirmed_status(&self) -> Result<Option<Num>, Fault> {
         let statuses: Vec<Definition> = self.all("/definitions", &[("Category", requests::CONFIRMED.to_string())])?;
         let named = |status: &Definition| self.settings.confirmed.contains(&status.item_name.trim().to_lowercase());
@@ -188,14 +189,14 @@ impl Client {
     }
 }
 
-/// Every request says that it is JSON: the API refuses others.
+/// Content type of every request; the API refuses others.
 const JSON: &str = "application/json";
 
-/// What `describe` asks for: the one thing that must work.
+/// The resource that `describe` reads; access to it proves that the keys are valid.
 const PROOF: &str = "operatories";
 
-/// The API has one status for keys that are wrong and for methods they are not for, in words of its own: where the keys open something
-/// else, only this method is closed, and nothing else is to wait for it.
+/// Maps a refusal to a fault. The API uses one status for invalid keys and for methods the keys are not allowed to use.
+/// If the keys work for another resource, only this method is unsupported, and other requests continue.
 fn refusal(method: Method, path: &str, answer: &Response, sent: Option<&Value>) -> Fault {
     let resource = path.split('/').nth(1).unwrap_or_default();
     match faults::of_answer(answer, method == Method::Get, sent) {
@@ -212,12 +213,12 @@ fn opens(resource: &str) -> bool {
     answer.is_ok_and(|answer| answer.is_success())
 }
 
-/// The path of one record.
+/// Returns the path of one record.
 pub fn record(path: &str, id: &str) -> String {
     format!("{path}/{}", encode(id))
 }
 
-/// What is looked up at most once in a call.
+/// Returns the cached value, or looks it up once per call.
 fn once<T>(held: &OnceCell<T>, look: impl FnOnce() -> Result<T, Fault>) -> Result<&T, Fault> {
     match held.get() {
         Some(known) => Ok(known),
@@ -225,7 +226,7 @@ fn once<T>(held: &OnceCell<T>, look: impl FnOnce() -> Result<T, Fault>) -> Resul
     }
 }
 
-/// The parameters that are a field of the rows they ask for.
+/// Parameters with the same name and value as a field of the requested rows.
 const EXACT: [&str; 11] = [
     "PatNum",
     "ClinicNum",
@@ -240,8 +241,8 @@ const EXACT: [&str; 11] = [
     "SchedType",
 ];
 
-/// Whether a row is one that was asked for: an office ignores the parameters its version does not know, and shows all
-/// rows.
+/// Returns `true` if a row matches the query. An office ignores the parameters that its version does not support and
+/// returns all rows.
 pub fn answers(row: &Value, query: &[Parameter]) -> bool {
     query.iter().filter(|(name, _)| EXACT.contains(name)).all(|(name, asked)| {
         match (&row[*name], asked.parse::<u64>()) {
@@ -256,7 +257,8 @@ fn has(row: &Value, key: &str) -> bool {
     row.is_object() && !row[key].is_null()
 }
 
-/// The id of what was made: of the object answered, or of the `location` header where an older version answers nothing else.
+/// Returns the id of the created record from the body, or from the `location` header, the only answer of older
+/// versions.
 pub fn made(answer: &Response, field: &str) -> Option<String> {
     let object = serde_json::from_slice::<Value>(&answer.body).ok();
     let id = object.as_ref().and_then(|object| Num::of(object.get(field)?)?.id());
@@ -266,7 +268,7 @@ pub fn made(answer: &Response, field: &str) -> Option<String> {
     })
 }
 
-/// The receipt of what was made; `look` finds it where the answer does not say which it is.
+/// Returns the receipt of the created record. If the response does not identify the record, `look` searches for it.
 pub fn receipt(
     answer: &Response,
     field: &str,
@@ -277,7 +279,7 @@ pub fn receipt(
     }
     match look() {
         Ok(Some(receipt)) => Ok(receipt),
-        // The EHR said yes: only looking again can tell which record it is.
+        // The EHR accepted the write; only another lookup can identify the record.
         _ => Err(Fault::unknown("Open Dental did not say which record it made")),
     }
 }

@@ -1,5 +1,5 @@
-//! Writing what is neither a patient nor an appointment: insurance, history, communication logs, payments and adjustments. Each is looked for
-//! before it is written, by the key behind its note or, where a row is what it is by its contents, by those.
+//! Writes of other records: insurance, history, communication logs, payments and adjustments. Each write first looks
+//! for an earlier one, by the key after the note or, for rows without a note, by their contents.
 
 use adapter_sdk::{
     Fault, Receipt, clock,
@@ -20,10 +20,10 @@ use crate::{
 
 type Found = Result<Option<Receipt>, Fault>;
 
-/// A list whose rows carry the key of the write that made them in a note: the write's record is an `R`.
+/// A list whose rows contain the write key in a note. `R` is the record of the write.
 pub struct Noted<T: 'static, R: 'static> {
     path: &'static str,
-    /// The parameter that shows the rows of one patient or carrier.
+    /// The parameter that selects the rows of one patient or carrier.
     by: &'static str,
     whose: fn(&R) -> Option<String>,
     of: fn(&T) -> (&str, Num),
@@ -68,7 +68,7 @@ impl<T: Row, R> Noted<T, R> {
     }
 }
 
-/// A plan belongs to a carrier, which is made where there is none of that name and payer id.
+/// Creates a plan. Its carrier is created if none has that name and payer id.
 pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Result<Receipt, Fault> {
     let carrier = match carrier_of(client, plan)? {
         Some(carrier) => carrier,
@@ -93,8 +93,8 @@ fn carrier_of(client: &Client, plan: &records::InsurancePlan) -> Result<Option<N
     Ok(client.carriers()?.values().find(same).map(|carrier| carrier.carrier_num))
 }
 
-/// A subscription to the plan, and the patient's coverage by it. Both are what they are by their contents: Open Dental itself refuses a
-/// second coverage by one subscription.
+/// Creates a subscription to the plan, and the patient's coverage by it. Both are identified by their contents: Open
+/// Dental refuses a second coverage by one subscription.
 pub fn create_coverage(client: &Client, _: &str, c: &records::Coverage) -> Result<Receipt, Fault> {
     let (subscriber, number) = subscriber(c)?;
     let subscription = match subscription_of(client, c, &subscriber, &number)? {
@@ -120,13 +120,14 @@ pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> Found {
     }
 }
 
-/// "Drop": the subscription stays, others of the family may be covered by it.
+/// Deletes a coverage ("Drop"). The subscription stays, because other family members may be covered by it.
 pub fn delete_coverage(client: &Client, _: &str, id: &String) -> Result<Receipt, Fault> {
     client.delete("/patplans", id)?;
     Ok(Receipt::of(id))
 }
 
-/// Nobody says whose it was, so that all are looked through. Where they are too many it is not found: deleted once more it is as gone.
+/// Looks for a deleted coverage. The patient is unknown, so all coverages are searched. With too many rows nothing is
+/// found; a repeated deletion has no effect.
 pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> Found {
     let rows: Option<Vec<PatPlan>> = client.walk("/patplans", &[])?;
     let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_ref() != Some(id)));
@@ -171,7 +172,7 @@ pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryIt
         }
         return match client::made(&client.post(kind.path, &body)?, kind.key) {
             Some(id) => Ok(Receipt::of(format!("{}{id}", kind.prefix))),
-            // Before 23 the answer to this is empty.
+            // Before version 23 the body is empty.
             None => find_history(client, key, item)?
                 .ok_or_else(|| Fault::unknown("Open Dental did not say which record it made")),
         };
@@ -185,8 +186,8 @@ pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryIt
     Ok(Receipt::of(&item.id))
 }
 
-/// An entry of the same item with the same note that applies as it was to: a patient has an allergy once. What is not listed cannot be
-/// told to be so: a change written once more is the same.
+/// Returns an entry of the same item with the same note and state; a patient has an allergy only once. An unlisted
+/// entry is not found, and repeating its change has no effect.
 pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem) -> Found {
     let rows = history_of(client, item)?;
     let same = |row: &&records::PatientHistoryItem| {
@@ -213,16 +214,16 @@ fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// How one of the three categories of a history is written.
+/// The fields of one of the three categories of a history.
 struct Kind {
     path: &'static str,
     /// The field with a row's id.
     key: &'static str,
     prefix: &'static str,
-    /// The field with the id of what the patient has.
+    /// The field with the id of the item.
     item: &'static str,
     note: &'static str,
-    /// The field that says whether it applies, and how.
+    /// The field with the state, and its values.
     state: &'static str,
     says: fn(bool) -> String,
 }
@@ -252,7 +253,7 @@ const MEDICATIONS: Kind = Kind {
     item: "MedicationNum",
     note: "PatNote",
     state: "DateStop",
-    // An empty date takes it back.
+    // An empty date means active.
     says: |active| if active { String::new() } else { clock::today() },
 };
 
@@ -275,9 +276,10 @@ impl Kind {
         ]))
     }
 
-    /// `held`: whether it applies there now. How it ended, and when, is staff's to say: named only where it changes.
+    /// Returns the changed fields. `held`: the current state. The state is written only if it changes, because staff
+    /// decide how and when an entry ended.
     fn changed(&self, item: &records::PatientHistoryItem, held: Option<bool>) -> Value {
-        // A medication that applies no more may not be listed.
+        // An inactive medication may not be listed.
         let held = held.or((item.category == HistoryCategory::Medications).then_some(false));
         let state = (held != Some(item.active)).then(|| (self.says)(item.active));
         object([(self.note, item.note.clone().unwrap_or_default().into()), (self.state, json!(state))])

@@ -1,5 +1,5 @@
-//! Schedules as working hours and as blocked time. The API shows them by day: providers' hours with the operatories they are for, the
-//! practice's own entries, and blockouts. An entry that cannot be read is left out, and the hours before it stay.
+//! Schedules as working hours and blocked time. The API lists them by day: providers' hours with their operatories, the
+//! practice's entries, and blockouts. An unreadable entry is omitted, and previously listed hours stay.
 
 use adapter_sdk::{
     Fault, Record, clock,
@@ -18,7 +18,7 @@ use crate::{
     values::Num,
 };
 
-/// A stretch of a day, in minutes after midnight.
+/// Start and end within a day, in minutes after midnight.
 type Stretch = (u32, u32);
 /// Returns an error with the reason if an entry cannot be read.
 type Readable<T> = Result<T, &'static str>;
@@ -59,12 +59,12 @@ pub fn blockouts(client: &Client, week: &Week) -> Mapped {
     Ok(all_of(&rows, week, blocked))
 }
 
-/// The entries of a kind in these days.
+/// Returns the entries of a type on these days.
 fn entries(client: &Client, kind: &str, week: &Week) -> Result<Vec<Schedule>, Fault> {
     client.all("/schedules", &requests::schedules(kind, &week.from, &week.to))
 }
 
-/// The records of all entries of a week that can be read, and which cannot.
+/// Returns the records of all readable entries of a week, and which are unreadable.
 fn all_of(rows: &[Schedule], week: &Week, records: impl Fn(&Schedule) -> Readable<Vec<Record>>) -> Shown {
     let (mut all, mut unread) = (Vec::new(), Vec::new());
     for row in rows {
@@ -79,7 +79,8 @@ fn all_of(rows: &[Schedule], week: &Week, records: impl Fn(&Schedule) -> Readabl
     if unread.is_empty() { Shown::Records(all) } else { Shown::Partly(all, unread.join("; ")) }
 }
 
-/// Whether a blockout keeps an operatory from being booked between two instants. One that cannot be read may.
+/// Returns `true` if a blockout prevents bookings in the operatory between two instants. An unreadable blockout is an
+/// error.
 pub fn is_blocked(client: &Client, operatory: &str, start: i64, end: i64) -> Result<bool, Fault> {
     let days = Week { from: clock::date(start), to: clock::date(end - 1) };
     for row in entries(client, "Blockout", &days)?.iter().filter(|row| blocks(client, row)) {
@@ -116,8 +117,8 @@ fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): Stretch, n: usize)
     }))
 }
 
-/// The operatories of a provider's entry: those it names, else those that are the provider's, else, where there are no
-/// other clinics it may be for, none in particular.
+/// Returns the operatories of a provider's entry: the named ones, else the provider's own. Without clinics, an entry
+/// without either is for no particular operatory.
 fn rooms_of(row: &Schedule, rooms: &[Operatory], only_office: bool) -> Readable<Vec<Option<Num>>> {
     let named = listed(row)?;
     if !named.is_empty() {
@@ -130,8 +131,8 @@ fn rooms_of(row: &Schedule, rooms: &[Operatory], only_office: bool) -> Readable<
     Ok(if own.is_empty() && only_office { vec![None] } else { own })
 }
 
-/// What of a provider's hours the practice is open. Its entries with hours say when it is; one without closes the day, where they
-/// are taken for holidays: the API does not tell a holiday from a note of the day.
+/// Returns the part of a provider's hours in which the practice is open. Entries with hours define when it is open.
+/// With `notes_close`, an entry without hours closes the day, because the API does not distinguish holidays from notes.
 fn open_on(date: &str, hours: Stretch, practice: &[Schedule], notes_close: bool) -> Readable<Vec<Stretch>> {
     let date = time::day(date)?;
     let (mut open, mut notes) = (Vec::new(), false);
@@ -156,26 +157,26 @@ fn open_on(date: &str, hours: Stretch, practice: &[Schedule], notes_close: bool)
     Ok(open)
 }
 
-/// The operatories an entry names.
+/// Returns the operatories named by an entry.
 fn listed(row: &Schedule) -> Readable<Vec<Num>> {
     let named = row.operatories.split(',').map(str::trim).filter(|room| !room.is_empty());
     let rooms: Option<Vec<Num>> = named.map(|room| room.parse().ok().map(Num)).collect();
     rooms.ok_or("its operatories cannot be read")
 }
 
-/// None where the entry has no hours.
+/// Returns `None` if the entry has no hours.
 fn stretch(row: &Schedule) -> Readable<Option<Stretch>> {
     match (time::minute(&row.start_time)?, time::minute(&row.stop_time)?) {
         (None, None) => Ok(None),
         (Some(from), Some(to)) if from == to => Ok(None),
-        // 24:00 is written as the begin of the day, or as its last minute.
+        // 24:00 is stored as the start of the day or as its last minute.
         (Some(from), Some(0 | 1_439)) => Ok(Some((from, 1_440))),
         (Some(from), Some(to)) if from < to => Ok(Some((from, to))),
         _ => Err("its times contradict each other"),
     }
 }
 
-/// None where the entry has no hours, or they are leapt over.
+/// Returns `None` if the entry has no hours, or if they are in a daylight-saving gap.
 fn span(row: &Schedule) -> Readable<Option<(i64, i64)>> {
     let Some((date, (from, to))) = time::day(&row.sched_date)?.zip(stretch(row)?) else { return Ok(None) };
     let at = |minute: u32| {

@@ -1,4 +1,4 @@
-//! The API's rows of insurance, fees and the ledger as the contract's records.
+//! Conversion of insurance, fee and ledger rows to the contract's records.
 
 use adapter_sdk::{
     Record, clock,
@@ -38,7 +38,7 @@ pub fn fee(client: &Client, fee: Fee) -> Mapped {
     }))
 }
 
-/// The plan's name is its carrier's, as staff see it; the group's name is usually the employer's.
+/// The plan has the name of its carrier, as staff see it; the group's name is usually the employer's.
 pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
     let carrier = client.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
     let address = address([&carrier.address, &carrier.address2, &carrier.city, &carrier.state, &carrier.zip]);
@@ -60,7 +60,7 @@ pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
     }))
 }
 
-/// The coverages that rest on one subscription.
+/// Returns the coverages of one subscription.
 pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     let key = id(subscription.ins_sub_num)?;
     let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;
@@ -88,7 +88,7 @@ pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     Ok(Shown::Records(covered.iter().map(coverage).collect::<Result<_, String>>()?))
 }
 
-/// What is complete is charged for.
+/// Converts a completed procedure; only these are charged.
 pub fn charge(client: &Client, p: Procedure) -> Mapped {
     match p.proc_status.as_str() {
         "C" => (),
@@ -160,7 +160,7 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
     }))
 }
 
-/// The splits of a payment by what they go to.
+/// Returns the sums of a payment's splits by target.
 fn sums(splits: &[PaySplit], of: fn(&PaySplit) -> Num, currency: &str) -> Vec<records::Split> {
     let mut sums: Vec<(Num, i64)> = Vec::new();
     for split in splits.iter().filter(|split| of(split).0 > 0) {
@@ -173,7 +173,7 @@ fn sums(splits: &[PaySplit], of: fn(&PaySplit) -> Num, currency: &str) -> Vec<re
     sums.into_iter().map(part).collect()
 }
 
-/// Adjustments are listed by patient only.
+/// Lists adjustments, which the API returns by patient only.
 pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
     if is_deleted(&patient) {
         return Ok(Shown::Nothing);
@@ -197,7 +197,7 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
     Ok(Shown::Records(rows.iter().map(adjustment).collect::<Result<_, String>>()?))
 }
 
-/// Of guarantors whose family owes something, or is owed.
+/// Returns the balance of a guarantor, unless it is zero.
 pub fn balance(client: &Client, guarantor: Patient) -> Mapped {
     let key = id(guarantor.pat_num)?;
     if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 || is_deleted(&guarantor) {

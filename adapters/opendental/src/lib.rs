@@ -1,5 +1,6 @@
-//! Adapter for Open Dental's REST API, written from its public documentation. `requests` builds, `responses` and `values` parse, `map`, `chart`,
-//! `ledger` and `hours` translate, `faults` judges, `client` sends, `streams` and `lists` read, `booking`, `patients` and `filing` write.
+//! Adapter for Open Dental's REST API, written from its public documentation. `requests` builds, `responses` and
+//! `values` parse, `map`, `chart`, `ledger` and `hours` convert, `faults` maps refusals, `client` sends, `streams` and
+//! `lists` read, `booking`, `patients` and `filing` write.
 
 pub mod booking;
 pub mod chart;
@@ -31,7 +32,7 @@ adapter_sdk::export_adapter!(OpenDental);
 
 impl Tables for OpenDental {
     const STREAMS: &'static [Stream<OpenDental>] = streams::STREAMS;
-    // The API knows no idempotency keys: who writes looks before.
+    // The API has no idempotency keys, so creations look for an earlier write first.
     const WRITES: &'static [Handler<OpenDental>] = &[
         Handler::create_patient(patients::create, patients::find).looking_first(),
         Handler::update_patient(patients::update, patients::find_update),
@@ -71,7 +72,7 @@ impl Tables for OpenDental {
     }
 
     fn about(&self, by_tables: Description) -> Result<Description, Fault> {
-        // The one thing that must work; it also proves the keys.
+        // Operatories are required; the request also checks the keys.
         self.page("/operatories", responses::Operatory::KEY, &requests::clinic(&self.settings), 0, 1)?;
         Ok(Description {
             name: "Open Dental".into(),

@@ -1,4 +1,4 @@
-//! Lists of the API: by offset, in pages that overlap by a row; and schedules, which are asked for by dates.
+//! Lists of the API, read by offset in pages that overlap by a row; and schedules, which are read by date.
 
 use adapter_sdk::{
     Fault, clock,
@@ -16,19 +16,19 @@ use crate::{
     time,
 };
 
-/// A list as the API has it.
+/// A list of the API.
 pub struct Listing {
     pub path: &'static str,
     /// The field with a row's id.
     pub id: &'static str,
-    /// The parameter that shows only what changed since.
+    /// The parameter that selects changed rows.
     pub since: Option<Since>,
     pub query: fn(&Settings, &Ask) -> Vec<Parameter>,
-    /// Rows of a page: few where each is looked up further.
+    /// Maximum rows of a page; small if each row needs further requests.
     pub rows: u32,
 }
 
-/// In the place of a row that was not asked for.
+/// Replacement of a row that was not requested.
 pub const ELSEWHERE: &str = "a row of others";
 
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ impl Client {
             disagree(now);
         }
         let mut listed = Listed { now, ..Listed::overlapping(rows, asked, list.id, full)? };
-        // A row of others keeps its place in the walk, and is none.
+        // An unrequested row keeps its position in the walk but yields no record.
         for row in listed.rows.iter_mut().filter(|row| !answers(row, &query)) {
             *row = ELSEWHERE.into();
         }
@@ -65,7 +65,8 @@ impl Client {
     }
 }
 
-/// The location's zone must be the office's: its times have none.
+/// Warns if the office's clock differs by more than 15 minutes. Its times have no zone, so the location's zone must be
+/// the office's.
 fn disagree(office: Option<i64>) {
     let off = office.map_or(0, |office| (office - clock::now()).abs());
     if off > 900 {
@@ -73,17 +74,17 @@ fn disagree(office: Option<i64>) {
     }
 }
 
-/// Days of a page of what is asked for by dates.
+/// Days per page of a list that is read by date.
 const DAYS: i64 = 7;
 
-/// Dates to ask for.
+/// A range of dates.
 #[derive(Deserialize)]
 pub struct Week {
     pub from: String,
     pub to: String,
 }
 
-/// From yesterday on, week by week: each is one row, of all the records it has.
+/// Returns one week per page, starting yesterday. Each is a single row with all its records.
 pub fn weeks(client: &Client, asked: &Ask) -> Result<Listed, Fault> {
     let (from, ahead) = (i64::try_from(asked.number()?).unwrap_or(i64::MAX), client.settings.schedule_days);
     let to = from.saturating_add(DAYS - 1).min(ahead);

@@ -1,4 +1,4 @@
-//! The API's rows of people and of the schedule as the contract's records.
+//! Conversion of people and schedule rows to the contract's records.
 
 use adapter_sdk::{
     Record, clock, language,
@@ -98,22 +98,23 @@ pub fn person(p: &Patient) -> Result<records::Patient, String> {
     })
 }
 
-/// The API may refuse whatever is asked about one.
+/// Returns `true` for a deleted patient; the API may refuse requests about one.
 pub fn is_deleted(row: &Patient) -> bool {
     row.pat_status.0 == "Deleted"
 }
 
-/// Planned ones and notes have no place in the calendar.
+/// Converts an appointment. Planned appointments and notes are not in the calendar.
 pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     if matches!(a.apt_status.as_str(), "Planned" | "PtNote" | "PtNoteCompleted") {
         return Ok(Shown::Nothing);
     }
-    // On the Unscheduled List, or broken: without the time it had, or one that can be read, it is off all the same.
+    // On the Unscheduled List, or broken: cancelled even without a readable time.
     if is_off(&a) && !matches!(span(&a), Ok(Some(_))) {
         return Ok(gone(a.apt_num));
     }
     let start = time::instant(&a.apt_date_time)?.ok_or("it is on the schedule without a time")?;
-    // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
+    // Deltas list changes at any date. Those outside the window of whole passes are omitted, with a margin of one day
+    // for midnight.
     let (today, settings) = (clock::now(), &client.settings);
     if start < today - (settings.past_days + 1) * DAY {
         return Ok(Shown::Nothing);
@@ -125,20 +126,20 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     shown(Record::Appointment(visit))
 }
 
-/// From when to when it is; none without a time.
+/// Returns start and end; `None` without a time.
 pub fn span(row: &Appointment) -> Result<Option<(i64, i64)>, &'static str> {
     let Some(start) = time::instant(&row.apt_date_time)? else { return Ok(None) };
     let length = pattern::seconds(row.pattern.trim()).ok_or("its pattern cannot be read")?;
     Ok(Some((start, start + length)))
 }
 
-/// From when to when it may be where its pattern cannot be read; none where its time cannot.
+/// Returns the longest possible span of an appointment with an unreadable pattern; `None` if its time is unreadable.
 pub fn widest_span(row: &Appointment) -> Option<(i64, i64)> {
     let start = time::instant(&row.apt_date_time).ok()??;
     Some((start, start + pattern::LONGEST))
 }
 
-/// None without a time.
+/// Converts an appointment on the schedule; `None` without a time.
 pub fn visit(client: &Client, a: &Appointment) -> Result<Option<records::Appointment>, String> {
     let Some((start, end)) = span(a)? else { return Ok(None) };
     let note = values::note(&a.note);
@@ -167,10 +168,10 @@ pub fn gone(key: Num) -> Shown {
     key.id().map_or(Shown::Nothing, Shown::Gone)
 }
 
-/// What a cancellation appends to a note before its reason.
+/// Prefix of the reason that a cancellation appends to a note.
 pub const CANCELLED: &str = "Cancelled: ";
 
-/// The reason of a cancellation stands behind the note.
+/// Splits the reason of a cancellation from the note.
 fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
     match text.as_deref().and_then(|text| text.rsplit_once(CANCELLED)) {
         Some((note, reason)) => {
@@ -180,12 +181,12 @@ fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
     }
 }
 
-/// On the schedule no more.
+/// Returns `true` if the appointment is off the schedule.
 pub fn is_off(row: &Appointment) -> bool {
     matches!(row.apt_status.as_str(), "Broken" | "UnschedList")
 }
 
-/// By a status that the office says means it.
+/// Returns `true` if the status is one of those configured as confirmed.
 pub fn is_confirmed(client: &Client, row: &Appointment) -> bool {
     client.settings.confirmed.contains(&row.confirmed_name.trim().to_lowercase())
 }
@@ -194,17 +195,17 @@ pub fn arrived(row: &Appointment) -> Result<Option<i64>, &'static str> {
     Ok(time::instant(&row.date_time_arrived)?.filter(|at| is_moment(*at)))
 }
 
-/// Midnight of the day stands for no time where the EHR has filled in the date alone.
+/// Midnight means that the EHR has filled in only the date.
 fn is_moment(at: i64) -> bool {
     !time::text(at).ends_with(" 00:00:00")
 }
 
-/// A hygiene appointment is the hygienist's.
+/// Returns the provider; the hygienist for a hygiene appointment.
 pub fn provider_of(row: &Appointment) -> Option<String> {
     row.prov_hyg.id().filter(|_| row.is_hygiene.0).or_else(|| row.prov_num.id())
 }
 
-/// What a move rests on: where and when the appointment stands. Its confirmation may change without a move being stale.
+/// Returns the state that a move depends on: status, time and place. A changed confirmation does not make a move stale.
 pub fn version(row: &Appointment) -> String {
     let provider = provider_of(row).unwrap_or_default();
     format!("{}/{}/{}/{}/{provider}", row.apt_status.0, row.apt_date_time.0, row.op, row.pattern.len())
@@ -216,7 +217,7 @@ pub fn address([line1, line2, city, region, postal_code]: [&Text; 5]) -> Option<
     records::Address { line1, line2, city, region, postal_code, country: None }.known()
 }
 
-/// `(536)555-0182 x12`
+/// Splits a phone number such as `(536)555-0182 x12`.
 fn extension(phone: &Text) -> (Option<String>, Option<String>) {
     match phone.rsplit_once(" x") {
         Some((number, extension)) if !extension.is_empty() && extension.bytes().all(|b| b.is_ascii_digit()) => {
@@ -230,7 +231,7 @@ pub fn id(key: Num) -> Result<String, String> {
     key.id().ok_or_else(|| "it has no key".to_owned())
 }
 
-/// What a record is called; its key where it has no name.
+/// Returns the name, or the key if empty.
 pub fn name(text: &str, key: Num) -> String {
     let text = text.trim();
     if text.is_empty() { key.to_string() } else { text.to_owned() }

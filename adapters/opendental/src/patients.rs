@@ -1,5 +1,5 @@
-//! Writing patients. A row has no place for a key: a patient is known by name, date of birth, and e-mail or telephone, as Open Dental itself
-//! tells duplicates.
+//! Writes of patients. A row has no field for a key. A patient is identified by name, date of birth, and e-mail or
+//! phone, like Open Dental's own duplicate check.
 
 use adapter_sdk::{Fault, PatientChange, Receipt, language, notes::same_text, records::Patient as Wanted, warn};
 use demographics::{name, phone::Number};
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const PATH: &str = "/patients";
-/// Open Dental formats telephone numbers for North America and has no field for another country.
+/// Open Dental formats phone numbers for North America and has no field for another country.
 const COUNTRY: &str = "US";
 
 pub fn create(client: &Client, key: &str, p: &Wanted) -> Result<Receipt, Fault> {
@@ -43,7 +43,7 @@ pub fn find(client: &Client, _: &str, p: &Wanted) -> Result<Option<Receipt>, Fau
     Ok(rows.iter().find(|row| is_same(row, p)).map(|row| row.pat_num.receipt()))
 }
 
-/// None where some field is not yet as it was to be.
+/// Returns a receipt if all fields have the wanted values.
 pub fn find_update(client: &Client, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let row = read(client, &change.patient)?.filter(|row| changes(client, change, row).is_empty());
     Ok(row.as_ref().map(|row| row.pat_num.receipt()))
@@ -56,8 +56,8 @@ fn say_of_country(p: &Wanted) {
     }
 }
 
-/// The fields to be written that are not so yet. Only the value a client saw is changed: the other mail addresses of
-/// the field stay, and the telephone number or its extension where the other one changes.
+/// Returns the fields that still have to be written. Only the value that the client saw is changed: other mail
+/// addresses in the field stay, and so does the phone number if only its extension changes, or vice versa.
 fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String, Value> {
     let mut changes = change.fields(|p| requests::changed_patient(&client.settings, p));
     changes.retain(|name, _| !requests::is_unfit(&change.patient, name));
@@ -71,7 +71,7 @@ fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String
     changes.retain(|name, wanted| {
         let (held, said) = (row[name].as_str().unwrap_or_default(), wanted.as_str().unwrap_or_default());
         let so = match name.as_str() {
-            // An archived or a deceased patient is inactive already.
+            // An archived or deceased patient is already inactive.
             "PatStatus" if change.patient.inactive => matches!(held, "Inactive" | "Archived" | "Deceased"),
             "PatStatus" => held == said,
             "Birthdate" => time::day(held) == time::day(said),
@@ -79,7 +79,7 @@ fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String
             "Guarantor" | "PriProv" => *wanted == row[name],
             "HmPhone" | "WkPhone" | "WirelessPhone" => digits(held) == digits(said),
             "Email" => values::mails(held).eq(values::mails(said)),
-            // Not shown: written again it is the same.
+            // Never pulled; writing it again has no effect.
             "SSN" => false,
             _ => same_text(Some(held), Some(said)),
         };

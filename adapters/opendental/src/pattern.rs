@@ -1,11 +1,11 @@
-//! Lengths as Open Dental has them: one sign for five minutes, `X` with the provider and `/` without.
+//! Appointment lengths in Open Dental: one sign per five minutes, `X` with the provider and `/` without.
 
 pub const STEP: i64 = 300;
-/// Nine hours: longer patterns are cut by the EHR without a word.
+/// Nine hours: the EHR silently truncates longer patterns.
 pub const LONGEST: i64 = 9 * 3_600;
 const MOST_SIGNS: usize = 108;
 
-/// Signs of a span; the error says why there are none.
+/// Returns the number of signs of a span, or the reason why there is none.
 pub fn length(start: i64, end: i64) -> Result<usize, &'static str> {
     if start.rem_euclid(STEP) != 0 || (end - start).rem_euclid(STEP) != 0 {
         return Err("Open Dental keeps appointments in steps of five minutes");
@@ -16,13 +16,13 @@ pub fn length(start: i64, end: i64) -> Result<usize, &'static str> {
     }
 }
 
-/// Seconds of a pattern; none where it holds other signs or nothing.
+/// Returns the seconds of a pattern; `None` if empty or with other signs.
 pub fn seconds(pattern: &str) -> Option<i64> {
     let plain = !pattern.is_empty() && pattern.bytes().all(|sign| matches!(sign, b'X' | b'/'));
     plain.then(|| i64::try_from(pattern.len()).unwrap_or(0) * STEP)
 }
 
-/// A pattern of so many signs that keeps the time without the provider at both ends where there is room for it.
+/// Resizes a pattern to `signs` and keeps the time without the provider at both ends if it fits.
 pub fn resized(pattern: &str, signs: usize) -> String {
     let before = pattern.len() - pattern.trim_start_matches('/').len();
     let after = pattern.len() - pattern.trim_end_matches('/').len();
@@ -33,7 +33,8 @@ pub fn resized(pattern: &str, signs: usize) -> String {
     }
 }
 
-/// The pattern of the second provider, cut or filled up with time without them: both have one length.
+/// Resizes the pattern of the second provider by truncating it or by appending time without the provider. Both patterns
+/// have the same length.
 pub fn second(pattern: &str, signs: usize) -> String {
     let kept: String = pattern.chars().take(signs).collect();
     format!("{kept}{}", "/".repeat(signs - kept.len()))

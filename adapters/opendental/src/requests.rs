@@ -1,4 +1,4 @@
-//! Queries, and bodies of writes. What is not known is not named: the API leaves it as it is.
+//! Queries, and bodies of writes. Unknown fields are omitted, so the API leaves them unchanged.
 
 use adapter_sdk::{
     Fault, clock,
@@ -26,17 +26,17 @@ pub const ADJUSTMENT_TYPES: u32 = 1;
 pub const CONFIRMED: u32 = 2;
 pub const PAYMENT_TYPES: u32 = 10;
 pub const CODE_CATEGORIES: u32 = 11;
-/// The longest chart number.
+/// Maximum length of a chart number.
 pub const CHART_NUMBER: usize = 15;
 
-/// Of a query.
+/// A query parameter.
 pub type Parameter = (&'static str, String);
 
 pub fn clinic(settings: &Settings) -> Vec<Parameter> {
     settings.clinic.map(|clinic| ("ClinicNum", clinic.to_string())).into_iter().collect()
 }
 
-/// A whole pass shows a window of days; a change is shown wherever it went.
+/// Parameters of appointments. A whole pass covers a window of days; a delta covers changes at any date.
 pub fn appointments(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
     let mut query = clinic(settings);
     if asked.since.is_none() {
@@ -63,7 +63,7 @@ pub fn schedules(kind: &str, from: &str, to: &str) -> Vec<Parameter> {
     vec![("dateStart", from.to_owned()), ("dateEnd", to.to_owned()), ("SchedType", kind.to_owned())]
 }
 
-/// The fields of a patient as the EHR takes them.
+/// Returns the fields of a patient in the EHR's format.
 pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let address = p.address.clone().unwrap_or_default();
     json::object([
@@ -93,13 +93,13 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> 
     ])
 }
 
-/// The API's words for what is not known.
+/// The API's values for unknown.
 const UNKNOWN: [(&str, &str); 2] = [("Gender", "Unknown"), ("Birthdate", "0001-01-01")];
-/// What is emptied of a patient who has none of it.
+/// Fields to clear if the patient has no value.
 const EMPTIED: &str = "MiddleI Address Address2 City State Zip HmPhone WkPhone WirelessPhone Email Language";
 
-/// The fields of a patient who is there: what they have no more is emptied. What the office fills in itself, such as a provider and a
-/// chart number, is not named where it is not known.
+/// Returns the fields of an existing patient, with cleared fields empty. Fields that the office fills in itself, such
+/// as provider and chart number, are omitted if unknown.
 pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let mut fields = patient(settings, p);
     for (name, none) in EMPTIED.split_whitespace().map(|name| (name, "")).chain(UNKNOWN) {
@@ -134,7 +134,7 @@ pub fn new_appointment(
     ]))
 }
 
-/// What changes of a row when the appointment moves.
+/// Returns the changed fields of a moved appointment.
 pub fn moved(row: &Appointment, a: &records::Appointment, signs: usize) -> Value {
     let hygienist = row.is_hygiene.0 && row.prov_hyg.0 > 0;
     let resized = row.pattern.len() != signs;
@@ -143,14 +143,14 @@ pub fn moved(row: &Appointment, a: &records::Appointment, signs: usize) -> Value
         ("AptDateTime", time::text(a.start).into()),
         ("Op", number(&a.operatory)),
         (if hygienist { "ProvHyg" } else { "ProvNum" }, number(&a.provider)),
-        // Named with the type too: without it the type's own pattern would apply.
+        // Also sent with a new type, which would otherwise apply its own pattern.
         ("Pattern", if resized || kind.is_some() { pattern::resized(&row.pattern, signs).into() } else { Value::Null }),
         ("PatternSecondary", if resized { pattern::second(&row.pattern_secondary, signs).into() } else { Value::Null }),
         ("AppointmentTypeNum", kind.map_or(Value::Null, |id| number(&Some(id.clone())))),
     ])
 }
 
-/// A row as it was.
+/// Returns the fields that restore the row.
 pub fn moved_back(row: &Appointment) -> Value {
     json!({
         "AptDateTime": row.apt_date_time.0, "Op": row.op.0, "ProvNum": row.prov_num.0, "ProvHyg": row.prov_hyg.0,
@@ -162,13 +162,13 @@ pub fn broken(settings: &Settings) -> Value {
     json!({"sendToUnscheduledList": if settings.unscheduled_list { "true" } else { "false" }})
 }
 
-/// `Confirmed` would be the status that the office chose for automated messages, which may be another than the one read
-/// as confirmed.
+/// Sets the confirmation status. `confirmVal: Confirmed` would set the office's status for automated messages, which
+/// may not be one of those read as confirmed.
 pub fn confirmation(status: Option<Num>) -> Value {
     status.map_or_else(|| json!({"confirmVal": "None"}), |status| json!({"defNum": status}))
 }
 
-/// The API takes an arrival as a time of day, which is one of the appointment's day.
+/// Sets the arrival. The API accepts a time on the appointment's day.
 pub fn arrival(row: &Appointment, at: i64) -> Result<Value, Fault> {
     let shown = time::text(at);
     match shown.split_once(' ') {
@@ -224,7 +224,7 @@ pub fn subscription(c: &records::Coverage, subscriber: &str, subscriber_id: &str
     ])
 }
 
-/// Whether a row is the subscription a coverage would be written with.
+/// Returns `true` if a row is the subscription that this coverage would create.
 pub fn is_subscription(row: &InsSub, c: &records::Coverage, subscriber: &str, subscriber_id: &str) -> bool {
     row.plan_num.id().as_deref() == Some(&c.plan)
         && row.subscriber.id().as_deref() == Some(subscriber)
@@ -245,8 +245,8 @@ pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Faul
     ]))
 }
 
-/// The API takes procedures and no amounts for them: it pays one after the other as far as the payment reaches. So only what goes to one
-/// procedure as a whole can be said, and the provider is the procedure's.
+/// Builds a payment. The API accepts procedures without amounts and pays them in order until the payment is used up.
+/// Only a payment for one whole procedure is unambiguous, and its provider is the procedure's.
 pub fn payment(key: &str, p: &records::Payment) -> Result<Value, Fault> {
     let shared = "Open Dental takes a payment for one charge, and as a whole: post one for each";
     let charge = money::whole_charge(p).map_err(|_| Fault::rejected(shared))?;
@@ -296,12 +296,12 @@ fn status(p: &records::Patient) -> Option<&'static str> {
         (true, _, _) => Some("Inactive"),
         (_, true, _) => Some("NonPatient"),
         (_, _, true) => Some("Prospective"),
-        // An archived or deceased patient is not made an ordinary one by a change of their telephone number.
+        // A change of other fields keeps the status of an archived or deceased patient.
         _ => None,
     }
 }
 
-/// The fields whose value for this patient the EHR would refuse: they are left as they are.
+/// Returns `true` for fields with a value that the EHR would refuse; these are not written.
 pub fn is_unfit(p: &records::Patient, name: &str) -> bool {
     let address = p.address.as_ref();
     let unfit = |value: Option<&str>, fits: fn(&str) -> bool| {
@@ -331,7 +331,7 @@ pub fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// What the EHR would refuse a whole patient for is rather left out.
+/// Returns the value, or null for a value that would make the EHR refuse the whole patient.
 fn kept(what: &str, value: &Option<String>, fits: fn(&str) -> bool) -> Value {
     match value.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) if fits(text) => text.into(),
@@ -347,23 +347,23 @@ fn is_state(text: &str) -> bool {
     text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// `12345`, `12345-1234`, `123456789`, or Canada's `A0A 0A0`.
+/// Returns `true` for `12345`, `12345-1234`, `123456789`, or Canada's `A0A 0A0`.
 fn is_zip(text: &str) -> bool {
     let shape = text.replace(|c: char| c.is_ascii_digit(), "0").replace(|c: char| c.is_ascii_uppercase(), "A");
     matches!(shape.as_str(), "00000" | "00000-0000" | "000000000" | "A0A 0A0")
 }
 
-/// A note with the key behind it, and of a payment its transaction.
+/// Returns a note with the key after it and, for a payment, its transaction.
 fn noted(text: Option<&str>, key: &str, transaction: Option<&str>) -> Value {
     NOTES.written(&Note::new(text.map(str::trim), key).with(TRANSACTION, transaction)).into()
 }
 
-/// A foreign id as the number it is.
+/// Parses a foreign id as a number.
 pub fn number(id: &Option<String>) -> Value {
     id.as_deref().and_then(|id| id.parse::<u64>().ok()).map_or(Value::Null, Value::from)
 }
 
-/// An object without the fields that are null.
+/// Returns an object without null fields.
 pub fn object<const N: usize>(all: [(&str, Value); N]) -> Value {
     Value::Object(json::object(all))
 }

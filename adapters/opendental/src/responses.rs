@@ -1,11 +1,11 @@
-//! The API's rows. Fields an older version does not show are empty.
+//! The API's rows. Fields that an older version does not return are empty.
 
 use adapter_sdk::money::Cents;
 use serde::{Deserialize, Serialize};
 
 use crate::values::{Flag, Num, Text};
 
-/// A row that is told from any other JSON by its key.
+/// A row, identified by the field of its key.
 pub trait Row: serde::de::DeserializeOwned {
     const KEY: &'static str;
 }
@@ -55,7 +55,7 @@ rows! {
         op: Num, note: Text, prov_num: Num, prov_hyg: Num, apt_date_time: Text, is_hygiene: Flag, clinic_num: Num,
         date_time_arrived: Text, date_time_dismissed: Text, appointment_type_num: Num, pattern_secondary: Text,
     }
-    /// `operatories` holds the numbers of those it is for, between commas.
+    /// `operatories` contains a comma-separated list of operatory numbers.
     Schedule "ScheduleNum" {
         schedule_num: Num, sched_date: Text, start_time: Text, stop_time: Text, sched_type: Text, prov_num: Num,
         #[serde(rename = "blockoutType")] blockout_name: Text,
@@ -148,7 +148,7 @@ rows! {
         adj_num: Num, adj_date: Text, adj_amt: Cents, pat_num: Num, adj_type: Num, prov_num: Num, adj_note: Text,
         proc_num: Num,
     }
-    /// Of a family.
+    /// The totals of a family.
     Aging "Total" {
         #[serde(rename = "Bal_0_30")] under30: Cents,
         #[serde(rename = "Bal_31_60")] from31: Cents,

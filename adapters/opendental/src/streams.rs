@@ -1,4 +1,4 @@
-//! Every resource we show: which lists of the API it is, how it is searched by time of change, and how often it is read whole.
+//! The streams of all resources: their lists in the API, the parameters for changes, and the interval of whole passes.
 
 use adapter_sdk::{
     Resource,
@@ -16,7 +16,7 @@ use crate::{
     responses::Row,
 };
 
-/// Rows of a page where each is one request more, and where it is two: at a request a second a page takes under half a minute.
+/// Rows per page if each needs one more request, or two. At one request per second a page takes under half a minute.
 const LOOKED_UP: u32 = 20;
 const LOOKED_UP_TWICE: u32 = 10;
 
@@ -24,7 +24,7 @@ const CHANGED: Option<Since> = Some(Since::Time("DateTStamp"));
 const EDITED: Option<Since> = Some(Since::Time("SecDateTEdit"));
 const ENTERED: Option<Since> = Some(Since::Date("DateEntry"));
 
-/// A list, what makes a record of its rows, and what it is asked for beside all there is.
+/// A list, the mapping of its rows, and options.
 macro_rules! rows {
     ($path:literal $map:path $(, $field:ident: $value:expr)*) => {
         List {
@@ -41,7 +41,7 @@ macro_rules! rows {
     };
 }
 
-/// A list whose rows are several records each.
+/// A list whose rows contain several records each.
 macro_rules! several {
     ($path:literal $map:path $(, $field:ident: $value:expr)*) => {
         List {
@@ -51,7 +51,7 @@ macro_rules! several {
     };
 }
 
-/// Asked for by dates.
+/// A list that is read by date.
 macro_rules! weeks {
     ($map:path) => {
         List {
@@ -62,8 +62,8 @@ macro_rules! weeks {
     };
 }
 
-/// In the order in which they refer to each other. A procedure that is deleted stays as one that is; a communication log cannot be deleted
-/// by the API. Patients are of all clinics, which share them.
+/// Ordered so that records follow those they refer to. A deleted procedure stays listed with that status; the API
+/// cannot delete communication logs. Patients are listed for all clinics, which share them.
 pub const STREAMS: &[Stream<Client>] = &[
     Stream::whole(Resource::Providers, &[rows!("/providers" map::provider)]),
     Stream::whole(Resource::AppointmentTypes, &[rows!("/appointmenttypes" map::appointment_type)]),
@@ -158,12 +158,12 @@ pub const STREAMS: &[Stream<Client>] = &[
     ),
 ];
 
-/// The field with the id of the rows that are mapped so.
+/// Returns the id field of the rows of a mapping.
 const fn key_of<T: Row>(_: fn(&Client, T) -> Mapped) -> &'static str {
     T::KEY
 }
 
-/// Whatever is wrong about a row that is several records concerns all of them.
+/// An error in a row with several records concerns all of them.
 fn parts<T: Row>(client: &Client, row: Result<T, String>, map: fn(&Client, T) -> Mapped) -> Mapped {
     row.map_err(Trouble::from).and_then(|row| map(client, row)).map_err(Trouble::of_part)
 }

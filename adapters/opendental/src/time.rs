@@ -1,17 +1,16 @@
-//! The office's times: local, without zone, `2026-12-01 09:00:00`; `0001-01-01` where there is none.
+//! The office's times: local, without zone, `2026-12-01 09:00:00`; `0001-01-01` if absent.
 
 use adapter_sdk::{clock, time::day_of};
 
-/// The API's words for no date: its own, and that of the office's database.
+/// The values for an absent date: the API's, and the database's.
 const NEVER: [&str; 2] = ["0001-01-01", "0000-00-00"];
 
-/// The first moment at which the office's clocks show this; none where there is no time. An error says that the text is
-/// none.
+/// Returns the first instant of a local time; `None` if absent. Returns an error for other text.
 pub fn instant(text: &str) -> Result<Option<i64>, &'static str> {
     read(text, clock::instant_of).map_err(|()| "a time of it cannot be read")
 }
 
-/// A date of a row, or the day of a time; none where there is none. Returns an error if the text is none.
+/// Returns a date, or the day of a time; `None` if absent. Returns an error for other text.
 pub fn day(text: &str) -> Result<Option<String>, &'static str> {
     read(text, day_of).map_err(|()| "a date of it cannot be read")
 }
@@ -24,7 +23,7 @@ fn read<T>(text: &str, of: fn(&str) -> Option<T>) -> Result<Option<T>, ()> {
     }
 }
 
-/// Minutes after midnight of a time of day, `08:30:00` or `8:30 AM`; none where there is none.
+/// Returns the minutes after midnight of a time of day, `08:30:00` or `8:30 AM`; `None` if absent.
 pub fn minute(text: &str) -> Result<Option<u32>, &'static str> {
     let text = text.trim().to_ascii_uppercase();
     let (clock, noon) = match (text.strip_suffix("AM"), text.strip_suffix("PM")) {
@@ -54,12 +53,12 @@ fn number(text: &str) -> Option<u32> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// What the office's clocks show.
+/// Formats an instant in local time.
 pub fn text(at: i64) -> String {
     written(&clock::to_local(at).text)
 }
 
-/// A local time as the API has it.
+/// Converts a local time to the API's format.
 pub fn written(local: &str) -> String {
     local.replacen('T', " ", 1)
 }

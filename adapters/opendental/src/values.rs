@@ -1,5 +1,5 @@
-//! Values as the API writes them: numbers as numbers or texts, booleans as texts. Amounts are numbers of any precision: it computes with floating
-//! point, and shows it.
+//! Values in the API's formats: numbers as numbers or texts, booleans as texts. Amounts may have any precision, because
+//! the API computes with floating point.
 
 use adapter_sdk::{
     Receipt,
@@ -10,21 +10,21 @@ use adapter_sdk::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
 
-/// Where write keys are kept: at the end of a note, of which the EHR gives line breaks back as spaces. The API has no field for them, and
-/// without them a reply that was lost cannot be told from an entry staff made. They are taken out of whatever is shown.
+/// The format of write keys, which are at the end of a note. The EHR returns its line breaks as spaces. The API has no
+/// field for keys, and without them a write with a lost response cannot be distinguished from an entry by staff. Pulled
+/// notes do not contain the keys.
 pub const NOTES: Style = Style { gap: " ", begin: "[ref:", between: " ", equals: ":" };
-/// A note taken apart, whatever white space the EHR shows around it.
+/// Parses a note, ignoring surrounding white space.
 pub fn note(text: &str) -> Note {
     NOTES.read(text.trim())
 }
 
-/// The mail addresses of a patient, of which the field holds several between commas.
+/// Returns the mail addresses of a patient; the field is a list separated by commas or semicolons.
 pub fn mails(field: &str) -> impl Iterator<Item = &str> {
     field.split([',', ';']).map(str::trim).filter(|mail| !mail.is_empty())
 }
 
-/// The field of mail addresses with one in the place of the one that a client saw, or without it: the others stay. What
-/// the client saw may be gone already.
+/// Replaces or removes the mail address that a client saw; the others stay. The address may already be gone.
 pub fn with_mail(field: &str, seen: Option<&str>, wanted: &str) -> String {
     let mut all: Vec<&str> = mails(field).collect();
     let wanted = wanted.trim();
@@ -38,7 +38,7 @@ pub fn with_mail(field: &str, seen: Option<&str>, wanted: &str) -> String {
     all.join(",")
 }
 
-/// The name of the identifier of a payment's transaction at its processor.
+/// The name of a payment's transaction id in notes.
 pub const TRANSACTION: &str = "tx";
 
 pub const RELATIONSHIPS: Vocabulary<Relation> = Vocabulary(&[
@@ -48,14 +48,14 @@ pub const RELATIONSHIPS: Vocabulary<Relation> = Vocabulary(&[
     ("Employee", Relation::Employee),
     ("HandicapDep", Relation::HandicapDep),
     ("SignifOther", Relation::SignifOther),
-    // As the documentation spells it.
+    // As spelled in the documentation.
     ("InjuredPlantiff", Relation::InjuredPlaintiff),
     ("InjuredPlaintiff", Relation::InjuredPlaintiff),
     ("LifePartner", Relation::LifePartner),
     ("Dependent", Relation::Dependent),
 ]);
 
-/// The API shows `Other`, and takes `Unknown` for it.
+/// The API returns `Other`, and accepts `Unknown` for it.
 pub const GENDERS: Vocabulary<Gender> = Vocabulary(&[("Male", Gender::Male), ("Female", Gender::Female)]);
 
 pub const DIRECTIONS: Vocabulary<CommunicationDirection> =
@@ -75,14 +75,14 @@ pub const MODES: Vocabulary<CommunicationMode> = Vocabulary(&[
     ("Text", CommunicationMode::Text),
 ]);
 
-/// A key of the database; 0 where there is none.
+/// A database key; 0 if absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Num(pub u64);
 
 impl Num {
     pub fn of(value: &Value) -> Option<Num> {
         match value {
-            // -1 stands for none here and there.
+            // Some fields use -1 for absent.
             Value::Number(number) => whole(number).map(|key| Num(u64::try_from(key).unwrap_or(0))),
             Value::String(text) if text.trim().is_empty() => Some(Num(0)),
             Value::String(text) => text.trim().parse().ok().map(Num),
@@ -91,7 +91,7 @@ impl Num {
         }
     }
 
-    /// The foreign id of a record; none where there is none.
+    /// Returns the foreign id; `None` if absent.
     pub fn id(self) -> Option<String> {
         (self.0 > 0).then(|| self.0.to_string())
     }
@@ -101,7 +101,7 @@ impl Num {
     }
 }
 
-/// `5`, or `5.0`.
+/// Parses `5` or `5.0`.
 fn whole(number: &Number) -> Option<i64> {
     let text = number.to_string();
     text.strip_suffix(".0").unwrap_or(&text).parse().ok()
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Num {
     }
 }
 
-/// `"true"` or `"false"`, in any case; a database's 1 or 0.
+/// `"true"` or `"false"`, in any case; or 1 or 0 as in the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Flag(pub bool);
 
@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for Flag {
     }
 }
 
-/// A text; empty where there is none, and what the API gives as a number.
+/// A text; empty if absent. Numbers are converted to text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Text(pub String);
 

@@ -18,14 +18,14 @@ fn entry(date: &str, start: &str, stop: &str) -> Value {
     json!({"ScheduleNum": 1, "SchedDate": date, "StartTime": start, "StopTime": stop, "ProvNum": "7"})
 }
 
-/// Hours of one provider, in rooms of theirs.
+/// Hours of one provider in the provider's operatories.
 fn office(provider: Vec<Value>, practice: Vec<Value>) -> Office {
     let operatories = json!([{"OperatoryNum": 1, "ProvDentist": 7}]);
     Office { operatories, provider, practice, settings: &[] }
 }
 
 impl Office {
-    /// Operatory, begin and end.
+    /// Returns operatory, start and end.
     fn hours(self) -> Vec<(Option<String>, String, String)> {
         let page = self.page();
         let hour = |record| match record {
@@ -90,7 +90,7 @@ fn entries_without_operatories_are_for_the_providers_own() {
     assert_eq!(rooms("2,1,9", "7", &[]), [room("2"), room("1")]);
     assert_eq!(rooms("", "7", &[]), [room("1")]);
     assert_eq!(rooms("", "9", &[]), [None]);
-    // There are other clinics it may be for.
+    // An office with other clinics, to which the entry may belong.
     assert!(rooms("", "9", &[("location", "3")]).is_empty());
 }
 
@@ -138,7 +138,7 @@ fn an_entry_that_cannot_be_read_is_left_out_and_deletes_nothing() {
         entry[field] = value;
         assert_eq!(whole(vec![entry, good()], vec![]), (1, false, 0, 0), "{field}");
     }
-    // A date with a time is that day, and a day that was not asked for is none.
+    // A date with a time is that day; a day outside the request is ignored.
     let dated = |date: &str| whole(vec![entry(date, "08:00:00", "12:00:00")], vec![]);
     assert_eq!(dated("2026-12-01T00:00:00"), (1, true, 0, 0));
     assert_eq!(dated("2027-01-05"), (0, true, 0, 0));

@@ -1,4 +1,4 @@
-//! The adapter natively, on answers as Open Dental documents them.
+//! Native tests of the adapter with responses as documented by Open Dental.
 #![allow(clippy::unwrap_used)]
 
 mod bodies;

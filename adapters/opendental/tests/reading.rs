@@ -1,4 +1,4 @@
-//! Pulls on rows with the fields of the public documentation and values of our own, natively: no office answers here.
+//! Pulls of rows with documented fields and our own values, run natively without a real office.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -13,7 +13,7 @@ use adapter_sdk::{
 use opendental_adapter::OpenDental;
 use serde_json::{Value, json};
 
-/// 08:00 in an office five hours west of Greenwich.
+/// 08:00 in an office at UTC-5.
 const NOW: &str = "2026-12-01T13:00:00Z";
 
 fn fixture(name: &str) -> Value {
@@ -25,7 +25,7 @@ fn answer(body: &Value) -> Response {
     Response { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
 }
 
-/// An office that answers from fixtures, and the paths it was asked.
+/// An office that responds from fixtures, and the requested paths.
 fn client(extra: impl Fn(&str) -> Option<Value> + 'static) -> (Host, Rc<RefCell<Vec<String>>>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let paths = asked.clone();
@@ -48,7 +48,7 @@ fn client(extra: impl Fn(&str) -> Option<Value> + 'static) -> (Host, Rc<RefCell<
             None if path.starts_with("/schedules") => {
                 let rows = fixture("schedules");
                 let of = ["Provider", "Practice", "Blockout"].into_iter().find(|name| kind(name)).unwrap();
-                // All of them lie in the first week.
+                // All entries are in the first week.
                 if path.contains("dateStart=2026-11-30") { rows[of].clone() } else { json!([]) }
             }
             None => fixture(path.split(['?', '/']).nth(1).unwrap()),
@@ -126,11 +126,12 @@ fn patients_of_every_status() {
     assert!(jan.inactive && jan.gender.is_none() && jan.date_of_birth.is_none() && jan.preferred_language.is_none());
     assert_eq!(jan.guarantor.as_deref(), Some("48"));
     assert!(page.whole && page.last && !delta.whole && delta.last);
-    // Five minutes before what the office's clock showed when the pass began.
+    // Five minutes before the office's clock at the start of the pass.
     assert_eq!(asked.borrow()[1], "/patients/Simple?DateTStamp=2026-12-01%2007%3A55%3A05&Offset=0&Limit=100");
 }
 
-/// 100 rows a page at most, each page overlapping the last by a row. A row that went in between is told by what is no longer there.
+/// At most 100 rows per page, each page overlapping the last by a row. A deletion in between is detected by the missing
+/// row.
 #[test]
 fn a_row_that_goes_while_pages_are_read_hides_no_other() {
     let row = |n: u64| json!({"PatNum": n, "LName": "L", "FName": "F", "PatStatus": "Patient"});
@@ -184,7 +185,7 @@ fn answers_that_are_no_rows_are_no_answers() {
     }
 }
 
-/// An office whose patients are listed, and that answers so whatever else it is asked.
+/// An office that lists patients, and gives this response to all other requests.
 fn refusing(status: u16, body: &'static str) -> Host {
     Host::new().manifest(include_str!("../adapter.toml")).config("location", "office").answer(move |request: &Request| {
         if request.path.starts_with("/patients") {
@@ -199,7 +200,7 @@ fn refusing(status: u16, body: &'static str) -> Host {
     })
 }
 
-/// A list that was refused is no empty one: what it does not show would be deleted.
+/// A refused list is not empty; otherwise its records would be deleted.
 #[test]
 fn a_refused_look_up_is_not_a_patient_without_records() {
     let resources = [Resource::PatientHistoryItems, Resource::Adjustments, Resource::GuarantorBalances];
@@ -224,7 +225,7 @@ fn a_refused_look_up_is_not_a_patient_without_records() {
             assert!(refused.is_err(), "{resource:?} {status}: {refused:?}");
         }
     }
-    // More rows than can be looked through are not none either.
+    // Neither is a list with too many rows.
     let rows: Vec<Value> = (1..=100).map(|n| json!({"AdjNum": n, "PatNum": 48})).collect();
     let endless = json!(rows).to_string().leak();
     assert!(matches!(refusing(200, endless).run(|| pull(Resource::Adjustments, None, 500)), Err(Fault::RetryLater(_))));
@@ -252,18 +253,18 @@ fn a_row_that_cannot_be_read_is_not_one_that_is_gone() {
                 page = pull(Resource::Appointments, Some(&page.cursor), 500).unwrap();
             }
             assert!(page.whole, "all others are shown");
-            // What changed since: it is not reported either.
+            // Changes since: not reported either.
             let delta = pull(Resource::Appointments, Some(&page.cursor), 500).unwrap();
             assert!(delta.deleted.is_empty() && !delta.whole, "{delta:?}");
         });
     }
 }
 
-/// An office whose clock is an hour slow, and a row that is changed after a pass that showed none.
+/// An office whose clock is an hour slow, and a row that is changed after an empty pass.
 #[test]
 fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
     let changed = Rc::new(RefCell::new(None::<String>));
-    // What the API does with `DateTStamp`: rows changed after it, by the office's clock. Logs do not tell its time, providers do.
+    // `DateTStamp` selects rows changed after it, by the office's clock. Logs do not contain its time, providers do.
     let office_with = |path: &'static str, key: &'static str, tells: bool| {
         let rows = changed.clone();
         Host::new().manifest(include_str!("../adapter.toml")).at(instant_of(NOW).unwrap()).config("location", "office").answer(move |request: &Request| {
@@ -300,13 +301,13 @@ fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
         *changed.borrow_mut() = Some("2026-12-01 12:00:30".to_owned());
         let (one, third) = pass(Some(&second));
         assert_eq!((none, still, one), (0, 0, 1), "{resource:?}");
-        // By the office's clock, and not by ours: what changes in the next hour is not missed.
+        // The office's clock is used, so changes of the next hour are not missed.
         *changed.borrow_mut() = Some("2026-12-01 12:01:00".to_owned());
         assert_eq!(pass(Some(&third)).0, 1, "{resource:?}");
     }
 }
 
-/// What one developer key may not do is no reason to stop the rest: wrong keys are.
+/// A method that one key is not allowed to use does not stop other requests; invalid keys do.
 #[test]
 fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
     let client = |status: u16, body: &'static str, keys_work: bool| {
@@ -339,7 +340,7 @@ fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
     assert!(matches!(&gone, Err(Fault::Unsupported(why)) if why.starts_with("GET fees: ")), "{gone:?}");
 }
 
-/// What is said of deltas is so: one that asks for everything would be none.
+/// Every stream with deltas sends a parameter for changes.
 #[test]
 fn a_delta_asks_for_what_changed() {
     let (host, asked) = client(|_| Some(json!([])));
@@ -354,7 +355,7 @@ fn a_delta_asks_for_what_changed() {
             pull(resource, Some(&page.cursor), 500).unwrap();
             let names = ["DateTStamp=", "SecDateTEdit=", "DateEntry="];
             let since = asked.borrow().iter().any(|path| names.iter().any(|name| path.contains(name)));
-            // The list of conditions comes first, and is asked for as a whole.
+            // The list of conditions comes first and is read whole.
             assert_eq!(since, delta && resource != Resource::PatientHistoryItems, "{resource:?}");
         }
     });

@@ -1,4 +1,4 @@
-//! What the API's refusals mean.
+//! Faults of the API's refusals.
 
 use adapter_sdk::{Fault, RetryLater, http::Response};
 use opendental_adapter::faults::of_answer;
@@ -19,14 +19,14 @@ fn an_explanation_is_kept_without_the_patient() {
         assert!(!reason.contains(secret), "{secret} in {reason}");
     }
     assert!(reason.starts_with("Open Dental: A patient named") && reason.ends_with("exists already"), "{reason}");
-    // Somebody who was not sent, and words that are fields of the request.
+    // A person who was not sent, and words that are fields of the request.
     let sent = json!({"AdjAmt": "12.50", "PatNum": 15});
     let body = "AdjAmt of Jane O'Neill (王秀英) must be negative for this AdjType.";
     let said = of_answer(&answer(400, body), false, Some(&sent));
     assert_eq!(said, Fault::rejected("Open Dental: AdjAmt of … … … must be negative for this AdjType."));
     let plain = of_answer(&answer(404, "Operatory not found"), false, None);
     assert_eq!(plain, Fault::rejected("Open Dental: Operatory not found"));
-    // A proxy's page and an empty answer are nobody's refusal.
+    // A proxy's page and an empty response are not refusals by Open Dental.
     for unexplained in ["<html>Zoë", "", " {\"message\": \"Zoë\"}"] {
         let Fault::RetryLater(RetryLater { reason: why, seconds: None }) =
             of_answer(&answer(404, unexplained), true, None)

@@ -1,5 +1,4 @@
-//! Values that cannot be read, values in other writings, and rows that were not asked for: every list of the API,
-//! natively.
+//! Unreadable values, values in other formats, and unrequested rows, for every list of the API.
 
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Page, Record, Resource, Write,
@@ -20,7 +19,7 @@ fn office(location: &str, answer: impl Fn(&str) -> Value + 'static) -> Host {
     })
 }
 
-/// A pass to its end, as one page.
+/// Reads a pass to its end, as one page.
 fn pass(resource: Resource) -> Page {
     let mut all = OpenDental::pull(resource, None, 500).unwrap();
     while !all.last {
@@ -35,13 +34,13 @@ fn pass(resource: Resource) -> Page {
     all
 }
 
-/// Two rows of a list, and the field of the first that is tried.
+/// Two rows of a list, and the field of the first under test.
 struct Kind {
     resource: Resource,
     path: &'static str,
     row: Value,
     field: &'static str,
-    /// Other rows that are asked for.
+    /// Further rows of other requests.
     more: fn(&str) -> Value,
 }
 
@@ -81,7 +80,7 @@ fn timed() -> Vec<Kind> {
 }
 
 impl Kind {
-    /// A whole pass over the row with this value and another row as it should be.
+    /// Reads a whole pass over the row with this value and a valid row.
     fn pass(&self, value: &Value) -> Page {
         let (mut tried, mut other, path, more) = (self.row.clone(), self.row.clone(), self.path, self.more);
         tried[self.field] = value.clone();
@@ -97,7 +96,7 @@ fn ids(records: &[Record]) -> Vec<String> {
     records.iter().map(|record| adapter_sdk::json::id(record).to_owned()).collect()
 }
 
-/// The known state of such a record stays: it is neither shown without the value nor gone, and the other is shown.
+/// The record's known state stays: it is neither listed without the value nor deleted, and the other one is listed.
 #[test]
 fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
     let texts = ["soon", "2026-02-30", "2026-12-01 25:00:00", "12/1/2026 9:00:00 AM", "20261201", "2026-12-01 or so"];
@@ -125,7 +124,7 @@ fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
         (&pattern, &["", "XQX", "20"][..]),
         (&status, &["", "Done"]),
         (&interval, &["soon", "6 months", "999y11m"]),
-        // On the schedule, and at no time.
+        // On the schedule without a time.
         (&time, &["", "0001-01-01 00:00:00"]),
     ] {
         for value in values {
@@ -251,7 +250,7 @@ fn a_broken_appointment_without_a_readable_time_is_off() {
     }
 }
 
-/// A row without a key cannot be named: the others are shown, and nothing is deleted for being absent.
+/// A row without a key cannot be identified: the others are listed, and no absence counts as deletion.
 #[test]
 fn a_row_without_a_key_leaves_the_others() {
     for broken in [json!({"LName": "Ash"}), json!({"PatNum": null, "LName": "Ash"}), json!(null), json!("x")] {
@@ -261,7 +260,7 @@ fn a_row_without_a_key_leaves_the_others() {
     }
 }
 
-/// An office ignores the parameters its version does not know, and shows all rows.
+/// An office ignores unsupported parameters and returns all rows.
 #[test]
 fn rows_that_were_not_asked_for_are_not_believed() {
     let rooms = json!([{"OperatoryNum": 1, "ClinicNum": 3}, {"OperatoryNum": 2, "ClinicNum": 4}, {"OperatoryNum": 5, "ClinicNum": "3"}]);
@@ -273,7 +272,7 @@ fn rows_that_were_not_asked_for_are_not_believed() {
     let page = office("3", move |path| if path.starts_with("/appointments") { rows.clone() } else { json!([]) });
     let page = page.run(|| pass(Resource::Appointments));
     assert_eq!((page.records.len(), page.skipped.len(), page.deleted.len()), (0, 0, 0));
-    // Looked up one by one: whose record it is decides the filter.
+    // Requested one by one, so the filter is on the record's owner.
     let others = |path: &str, rows: Value| {
         let path = path.to_owned();
         move |asked: &str| if asked.starts_with(&path) { rows.clone() } else { json!([]) }
@@ -294,7 +293,7 @@ fn rows_that_were_not_asked_for_are_not_believed() {
     assert_eq!(ids(&host.run(|| pass(Resource::Coverages)).records), ["1"]);
 }
 
-/// Coverages and history entries are parts of a row: one that cannot be read keeps the pass from being whole.
+/// Coverages and history entries are parts of a row: an unreadable one prevents the pass from being whole.
 #[test]
 fn an_unreadable_part_of_a_row_deletes_nothing() {
     let stopped = json!([{"MedicationPatNum": 1, "PatNum": 7, "MedicationNum": 2, "DateStop": "soon"}]);
@@ -313,7 +312,7 @@ fn an_unreadable_part_of_a_row_deletes_nothing() {
     assert_eq!((page.records.len(), page.deleted.len(), page.whole), (0, 0, false));
 }
 
-/// An appointment or a blockout that cannot be read may take the time that is asked for.
+/// An unreadable appointment or blockout may occupy the requested time.
 #[test]
 fn a_place_with_something_unreadable_is_not_booked() {
     let wanted = records::Appointment {

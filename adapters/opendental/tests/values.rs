@@ -1,4 +1,4 @@
-//! Values as the API writes them.
+//! Values in the API's formats.
 
 use adapter_sdk::{testing::Host, time::instant_of};
 use opendental_adapter::{
@@ -56,7 +56,7 @@ fn another_mail_address_leaves_those_next_to_it() {
         ("a@x.example, b@y.example", Some("a@x.example"), "c@z.example", "c@z.example,b@y.example"),
         ("b@y.example; a@x.example", Some("a@x.example"), "c@z.example", "b@y.example,c@z.example"),
         ("a@x.example,b@y.example", Some("a@x.example"), "", "b@y.example"),
-        // Written once more it is the same.
+        // Writing it again has no effect.
         ("b@y.example", Some("a@x.example"), "", "b@y.example"),
         ("c@z.example,b@y.example", Some("a@x.example"), "c@z.example", "c@z.example,b@y.example"),
         ("", None, "c@z.example", "c@z.example"),

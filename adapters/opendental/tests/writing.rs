@@ -1,4 +1,4 @@
-//! Writes that meet somebody else's, natively.
+//! Writes that conflict with changes by others.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -37,7 +37,7 @@ fn row(key: u64, time: &str) -> Value {
 /// Method and path with the body.
 type Written = Rc<RefCell<Vec<(String, Value)>>>;
 
-/// An office where somebody takes the place just when we write; what it was asked to write.
+/// An office in which the time is taken during our write; also returns the requested writes.
 fn contested(ours: Value) -> (Host, Written) {
     let written = Rc::new(RefCell::new(Vec::new()));
     let writes = written.clone();
@@ -108,7 +108,7 @@ fn what_has_no_place_in_the_books_is_refused_before_anything_is_asked() {
     }
 }
 
-/// An office with these rows in every list, and what it was asked to write.
+/// An office with these rows in every list, and the requested writes.
 fn office_with(rows: Value) -> (Host, Written) {
     let written = Rc::new(RefCell::new(Vec::new()));
     let writes = written.clone();
@@ -129,7 +129,7 @@ fn office_with(rows: Value) -> (Host, Written) {
     (host, written)
 }
 
-/// How and when something ended stays as staff wrote it when only its note changes.
+/// If only the note changes, the end of an entry stays as staff wrote it.
 #[test]
 fn a_change_of_a_note_says_nothing_of_the_state() {
     use records::HistoryCategory::{Allergies, Conditions, Medications};
@@ -141,7 +141,7 @@ fn a_change_of_a_note_says_nothing_of_the_state() {
         (Medications, medication("2027-03-04"), true, json!({"PatNote": "new"})),
         (Medications, medication("0001-01-01"), false, json!({"PatNote": "new", "DateStop": "2026-12-01"})),
         (Medications, medication("2019-03-04"), true, json!({"PatNote": "new", "DateStop": ""})),
-        // An office does not list those that were discontinued.
+        // An office does not list discontinued medications.
         (Medications, json!([]), false, json!({"PatNote": "new"})),
         (Medications, json!([]), true, json!({"PatNote": "new", "DateStop": ""})),
         (Conditions, problem.clone(), false, json!({"PatNote": "new"})),
@@ -177,7 +177,7 @@ fn all(patient: &records::Patient) -> PatientChange {
     PatientChange { patient: patient.clone(), before: None }
 }
 
-/// What a client took away the office is told to forget: a field that is not named stays as it is.
+/// A cleared field must be sent empty, because an omitted field stays unchanged.
 #[test]
 fn what_a_patient_has_no_more_is_emptied() {
     let row = json!({"PatNum": 21, "LName": "Łopata", "FName": "Zoë", "MiddleI": "Ann", "PatStatus": "Patient",
@@ -221,7 +221,7 @@ fn only_what_a_client_changed_is_emptied() {
         billing_type: Some("Standard Account".into()),
         ..records::Patient::default()
     };
-    // Staff have entered a telephone since.
+    // Staff have since entered a phone number.
     let row = json!({"PatNum": 21, "LName": "Łopata", "FName": "Zoë", "Email": "zoe@mail.example", "WirelessPhone": "555",
         "HmPhone": "556", "BillingType": "Standard Account", "Gender": "Female", "PatStatus": "Inactive"});
     let change =
@@ -240,7 +240,7 @@ fn only_what_a_client_changed_is_emptied() {
     assert!(written.borrow().is_empty());
 }
 
-/// The client saw one mail address, and a number with its extension.
+/// The client saw one mail address, and a phone number with its extension.
 #[test]
 fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
     let address = |region: &str| {
@@ -261,7 +261,7 @@ fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
         preferred_language: Some("es".into()),
         ..records::Patient::default()
     };
-    // Staff have given the number another extension since.
+    // Staff have since changed the extension.
     let row = json!({"PatNum": 21, "LName": "Ash", "FName": "Ada", "Email": "a@x.example, b@y.example", "WkPhone": "(536)555-0182 x99",
         "City": "Peoria", "State": "IL", "Language": "spa"});
     let email = |email: Option<&str>| records::Patient { email: email.map(str::to_owned), ..before.clone() };
@@ -269,7 +269,7 @@ fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
         (email(Some("c@z.example")), Some(json!({"Email": "c@z.example,b@y.example"}))),
         (email(None), Some(json!({"Email": "b@y.example"}))),
         (records::Patient { work_phone: Some("312".into()), ..before.clone() }, Some(json!({"WkPhone": "312 x99"}))),
-        // A value that the office would refuse leaves the one there.
+        // A value that the office would refuse leaves the existing one.
         (records::Patient { address: address("Illinois"), ..before.clone() }, None),
         (records::Patient { preferred_language: Some("tlh".into()), ..before.clone() }, None),
     ] {
@@ -280,7 +280,7 @@ fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
     }
 }
 
-/// Documented as a time of day; a confirmation names the status that is read as one.
+/// Documented as a time of day. A confirmation contains the number of the status that is read as confirmed.
 #[test]
 fn a_check_in_is_a_time_of_day_and_a_confirmation_the_number_of_a_status() {
     let office = |statuses: Value| {
@@ -325,7 +325,7 @@ fn a_check_in_is_a_time_of_day_and_a_confirmation_the_number_of_a_status() {
     host.run(|| OpenDental::push("k".into(), confirm(true))).unwrap();
     let put: Vec<(String, Value)> = vec![("PUT /appointments/55/Confirm".into(), json!({"defNum": 21}))];
     assert_eq!(*written.borrow(), put);
-    // What could never be seen again is not written.
+    // A status that could never be recognised is not written.
     let (host, written) = office(json!([{"DefNum": 19, "Category": 2, "ItemName": "Not Called"}]));
     let refused = host.run(|| OpenDental::push("k".into(), confirm(true)));
     assert!(matches!(&refused, Err(Fault::Rejected(why)) if why.contains("`confirmed`")), "{refused:?}");

@@ -104,7 +104,7 @@ elements! {
         end: Option<String>,
     }
     Money {
-        /// The number as text, because binary floating point would change it.
+        /// Kept as written, because binary floating point would change it.
         value: Option<serde_json::Number>,
         currency: Option<String>,
     }
