@@ -1,5 +1,5 @@
-//! Writing appointments. The EHR takes two of one provider at one time, so the adapter looks before it writes; and where the practice
-//! offers free places, a booking takes its place instead of standing beside it.
+//! Writes of appointments. The EHR accepts overlapping appointments of one provider, so the adapter checks for
+//! conflicts first. If the practice offers free appointments, a booking replaces one of them.
 
 use adapter_sdk::{
     AppointmentChange, Fault, Receipt, clock,
@@ -38,14 +38,14 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     }
 }
 
-/// What an earlier create of this key made.
+/// Returns the appointment created with this key.
 pub fn find_created(_: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key(APPOINTMENT, "comments", key);
     let rows = client::search::<AppointmentRow>(&search)?;
     Ok(rows.iter().find(|row| row.note().carries(key)).map(receipt_of))
 }
 
-/// A change of an appointment that is there.
+/// A change of an existing appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Move,
@@ -55,7 +55,7 @@ pub enum Change {
     Cancel,
 }
 
-/// Whether the appointment is as the change would have it: then an earlier attempt made it.
+/// Returns a receipt if the appointment already has the wanted state.
 pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let id = requests::existing(&change.appointment.id, "appointment")?;
     let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id))?;
@@ -65,8 +65,8 @@ pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChang
     })
 }
 
-/// Reads the appointment and what stands near its new time, and writes over the version that was read. Where the engine names a version,
-/// it must be that one.
+/// Reads the appointment and its conflicts at the new time, and writes if the version is unchanged. If the engine names
+/// a version, the appointment must have that one.
 pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
     let id = requests::existing(&a.id, "appointment")?;
@@ -76,7 +76,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     };
     let rows = client::search::<AppointmentRow>(&search)?;
     let Some(row) = rows.iter().find(|row| row.id == id) else {
-        // What staff deleted is as cancelled as it was to be.
+        // An appointment deleted by staff counts as cancelled by this write.
         return if kind == Change::Cancel {
             Ok(Receipt::of(&a.id))
         } else {
@@ -119,7 +119,7 @@ fn check_state(kind: Change, row: &AppointmentRow) -> Result<(), Fault> {
     }
 }
 
-/// The fields that are not yet as they should be.
+/// Returns the fields that still have to be written.
 fn values_of(
     settings: &Settings,
     kind: Change,
@@ -136,13 +136,13 @@ fn values_of(
             if there != Some((a.start, a.end)) || provider != row.healthprof {
                 values.insert("appointment_date".into(), json!(DateTime::at(a.start)));
                 values.insert("appointment_date_end".into(), json!(DateTime::at(a.end)));
-                // Sent only where it changes: the EHR makes a new calendar entry of it.
+                // Sent only if changed, because the EHR creates a new calendar entry for it.
                 if provider != row.healthprof {
                     values.insert("healthprof".into(), json!(provider));
                 }
             }
         }
-        // A standing appointment of this EHR is a confirmed one; that the patient said so has no field.
+        // An active appointment in this EHR is a confirmed one; the patient's confirmation has no field.
         Change::Confirm => note.set("patient-confirmed", a.patient_confirmed.then_some("yes")),
         Change::CheckIn if !row.is("checked_in") && !row.is("done") => {
             let at = a.checkin_at.unwrap_or_else(clock::now);
@@ -164,7 +164,7 @@ fn values_of(
     values
 }
 
-/// A move says whether the new time is a place that was taken.
+/// Records in the note of a moved appointment whether its new time was a free appointment.
 fn marked(row: &AppointmentRow, mut values: Map<String, Value>, in_free_place: bool) -> Map<String, Value> {
     let note = row.note().with("slot", in_free_place.then_some("yes"));
     if note != row.note() {
@@ -173,10 +173,10 @@ fn marked(row: &AppointmentRow, mut values: Map<String, Value>, in_free_place: b
     values
 }
 
-/// What stands at an appointment's time with its provider.
+/// The appointments at an appointment's time with the same provider.
 struct Near<'a> {
     occupied: bool,
-    /// Free places that cover the time exactly, in their order.
+    /// Free appointments that cover the time exactly, in order.
     places: Option<Vec<&'a AppointmentRow>>,
 }
 
@@ -188,7 +188,7 @@ impl<'a> Near<'a> {
         let overlaps =
             |row: &&AppointmentRow| row.span(settings.default_minutes).is_some_and(|span| overlap(span, whole));
         let (free, taken): (Vec<_>, Vec<_>) = rows.iter().filter(here).filter(overlaps).partition(|row| row.is("free"));
-        // A place without an end is no place.
+        // A free appointment without an end does not count.
         let places = exact_cover(free, |row| row.span(0), whole);
         Near { occupied: taken.into_iter().any(AppointmentRow::stands), places }
     }
@@ -201,7 +201,8 @@ impl<'a> Near<'a> {
     }
 }
 
-/// Places that a booking took beside its own. One that stays overlaps the booking, and is not offered by us.
+/// Deletes the other free appointments that a booking covers. One that remains overlaps the booking and is not offered
+/// by us.
 fn remove_places(places: &[&AppointmentRow]) {
     if !places.is_empty() {
         let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
@@ -209,7 +210,7 @@ fn remove_places(places: &[&AppointmentRow]) {
     }
 }
 
-/// The place a booking took is free again before the booking leaves it. Done twice it is there once.
+/// Creates the free appointment that a booking replaced, before the booking leaves it. A second call has no effect.
 fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Fault> {
     let took = row.note().get("slot").is_some();
     let place = row.healthprof.zip(row.span(settings.default_minutes)).filter(|_| took);
@@ -218,7 +219,7 @@ fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Faul
         return Ok(());
     }
     let values = requests::new_free_place(row.institution, provider, start, end);
-    // The appointment itself has not been touched yet: all of this can be done again.
+    // The appointment itself is still unchanged, so the whole write can be repeated.
     client::create(APPOINTMENT, &values).map(drop).map_err(steps::before)
 }
 
@@ -226,7 +227,7 @@ fn receipt_of(row: &AppointmentRow) -> Receipt {
     Receipt { id: row.id.to_string(), version: row.version() }
 }
 
-/// The version as it is after the write. That it cannot be read does not undo the write.
+/// Returns the receipt with the version after the write. A failed read does not undo the write.
 fn receipt(id: i64) -> Result<Receipt, Fault> {
     let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id)).ok().flatten();
     Ok(Receipt { id: id.to_string(), version: row.and_then(|row| row.version()) })

@@ -1,4 +1,4 @@
-//! Writing what stands in a patient's chart: history, coverage, notes.
+//! Writes of a patient's chart: history, coverage, notes.
 
 use adapter_sdk::{
     Fault, Receipt,
@@ -24,7 +24,7 @@ const MEDICATION: &str = "gnuhealth.patient.medication";
 const INSURANCE: &str = "gnuhealth.insurance";
 const NOTE: &str = "ir.note";
 
-/// A model that keeps write keys in one of its texts.
+/// A model with write keys in one of its text fields.
 pub struct Keyed {
     model: &'static str,
     field: &'static str,
@@ -37,7 +37,7 @@ pub const INSURANCES: Keyed = Keyed { model: INSURANCE, field: "notes", fields: 
 pub const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"] };
 
 impl Keyed {
-    /// The record made with this key.
+    /// Returns the record created with this key.
     fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
         let rows = client::rows(&requests::by_key(self.model, self.field, key), &self.fields)?.rows;
         let ours = rows.iter().find(|row| note(row[self.field].as_str()).carries(key));
@@ -90,7 +90,7 @@ pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<R
     client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(Receipt::of)
 }
 
-/// What staff have deleted already is as gone as it was to be.
+/// Deletes a coverage. One already deleted by staff counts as deleted by this write.
 pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
     let number = requests::existing(id, "coverage")?;
     client::write(&requests::delete(INSURANCE, &[number])).map(|_| Receipt::of(number))
@@ -101,7 +101,7 @@ pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
     Ok(INSURANCES.read(number)?.is_none().then(|| Receipt::of(number)))
 }
 
-/// A new entry of the history, or one as it should be.
+/// Creates or changes an entry of the history.
 pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
     let keyed = keyed_of(item.category);
     let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
@@ -111,13 +111,13 @@ pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Resul
         return client::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
     };
     let row = keyed.read(id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the entry"))?;
-    // The key of the write that made it stays with it.
+    // The key of the creation stays.
     let text = Note { text: item.note.clone(), ..note(row[keyed.field].as_str()) };
     let values = requests::changed_history(item, is_active(&row), keyed.field, &text);
     client::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
 }
 
-/// The entry this key made; or, of a change, the entry once it is as it should be.
+/// Returns the entry created with this key; for a change, the entry if it has the wanted state.
 pub fn find_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
     let keyed = keyed_of(item.category);
     let Some(id) = held_id(item)? else {
@@ -132,7 +132,7 @@ fn is_active(row: &Value) -> bool {
     Flag::deserialize(&row["is_active"]).unwrap_or_default().0
 }
 
-/// None of an entry that is new.
+/// Returns `None` for a new entry.
 fn held_id(item: &PatientHistoryItem) -> Result<Option<i64>, Fault> {
     if item.id.is_empty() {
         return Ok(None);

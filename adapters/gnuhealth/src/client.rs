@@ -1,4 +1,4 @@
-//! Calls of the EHR's JSON-RPC. The host adds the session to each of them.
+//! Calls of the EHR's JSON-RPC. The host adds the session to each.
 
 use adapter_sdk::{
     Fault,
@@ -17,21 +17,21 @@ use crate::{
 
 const UNEXPECTED: &str = "the EHR's answer is not as expected";
 
-/// Rows, and the EHR's time.
+/// Rows and the EHR's time.
 pub struct Found {
     pub rows: Vec<Value>,
     pub now: Option<i64>,
 }
 
-/// What became of a write over a record that was read.
+/// The result of a write that depends on the record's version.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Written {
     Done,
-    /// Somebody else changed the record since.
+    /// The record was changed since it was read.
     Stale,
 }
 
-/// Rows with these fields.
+/// Reads rows with these fields.
 pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
     let (result, answer) = read(&search.call(fields))?;
     Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now: answer.now() })
@@ -39,12 +39,12 @@ pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
 
 pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fault> {
     let rows = rows(asked, &fields::<T>())?.rows;
-    // The rows are ours to judge one by one only where their form is: a field that is missing is missing in all.
+    // A missing field is missing in all rows, so an unreadable row fails the whole search.
     let rows: Result<Vec<T>, String> = rows.into_iter().map(responses::read).collect();
     rows.map_err(|why| Fault::retry_later(format!("a record of the EHR is not as expected: {why}"), None))
 }
 
-/// The first row of a search.
+/// Returns the first row of a search.
 pub fn first<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Option<T>, Fault> {
     Ok(search(asked)?.into_iter().next())
 }
@@ -53,24 +53,24 @@ pub fn count(search: &Search) -> Result<u64, Fault> {
     read(&search.count())?.0.as_u64().ok_or_else(unexpected)
 }
 
-/// A call that changes nothing.
+/// Makes a call that changes nothing.
 pub fn ask(call: &Call) -> Result<Value, Fault> {
     Ok(read(call)?.0)
 }
 
-/// Creates one record; its id.
+/// Creates one record and returns its id.
 pub fn create(model: &str, values: &Value) -> Result<i64, Fault> {
     let created = write(&requests::create(model, values))?;
-    // An answer we do not understand proves nothing.
+    // A response that cannot be parsed proves nothing.
     created[0].as_i64().ok_or_else(|| Fault::unknown("the EHR does not say what it has created"))
 }
 
-/// A call that writes.
+/// Makes a call that writes.
 pub fn write(call: &Call) -> Result<Value, Fault> {
     answered(call, false)?.0.map_err(|refusal| refusal.fault(&call.params))
 }
 
-/// Writes over a record as it was read, and over no other state of it.
+/// Writes a record if its version is unchanged since it was read.
 pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Result<Written, Fault> {
     let call = requests::write(model, id, timestamp, values);
     match answered(&call, false)?.0 {
@@ -80,7 +80,7 @@ pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value)
     }
 }
 
-/// Something that may as well fail: said in the log, without the EHR's words.
+/// Makes a call that may fail. A failure is logged without the EHR's message.
 pub fn attempt(what: &str, call: &Call) {
     if write(call).is_err() {
         warn!("{what} could not be done");

@@ -1,4 +1,4 @@
-//! How is written in the EHR what it has no field of its own for.
+//! Representation of values that have no field in the EHR.
 
 use adapter_sdk::{
     notes::{Note, Style},
@@ -6,15 +6,17 @@ use adapter_sdk::{
     vocabulary::Vocabulary,
 };
 
-/// The last line of a free text holds the key of the write that made the record, and what the EHR's form has no place for.
+/// Format of a footer in the last line of a free text. It contains the key of the write that created the record, and
+/// values that have no field in the EHR.
 pub const NOTES: Style = Style { gap: "\n\n", begin: "[practice-sync ", between: "; ", equals: "=" };
 
-/// A free text, taken apart.
+/// Parses a free text.
 pub fn note(text: Option<&str>) -> Note {
     NOTES.read(text.unwrap_or_default())
 }
 
-/// The EHR has one field for all given names. A no-break space marks where the middle name begins: it reads as before.
+/// The EHR has one field for all given names. A no-break space before the middle name separates it and looks like a
+/// space.
 pub const MIDDLE: char = '\u{a0}';
 
 pub const GENDERS: Vocabulary<Gender> = Vocabulary(&[
@@ -26,14 +28,14 @@ pub const GENDERS: Vocabulary<Gender> = Vocabulary(&[
     ("nb", Gender::Other),
 ]);
 
-/// What an identifier of a party is, in its comment: our write key, and the numbers of a payer. `ref` is not for them: the EHR wants it
-/// to be one party's alone.
+/// Types of a party's identifiers, stored in their comment: our write key, and the numbers of a payer. `ref` is
+/// unsuitable, because the EHR requires it to be unique per party.
 pub const KEY: &str = "practice-sync";
 pub const PAYER: &str = "payer";
 pub const GROUP: &str = "group";
 pub const EMPLOYER: &str = "employer";
 
-/// How the EHR tells one way to reach somebody from another.
+/// Contact types of the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contact {
     Mobile,

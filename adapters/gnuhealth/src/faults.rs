@@ -1,5 +1,5 @@
-//! What the EHR's refusals mean for the engine. It answers 200 to everything it understood: a refusal is an `error` in the body, and its
-//! transaction is undone.
+//! Faults for the EHR's refusals. The EHR answers 200 to every valid call. A refusal is an `error` in the body, and its
+//! transaction is rolled back.
 
 use std::iter;
 
@@ -10,24 +10,24 @@ use adapter_sdk::{
 };
 use serde_json::Value;
 
-/// Attempts with a wrong password are counted for as long as a session lasts, five minutes by default.
+/// Failed logins are counted for the lifetime of a session, five minutes by default.
 const LOCKED_SECONDS: u32 = 300;
-/// What stands before the name of a field or a model, which is no patient's.
+/// Words before the quoted name of a field or a model, which contains no patient data.
 const BEFORE_LABELS: [&str; 4] = ["field", "of", "access", "in"];
-/// Words with a capital letter in the EHR's own messages that name nobody.
+/// Capitalised words in the EHR's own messages that are not names.
 const VOCABULARY: &str = "Patient Appointment Health Institution Professional Federation Account Official Page PUID ID CODE LICENSE END IS BEFORE";
 
-/// What the EHR says instead of a result.
+/// An error of the EHR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The class of the exception, or, for one that is none of the EHR's own, its text.
+    /// The class of the exception, or the text of an exception that is not the EHR's own.
     pub kind: String,
     pub message: String,
 }
 
 impl Refusal {
-    /// `["UserError", ["text", "description", domain]]`, `["UserWarning", ["name", "text", ...]]`, `["ConcurrencyException", "text"]`,
-    /// `["'key'", "traceback"]`.
+    /// Parses `["UserError", ["text", "description", domain]]`, `["UserWarning", ["name", "text", ...]]`,
+    /// `["ConcurrencyException", "text"]`, `["'key'", "traceback"]`.
     pub fn of(error: &Value) -> Refusal {
         let kind = error[0].as_str().unwrap_or_default().to_owned();
         let texts = error[1].as_array();
@@ -36,31 +36,31 @@ impl Refusal {
         Refusal { kind, message: message.to_owned() }
     }
 
-    /// The records were changed since their `_timestamp` was read.
+    /// Returns `true` if the records were changed since their `_timestamp` was read.
     pub fn is_stale(&self) -> bool {
         self.kind == "ConcurrencyException"
     }
 
-    /// `sent`: the parameters of the call.
+    /// Maps the refusal to a fault. `sent`: the parameters of the call.
     pub fn fault(&self, sent: &Value) -> Fault {
         match self.kind.as_str() {
             "UserError" | "UserWarning" => Fault::rejected(reason(&self.message, sent)),
             "ConcurrencyException" => Fault::retry_later("the record was changed in the EHR meanwhile", None),
             "LoginException" => Fault::unauthorized("the EHR asks for another way to log in"),
-            // A fault inside the EHR: a database that is busy, or one that does not know our call. Nothing was written.
+            // An internal error: a busy database, or one that does not support the call. Nothing was written.
             _ => Fault::retry_later("the EHR failed at it", None),
         }
     }
 }
 
-/// The fault of an answer other than 200. `reads`: the call changed nothing.
+/// Maps a status other than 200 to a fault. `reads`: the call changed nothing.
 pub fn of_status(answer: &Response, reads: bool) -> Fault {
     match answer.status {
         401 => Fault::unauthorized("the EHR does not accept the user name or the password"),
         403 => Fault::unsupported("the EHR does not offer this call: a module is missing"),
         404 => Fault::retry_later("the base URL names no database of the EHR", None),
         429 => match fault_of_status(answer, reads) {
-            // The EHR itself names no time.
+            // The EHR itself sends no delay.
             Fault::RetryLater(RetryLater { reason, seconds }) => {
                 Fault::retry_later(reason, seconds.or(Some(LOCKED_SECONDS)))
             }
@@ -77,8 +77,8 @@ fn reason(message: &str, sent: &Value) -> String {
     }
 }
 
-/// The EHR's text without anything that may tell of a person: the values that were sent, what is quoted and no name of a field or a
-/// model, long numbers, addresses of mail, words in other scripts, and capitalised words inside a sentence.
+/// Removes patient data from the EHR's message: sent values, quotations other than names of fields or models, long
+/// numbers, mail addresses, non-ASCII words, and capitalised words within a sentence.
 fn without_data(text: &str, sent: &Value) -> String {
     let texts = texts(sent).into_iter().map(|(_, text)| text);
     let values: Vec<&str> =
@@ -107,7 +107,7 @@ fn without_data(text: &str, sent: &Value) -> String {
 fn masked(word: &str, first: bool) -> String {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
-    // `SM-CORE-0007` is the EHR's own number of a message.
+    // `SM-CORE-0007` is the number of a message of the EHR.
     let code = bare.starts_with("SM-") && bare.is_ascii();
     let capital = bare.chars().next().is_some_and(char::is_uppercase) && !code;
     let starts = first || VOCABULARY.split_whitespace().any(|known| known == bare);
@@ -115,8 +115,8 @@ fn masked(word: &str, first: bool) -> String {
     if hides || (capital && !starts && bare.len() > 1) { "…".into() } else { word.to_owned() }
 }
 
-/// Of a text that was sent: it can tell something of a person. What is short or a word of the protocol would only tear holes into the EHR's
-/// sentence.
+/// Returns `true` if a sent text may describe a person. Removing short texts and protocol words would only make the
+/// message unreadable.
 fn tells(text: &str) -> bool {
     text.chars().count() > 2 && !text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }

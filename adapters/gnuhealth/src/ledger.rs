@@ -1,5 +1,5 @@
-//! Payments. The EHR books one only against an invoice, through its pay wizard; the adapter makes no invoices, which are the practice's
-//! revenue.
+//! Payments. The EHR records a payment only for an invoice, through its pay wizard. The adapter creates no invoices,
+//! because they are the practice's revenue.
 
 use adapter_sdk::{
     Fault, Receipt, clock,
@@ -30,14 +30,14 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
     find(key).map_err(steps::after)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
 }
 
-/// The line of the books that carries this key.
+/// Returns the account line with this key.
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
     let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?;
     let carries = |line: &&PaymentLine| note(line.entry.description.as_deref()).carries(key);
     Ok(rows.iter().find(carries).map(|line| Receipt::of(line.id)))
 }
 
-/// The invoice a payment is for: the one it names, else the oldest on which so much is open.
+/// Returns the invoice of a payment: the named one, else the oldest with a sufficient open amount.
 pub fn settled<'a>(invoices: &'a [Invoice], payment: &Payment) -> Result<&'a Invoice, Fault> {
     let amount = exact(&payment.amount.amount).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| Fault::rejected("the EHR takes payments of more than nothing only"))?;

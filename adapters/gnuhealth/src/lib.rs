@@ -1,5 +1,5 @@
-//! Adapter for GNU Health. `requests` builds, `responses` parses, `map` translates, `faults` judges, `client` sends, `streams` is what can be
-//! read; this file joins them.
+//! Adapter for GNU Health. `requests` builds, `responses` parses, `map` converts, `faults` maps refusals, `client`
+//! sends, `streams` contains the readable resources; this file combines them.
 
 pub mod booking;
 pub mod chart;
@@ -28,7 +28,7 @@ use booking::{
     Change::{Cancel, CheckIn, Confirm, Move, Note},
     change, find_changed,
 };
-/// The EHR for one call is what the operator has set for it.
+/// The state of one call is the configured settings.
 pub use settings::Settings as GnuHealth;
 
 adapter_sdk::export_adapter!(GnuHealth);
@@ -68,8 +68,8 @@ impl Tables for GnuHealth {
         GnuHealth::read()
     }
 
-    /// Less is read and written where the EHR lacks a module, or the login a right to read. That its role may not write is said by the EHR
-    /// when it is tried.
+    /// Removes resources and writes for which the EHR lacks a module, or the login lacks the right to read. A missing
+    /// right to write is reported by the EHR at the write.
     fn about(&self, mut by_tables: Description) -> Result<Description, Fault> {
         let pulls = by_tables.pulls.iter();
         let models: BTreeSet<&str> = pulls.flat_map(|pull| streams::models(self, pull.resource)).collect();
@@ -82,14 +82,14 @@ impl Tables for GnuHealth {
             name: "GNU Health".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             hosting: Hosting::Onprem,
-            // An appointment names a professional and no room.
+            // An appointment has a professional and no room.
             operatories: false,
             ..by_tables
         })
     }
 }
 
-/// The model a write needs: which of them an EHR takes depends on its modules.
+/// Returns the model that a write needs. The EHR's modules determine which models exist.
 fn model_of(write: WriteKind) -> &'static str {
     match write {
         WriteKind::CreatePatient | WriteKind::UpdatePatient => "gnuhealth.patient",
@@ -101,7 +101,7 @@ fn model_of(write: WriteKind) -> &'static str {
     }
 }
 
-/// Which of these models the EHR's modules have.
+/// Returns those of the models that exist in the EHR.
 fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
     #[derive(Deserialize)]
     struct Model {
@@ -112,7 +112,7 @@ fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
     Ok(rows.into_iter().map(|row| row.model).collect())
 }
 
-/// Which of these models the login may read.
+/// Returns those of the models that the login may read.
 fn readable(models: &[String]) -> Result<BTreeSet<String>, Fault> {
     #[derive(Deserialize)]
     struct Access {

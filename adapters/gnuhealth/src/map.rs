@@ -1,4 +1,4 @@
-//! Rows of the EHR as the contract's records.
+//! Conversion of the EHR's rows to the contract's records.
 
 use adapter_sdk::{
     Record, clock, limits,
@@ -54,7 +54,7 @@ pub fn person(row: &PatientRow) -> records::Patient {
     }
 }
 
-/// See [`MIDDLE`].
+/// Splits given names at [`MIDDLE`].
 fn given_names(name: &str) -> (String, Option<String>) {
     match name.split_once(MIDDLE) {
         Some((first, middle)) => (first.to_owned(), Some(middle.to_owned()).filter(|middle| !middle.trim().is_empty())),
@@ -66,7 +66,7 @@ pub fn language_of(row: &LangRow) -> Option<String> {
     language(row.lang.as_ref()?.code.as_deref()?)
 }
 
-/// `pt_BR` is `pt` to the engine.
+/// Converts `pt_BR` to `pt`.
 fn language(code: &str) -> Option<String> {
     let code = code.split('_').next()?;
     (code.len() == 2).then(|| code.to_owned())
@@ -85,7 +85,7 @@ pub fn address(row: &AddressRow) -> records::Address {
     }
 }
 
-/// `US-NY` is `NY` with its country beside it.
+/// Converts `US-NY` to `NY`; the country is a separate field.
 fn region(code: &str) -> Option<String> {
     Some(code.split_once('-').map_or(code, |(_, region)| region).to_owned())
 }
@@ -115,7 +115,7 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
     })
 }
 
-/// The search asks for those of the location only.
+/// Returns `true` if the appointment is of another institution, in case the search did not exclude it.
 fn is_elsewhere(settings: &Settings, row: &AppointmentRow) -> bool {
     settings.institution().is_some_and(|institution| row.institution.is_some_and(|of| of != institution))
 }
@@ -124,7 +124,7 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
     if is_elsewhere(settings, &row) {
         return Ok(Shown::Nothing);
     }
-    // A free place is a working hour. One that was never changed never was anything else.
+    // A free appointment is a working hour. If it was never changed, it was never a booked appointment.
     if row.is_free() {
         let was = row.write_date.map(|_| row.id.to_string());
         return Ok(was.map_or(Shown::Nothing, Shown::Gone));
@@ -143,7 +143,7 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
         appointment_type: kind.map(str::to_owned),
         start,
         end,
-        // It takes its time without saying for whom.
+        // It occupies its time without a patient.
         unavailable: row.patient.is_none(),
         cancelled: row.is_cancelled(),
         confirmed: ["confirmed", "checked_in", "done"].iter().any(|state| row.is(state)),
@@ -158,7 +158,7 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
     }))
 }
 
-/// A place nobody has taken yet, on its local date.
+/// Converts a free appointment to a working hour on its local date.
 pub fn working_hour(settings: &Settings, row: AppointmentRow) -> Mapped {
     if is_elsewhere(settings, &row) || !row.is("free") {
         return Ok(Shown::Nothing);
@@ -187,7 +187,7 @@ pub fn pathology(_: &Settings, row: Pathology) -> Mapped {
     shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name.unwrap_or_default(), extra }))
 }
 
-/// The key of a record that a row names.
+/// Returns the id of a referenced record.
 fn given(id: i64) -> Option<i64> {
     Some(id).filter(|id| *id > 0)
 }
@@ -274,7 +274,7 @@ pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
     }))
 }
 
-/// Of the words we write there: staff can write anything.
+/// Parses one of the words that we write; staff may have changed it.
 fn insurance_type(word: &str) -> Option<InsuranceType> {
     Some(InsuranceType::from(word.to_owned())).filter(|kind| !matches!(kind, InsuranceType::Other(_)))
 }
@@ -344,7 +344,7 @@ pub fn payment_type(_: &Settings, row: PaymentMethod) -> Mapped {
     shown(Record::PaymentType(records::PaymentType { id, name, active, ..Default::default() }))
 }
 
-/// The contract writes amounts in digits, and currencies by their codes.
+/// Returns an amount in digits, as the contract requires.
 fn plain(amount: &Decimal) -> Result<String, String> {
     amount.exact().map(|_| amount.text().to_owned()).ok_or_else(|| "its amount is no plain number".to_owned())
 }
@@ -354,7 +354,7 @@ fn currency(row: Coded) -> Result<String, String> {
     code.ok_or_else(|| "it has no currency".to_owned())
 }
 
-/// An invoice to a patient.
+/// Converts an invoice to a patient.
 pub fn charge(_: &Settings, row: Invoice) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let lines: Vec<&str> = row.lines.iter().filter_map(|line| line.description.as_deref()).collect();
@@ -375,7 +375,7 @@ pub fn charge(_: &Settings, row: Invoice) -> Mapped {
 pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let said = note(row.entry.description.as_deref());
-    // Money that went back stands on the other side.
+    // A refund is on the debit side.
     let amount = match row.credit.exact() {
         Some(0) => format!("-{}", plain(&row.debit)?),
         _ => plain(&row.credit)?,

@@ -1,4 +1,4 @@
-//! Writing patients: a person in one model, a patient in another.
+//! Writes of patients, which consist of a person and a patient in separate models.
 
 use adapter_sdk::{
     Fault, PatientChange, Receipt,
@@ -17,7 +17,7 @@ use crate::{
     settings::Settings,
 };
 
-/// One call makes person and patient. The provider, who stands with the patient, comes after it.
+/// Creates person and patient with one call, and then writes the provider, which is a field of the patient.
 pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Receipt, Fault> {
     let row = match row_of(key)? {
         Some(row) => row,
@@ -28,14 +28,14 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
         }
     };
     match write(PATIENT, row.id, own_of_new(&row, patient)) {
-        // The patient is there all the same.
+        // The patient exists without the provider.
         Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
         other => other.map_err(steps::after)?,
     }
     Ok(Receipt::of(row.id))
 }
 
-/// The patient who carries this write key, once nothing is left to be done.
+/// Returns the patient with this write key if nothing is left to write.
 pub fn find_created(_: &Settings, key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
     let Some(row) = row_of(key)? else { return Ok(None) };
     Ok(own_of_new(&row, patient).is_empty().then(|| Receipt::of(row.id)))
@@ -50,20 +50,20 @@ pub fn update(settings: &Settings, _: &str, change: &PatientChange) -> Result<Re
     Ok(Receipt::of(row.id))
 }
 
-/// Whether the patient is as an update would have them.
+/// Returns a receipt if the patient has the wanted values.
 pub fn find_updated(settings: &Settings, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let Some(row) = read(&change.patient)? else { return Ok(None) };
     let (person, own) = changes(settings, &row, change)?;
     Ok((person.is_empty() && own.is_empty()).then(|| Receipt::of(row.id)))
 }
 
-/// What is not so yet, of the person and of the patient.
+/// Returns the remaining changes of the person and of the patient.
 fn changes(settings: &Settings, row: &PatientRow, change: &PatientChange) -> Result<(Fields, Fields), Fault> {
     let wanted = change.onto(map::person(row));
     Ok(requests::patient::changes(row, change, &wanted, &place_of(settings, &wanted)?))
 }
 
-/// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.
+/// Looks up the ids of an address and a language. A country or state that the EHR does not have is omitted.
 fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
     let mut place =
         patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;

@@ -1,4 +1,4 @@
-//! The EHR's calls: searches with their domains, and the bodies of writes; those of patients below.
+//! The EHR's calls: searches with their domains, and the bodies of writes; those of patients in a submodule.
 
 pub mod patient;
 
@@ -21,9 +21,9 @@ use crate::{
     values::{Date, DateTime, Decimal},
 };
 
-/// Hours an appointment lasts at most, to find those that began before a time and still last.
+/// Maximum duration of an appointment in seconds, to find those that began earlier and are not over.
 const LONGEST_SECONDS: i64 = 86_400;
-/// What the EHR calls appointments that take a place, and the places nobody has taken.
+/// States of appointments that occupy time, and of free ones.
 const STANDING: [&str; 4] = ["confirmed", "checked_in", "done", "free"];
 
 /// A call with all its parameters.
@@ -33,7 +33,7 @@ pub struct Call {
     pub params: Value,
 }
 
-/// Rows of a model, in the order of their ids.
+/// A search for rows of a model, ordered by id.
 #[derive(Clone, Debug)]
 pub struct Search {
     pub model: &'static str,
@@ -52,7 +52,7 @@ impl Search {
     }
 }
 
-/// Records that are not in use count, too; messages are English, which `faults` reads.
+/// Includes inactive records; messages are in English, which `faults` parses.
 fn context() -> Value {
     json!({"active_test": false, "language": "en"})
 }
@@ -65,7 +65,7 @@ pub fn create(model: &str, values: &Value) -> Call {
     call(model, "create", json!([[values], context()]))
 }
 
-/// `timestamp`: only over the record as it was then.
+/// Writes a record. `timestamp`: fails if the record has changed since then.
 pub fn write(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Call {
     let mut context = context();
     if let Some(timestamp) = timestamp {
@@ -78,18 +78,18 @@ pub fn delete(model: &str, ids: &[i64]) -> Call {
     call(model, "delete", json!([ids, context()]))
 }
 
-/// Which of these models the EHR has.
+/// Searches for those of the models that exist.
 pub fn models(names: &[&str]) -> Call {
     call("ir.model", "search_read", json!([[["model", "in", names]], 0, null, null, ["model"], context()]))
 }
 
-/// What the login may do with them.
+/// Reads the login's rights on the models.
 pub fn access(names: &[&str]) -> Call {
     call("ir.model.access", "get_access", json!([names, context()]))
 }
 
-/// Rows of a pull: after an id, and, in a delta, those of which one of the watched records changed. A record's `write_date` is empty until
-/// its first change.
+/// Returns the domain of a page: rows after an id and, in a delta, those with a change in one of the watched records.
+/// The `write_date` of a record is empty until its first change.
 pub fn page(mut domain: Vec<Value>, watched: &[&str], since: Option<i64>, after: u64) -> Value {
     domain.push(json!(["id", ">", after]));
     if let Some(since) = since {
@@ -102,7 +102,7 @@ pub fn page(mut domain: Vec<Value>, watched: &[&str], since: Option<i64>, after:
     Value::Array(domain)
 }
 
-/// The patients of parties.
+/// Searches for the patients of parties.
 pub fn patients_of(parties: &[i64]) -> Search {
     let limit = u32::try_from(parties.len()).unwrap_or(u32::MAX);
     Search { model: "gnuhealth.patient", domain: json!([["party", "in", parties]]), limit }
@@ -112,23 +112,23 @@ pub fn by_id(model: &'static str, id: i64) -> Search {
     Search { model, domain: json!([["id", "=", id]]), limit: 1 }
 }
 
-/// That a text has this write key in its footer.
+/// Returns the condition that a text has this write key in its footer.
 fn carries(field: &str, key: &str) -> Value {
     let [alone, followed] = NOTES.searches(key).map(|text| json!([field, "like", format!("%{text}%")]));
     json!(["OR", alone, followed])
 }
 
-/// The records whose text has this write key.
+/// Searches for the records with this write key in their text.
 pub fn by_key(model: &'static str, field: &str, key: &str) -> Search {
     Search { model, domain: json!([carries(field, key)]), limit: 100 }
 }
 
-/// The record of a person or a company that carries this write key.
+/// Searches for the record of a person or company with this write key.
 pub fn by_identifier(model: &'static str, path: &str, key: &str) -> Search {
     Search { model, domain: json!([[format!("{path}alternative_ids.code"), "=", key]]), limit: 2 }
 }
 
-/// In one search what has our write key or this id, and what stands near the time the appointment is to have.
+/// Searches for the record with our write key or this id, and for appointments near the wanted time.
 pub fn around(wanted: Value, a: &Appointment) -> Search {
     let domain = match number(&a.provider) {
         Some(provider) => json!([
@@ -154,7 +154,7 @@ pub fn with_id(id: i64) -> Value {
     json!(["id", "=", id])
 }
 
-/// A free place of a provider at exactly this time.
+/// Searches for a free appointment of a provider at exactly this time.
 pub fn free_place(provider: i64, start: i64, end: i64) -> Search {
     let domain = json!([
         ["healthprof", "=", provider],
@@ -170,7 +170,7 @@ pub fn new_free_place(institution: Option<i64>, provider: i64, start: i64, end: 
         "appointment_date": DateTime::at(start), "appointment_date_end": DateTime::at(end)})
 }
 
-/// A new appointment. The server reads `state`, `healthprof` and `comments` without looking whether they are there.
+/// Builds a new appointment. The server requires `state`, `healthprof` and `comments` to be present.
 pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_place: bool) -> Result<Value, Fault> {
     let known = a.appointment_type.as_ref().and_then(|id| settings.types().iter().find(|kind| kind.id == *id));
     if a.appointment_type.is_some() && known.is_none() {
@@ -189,7 +189,7 @@ pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_plac
     }))
 }
 
-/// Database ids of what an address and a patient refer to by a code.
+/// Database ids of codes in an address and a patient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub country: Option<i64>,
@@ -207,7 +207,7 @@ pub fn country(code: &str) -> Search {
     Search { model: "country.country", domain, limit: 1 }
 }
 
-/// A state by its name or by its code, which the EHR writes with the country's in front: `US-NY`.
+/// Searches for a state by its name or by its code, which the EHR prefixes with the country: `US-NY`.
 pub fn subdivision(country: i64, code: &str, region: &str) -> Search {
     let full = format!("{}-{}", code.to_uppercase(), region.to_uppercase());
     let domain = json!([["country", "=", country], ["OR", ["name", "=", region], ["code", "=", full]]]);
@@ -222,7 +222,7 @@ fn identifier(code: &str, what: &str) -> Value {
     json!({"code": code, "alternative_id_type": "other", "comments": what})
 }
 
-/// A payer is a party; one call makes it with its address.
+/// Builds a payer, which is a party, together with its address.
 pub fn insurer(key: &str, plan: &InsurancePlan, place: &Place) -> Value {
     let numbers = [(PAYER, &plan.payer_id), (GROUP, &plan.group_number), (EMPLOYER, &plan.employer_name)];
     let numbers = numbers.into_iter().filter_map(|(what, number)| Some(identifier(number.as_deref()?, what)));
@@ -237,7 +237,7 @@ pub fn insurer(key: &str, plan: &InsurancePlan, place: &Place) -> Value {
     values
 }
 
-/// What the EHR has no field for is kept in the notes, to be read back.
+/// Builds an insurance. Values without a field are stored in the notes, from which they are read.
 pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option<i64>) -> Result<Value, Fault> {
     let number = c.subscriber_number.as_deref().filter(|number| !number.is_empty());
     let number = number.ok_or_else(|| Fault::rejected("the EHR needs the number of the subscriber"))?;
@@ -255,7 +255,7 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
     }))
 }
 
-/// A new entry of a patient's history, about one of its catalogue.
+/// Builds a new entry of a patient's history about an item of its catalogue.
 pub fn new_history(item: &PatientHistoryItem, entry: i64, note: &Note) -> Result<Value, Fault> {
     let (patient, text) = (existing(&item.patient, "patient")?, NOTES.written(note));
     let mut values = object(match item.category {
@@ -269,7 +269,8 @@ pub fn new_history(item: &PatientHistoryItem, entry: i64, note: &Note) -> Result
     Ok(Value::Object(values))
 }
 
-/// An entry staff may have ended, and said why: its state is named only where it changes. `active`: whether it applies there now.
+/// Builds a change of an entry. `active`: its current state, which is written only if it changes, because staff may
+/// have recorded why it ended.
 pub fn changed_history(item: &PatientHistoryItem, active: bool, field: &str, note: &Note) -> Value {
     let mut values = Map::from_iter([(field.to_owned(), NOTES.written(note).into())]);
     if item.active != active {
@@ -278,7 +279,7 @@ pub fn changed_history(item: &PatientHistoryItem, active: bool, field: &str, not
     Value::Object(values)
 }
 
-/// What was stopped without a reason counts as completed: the EHR asks for a reason to discontinue.
+/// A medication stopped without a reason counts as completed, because the EHR requires a reason to discontinue.
 fn state(item: &PatientHistoryItem) -> Map<String, Value> {
     object(match item.category {
         HistoryCategory::Medications => {
@@ -297,7 +298,7 @@ pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {
     Ok(json!({"resource": resource, "message": NOTES.written(&text)}))
 }
 
-/// What a party still owes, the oldest first.
+/// Searches for a party's open invoices, oldest first.
 pub fn open_invoices(party: i64) -> Search {
     let domain = json!([["type", "=", "out"], ["state", "=", "posted"], ["party", "=", party]]);
     Search { model: "account.invoice", domain, limit: 100 }
@@ -312,7 +313,7 @@ pub fn start_of_payment(invoice: &Invoice) -> Call {
     Call { method: "wizard.account.invoice.pay.create".into(), params: json!([wizard_context(invoice)]) }
 }
 
-/// Pays in one step. `partial` lets an amount below what is owed pass; one above it is refused by the EHR itself.
+/// Pays in one step. `partial` permits an amount below the open one; the EHR refuses a larger one.
 pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Payment, today: &str) -> Call {
     let text = Note::new(None, key)
         .with("type", payment.payment_type.as_deref())
@@ -346,12 +347,12 @@ fn wizard_context(invoice: &Invoice) -> Value {
     context
 }
 
-/// A database id as the engine keeps it.
+/// Parses a foreign id as a database id.
 pub fn number(id: &Option<String>) -> Option<i64> {
     id.as_deref()?.parse().ok()
 }
 
-/// The database id of a record that the EHR is said to have.
+/// Parses the database id of a record that should exist.
 pub fn existing(id: &str, what: &str) -> Result<i64, Fault> {
     id.parse().map_err(|_| Fault::rejected(format!("the EHR has no such {what}")))
 }
@@ -360,7 +361,7 @@ fn required(id: &Option<String>, what: &str) -> Result<i64, Fault> {
     number(id).ok_or_else(|| Fault::rejected(format!("the EHR needs {what}")))
 }
 
-/// `gnuhealth.pathology,12`: an id of a resource that the EHR keeps in several models.
+/// Splits `gnuhealth.pathology,12`, an id of a resource with several models.
 pub fn reference(id: &str) -> Option<(&str, i64)> {
     let (model, number) = id.split_once(',')?;
     Some((model, number.parse().ok()?))

@@ -1,4 +1,4 @@
-//! What is asked for and read of the EHR's records.
+//! The fields that are requested and read of the EHR's records.
 
 use adapter_sdk::{
     json::{forget_absent, typed},
@@ -32,17 +32,17 @@ rows! {
         primary_care_doctor: Option<i64>,
         "party." party: Person,
     }
-    /// The party behind a patient.
+    /// The party of a patient.
     Person [id: i64] {
         active: Flag,
         name: Option<String>,
         lastname: Option<String>,
         gender: Option<String>,
         dob: Option<Date>,
-        /// The number the EHR gives to a person.
+        /// The EHR's number of a person.
         "ref" puid: Option<String>,
         deceased: Flag,
-        /// A language for each company, and one for all of them.
+        /// One language per company, and one for all companies.
         "langs." langs: Vec<LangRow>,
         #[serde(deserialize_with = "in_use")]
         "contact_mechanisms." contacts: Vec<ContactMechanism>,
@@ -68,7 +68,7 @@ rows! {
     }
     Professional [id: i64] {
         active: Flag,
-        /// The licence.
+        /// The licence number.
         code: Option<String>,
         "party." party: ProfessionalParty,
         "specialties." specialties: Vec<Specialty>,
@@ -84,7 +84,7 @@ rows! {
         "specialty." specialty: Option<Coded>,
     }
     AppointmentRow [id: i64] {
-        /// The number staff see, `APP 2026/1`.
+        /// The number that staff see, `APP 2026/1`.
         name: Option<String>,
         patient: Option<i64>,
         healthprof: Option<i64>,
@@ -96,7 +96,7 @@ rows! {
         visit_type: Option<String>,
         checked_in_date: Option<DateTime>,
         comments: Option<String>,
-        /// None before the first change.
+        /// `None` before the first change.
         write_date: Option<DateTime>,
         "_timestamp" timestamp: Option<String>,
     }
@@ -134,7 +134,7 @@ rows! {
         #[serde(deserialize_with = "in_use")]
         "addresses." addresses: Vec<AddressRow>,
     }
-    /// `comments` says what it is.
+    /// `comments` contains its type.
     Identifier {
         code: Option<String>,
         comments: Option<String>,
@@ -146,7 +146,7 @@ rows! {
     PlanCompany {
         company: i64,
     }
-    /// `patient` is put in by the pull: that of the party.
+    /// `patient` is added by the pull: that of the party.
     Insurance [id: i64, patient: Option<i64>] {
         party: Option<i64>,
         company: i64,
@@ -154,7 +154,7 @@ rows! {
         number: Option<String>,
         member_since: Option<Date>,
         member_exp: Option<Date>,
-        /// valid, grace or expired.
+        /// `valid`, `grace` or `expired`.
         status: Option<String>,
         notes: Option<String>,
     }
@@ -194,7 +194,7 @@ rows! {
         name: Option<String>,
         active: Flag,
     }
-    /// `patient` is put in by the pull: that of the party.
+    /// `patient` is added by the pull: that of the party.
     Invoice [id: i64, patient: Option<i64>] {
         number: Option<String>,
         party: i64,
@@ -211,7 +211,7 @@ rows! {
     InvoiceLine {
         description: Option<String>,
     }
-    /// A line of the books that settles part of an invoice. `patient` is put in by the pull: that of the party.
+    /// An account line that settles part of an invoice. `patient` is added by the pull: that of the party.
     PaymentLine [id: i64, patient: Option<i64>] {
         party: Option<i64>,
         debit: Decimal,
@@ -224,25 +224,25 @@ rows! {
     Entry {
         description: Option<String>,
     }
-    /// The party of a record that names no patient.
+    /// The party of a record without a patient.
     PartyOf [id: i64] {
         party: Option<i64>,
     }
 }
 
 impl Person {
-    /// The row of the language that is shown.
+    /// Returns the row of the language that is pulled.
     pub fn language(&self) -> Option<&LangRow> {
         self.langs.iter().find(|row| row.lang.is_some())
     }
 
-    /// The address to read and to write: a new party has an empty one.
+    /// Returns the address to read and write; a new party has an empty one.
     pub fn address(&self) -> Option<&AddressRow> {
         self.addresses.iter().find(|address| !address.is_empty()).or(self.addresses.first())
     }
 }
 
-/// The first contact of a kind: the one that is shown and changed.
+/// Returns the first contact of a kind, which is the one to pull and change.
 pub fn contact(contacts: &[ContactMechanism], kind: Contact) -> Option<&ContactMechanism> {
     contacts.iter().find(|contact| contact.kind() == Some(kind) && contact.value.is_some())
 }
@@ -266,7 +266,7 @@ impl AddressRow {
         texts && self.country.is_none() && self.subdivision.is_none()
     }
 
-    /// As a write would have it.
+    /// Returns the address in the format of a write.
     pub fn values(&self) -> Value {
         let id = |coded: &Option<Coded>| coded.as_ref().map(|coded| coded.id);
         json!({"street": self.street, "city": self.city, "postal_code": self.postal_code,
@@ -279,7 +279,7 @@ impl AppointmentRow {
         self.state.as_deref() == Some(state)
     }
 
-    /// A place nobody has taken yet.
+    /// Returns `true` for an appointment that is not booked.
     pub fn is_free(&self) -> bool {
         self.is("free") || (self.state.is_none() && self.patient.is_none())
     }
@@ -288,7 +288,7 @@ impl AppointmentRow {
         self.is("user_cancelled") || self.is("center_cancelled")
     }
 
-    /// It takes its time of the provider.
+    /// Returns `true` if the appointment occupies the provider's time.
     pub fn stands(&self) -> bool {
         !self.is_free() && !self.is_cancelled() && !self.is("no_show")
     }
@@ -297,7 +297,8 @@ impl AppointmentRow {
         note(self.comments.as_deref())
     }
 
-    /// The EHR's own stamp, which on SQLite is of whole seconds, and a mark of what we write and read.
+    /// Returns the EHR's timestamp, which has a resolution of a second on SQLite, and a hash of the fields we read and
+    /// write.
     pub fn version(&self) -> Option<String> {
         let seen = format!(
             "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
@@ -312,7 +313,7 @@ impl AppointmentRow {
         Some(format!("{}-{}", self.timestamp.as_deref()?, mark::of(seen.bytes())))
     }
 
-    /// From when until when; where no end was entered it lasts `minutes`.
+    /// Returns start and end; without an end the duration is `minutes`.
     pub fn span(&self, minutes: u32) -> Option<(i64, i64)> {
         let start = self.appointment_date?.instant()?;
         let end = self.appointment_date_end.and_then(|end| end.instant()).filter(|end| *end > start);
@@ -320,7 +321,7 @@ impl AppointmentRow {
     }
 }
 
-/// The EHR itself tells allergies from other conditions so.
+/// Distinguishes allergies from other conditions in the same way as the EHR.
 pub fn is_allergy(groups: &[Membership]) -> bool {
     groups.iter().filter_map(|member| member.group.as_ref()?.code.as_deref()).any(|code| code == "ALLERGIC")
 }
@@ -332,7 +333,7 @@ impl Company {
     }
 }
 
-/// What can be taken out of use, and is kept by the EHR for its books.
+/// A record that can be inactive and is still stored by the EHR.
 trait Kept {
     fn in_use(&self) -> bool;
 }
@@ -349,13 +350,13 @@ impl Kept for AddressRow {
     }
 }
 
-/// A row as the EHR writes it: null and an empty text are absent.
+/// Parses a row; null and empty texts count as absent.
 pub fn read<T: DeserializeOwned>(mut row: Value) -> Result<T, String> {
     forget_absent(&mut row);
     typed(row)
 }
 
-/// Those in use.
+/// Deserializes a list without its inactive items.
 fn in_use<'de, D: Deserializer<'de>, T: Deserialize<'de> + Kept>(deserializer: D) -> Result<Vec<T>, D::Error> {
     let all = Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(all.into_iter().filter(T::in_use).collect())

@@ -1,10 +1,11 @@
-//! Rows of the EHR: what is read of a record is what is asked for. Fields of a record that is referred to stand under its name and a dot.
+//! Rows of the EHR. The fields to request are derived from the struct that is read. Fields of a referenced record are
+//! nested under its name followed by a dot.
 
 use crate::values::{Date, DateTime, Decimal, Flag};
 
-/// What can stand in a row.
+/// A type of a field in a row.
 pub trait Asked {
-    /// Adds what has to be asked for. A value is one field, by its path; a record is the fields that are read of it.
+    /// Adds the fields to request. A value is one field with its path; a record adds its own fields.
     fn ask(path: &str, into: &mut Vec<String>) {
         into.push(path.to_owned());
     }
@@ -29,14 +30,15 @@ impl<T: Asked> Asked for Vec<T> {
     }
 }
 
-/// The fields of a search whose rows are these.
+/// Returns the fields of a search for these rows.
 pub fn fields<T: Asked>() -> Vec<String> {
     let mut fields = Vec::new();
     T::ask("", &mut fields);
     fields
 }
 
-/// Structs of rows. What stands in brackets is there unasked; before a field stands the EHR's name of it, where that is another.
+/// Defines structs of rows. Fields in brackets are not requested. A literal before a field is its name in the EHR, if
+/// different.
 macro_rules! rows {
     ($(
         $(#[$doc:meta])*

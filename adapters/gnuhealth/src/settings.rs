@@ -1,21 +1,21 @@
-//! What the operator can set for this adapter.
+//! The adapter's settings.
 
 use adapter_sdk::{Fault, settings};
 use serde::Deserialize;
 
-/// What the operator can set, as `adapter.toml` declares it.
+/// The settings declared in `adapter.toml`.
 #[derive(Deserialize)]
 pub struct Settings {
     location: String,
     institution: Institution,
     appointment_types: Option<Vec<AppointmentType>>,
-    /// Length of an appointment without an end, and of an appointment type without a length of its own.
+    /// Length of an appointment without an end, and of an appointment type without a length.
     pub default_minutes: u32,
-    /// The country of addresses that name none, by its two letters.
+    /// The two-letter country of addresses without one.
     pub country: Option<String>,
-    /// Days ahead whose free appointments become working hours.
+    /// Days ahead for which free appointments become working hours.
     pub slot_days: i64,
-    /// Minutes after which a pass shows everything again, so that deletions come to light.
+    /// Minutes between whole passes, which detect deletions.
     #[serde(rename = "whole_pass_minutes")]
     pub whole_minutes: i64,
 }
@@ -29,7 +29,7 @@ pub struct AppointmentType {
     pub minutes: u32,
     #[serde(default = "online")]
     pub bookable_online: bool,
-    /// What the EHR's own field `appointment_type` says of such appointments.
+    /// Value of the EHR's field `appointment_type` for these appointments.
     #[serde(default = "outpatient")]
     pub kind: String,
 }
@@ -42,7 +42,7 @@ fn outpatient() -> String {
     "outpatient".into()
 }
 
-/// The EHR's own vocabulary: what there is where the operator names no types.
+/// The EHR's own values, used if no types are configured.
 const OWN_TYPES: [(&str, &str); 4] = [
     ("outpatient", "Outpatient"),
     ("telemedicine", "Telemedicine"),
@@ -68,7 +68,7 @@ impl Settings {
         Ok(set)
     }
 
-    /// The institution whose appointments are the location's; none: those of all institutions.
+    /// Returns the institution of the location's appointments; `None` for all institutions.
     pub fn institution(&self) -> Option<i64> {
         let own = self.institution == Institution::Own;
         self.location.parse().ok().filter(|id| own && *id > 0)

@@ -1,4 +1,4 @@
-//! What can be pulled: of each resource the models it is kept in, and the records whose changes are changes of theirs.
+//! The readable resources: the models of each resource, and the records whose changes count as its changes.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ use crate::{
     values::DateTime,
 };
 
-/// The most rows the EHR is asked for at once.
+/// Maximum rows per request.
 const MAX_ROWS: u32 = 1_000;
-/// Working hours are shown whole, and an engine's page has room for them.
+/// Working hours are read in full, and fit into the engine's page.
 const MAX_FREE_PLACES: u32 = 5_000;
 
 macro_rules! lists {
@@ -38,8 +38,8 @@ macro_rules! lists {
     };
 }
 
-/// In the order in which they refer to each other. Working hours are few and end by passing; appointment types are settings. Where several
-/// models make up a resource, its ids name them.
+/// Ordered so that records follow those they refer to. Working hours are few and expire; appointment types are
+/// settings. Ids of a resource with several models contain the model.
 pub const STREAMS: &[Stream<Settings>] = &[
     Stream::since(Resource::Providers, whole, lists!("" first provider)),
     Stream::one_page(Resource::AppointmentTypes, |settings| {
@@ -82,7 +82,7 @@ fn whole(settings: &Settings) -> Whole {
 
 fn first(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
     let listed = rows(settings, asked, 0)?;
-    // How many a whole pass will show: asked for once.
+    // The total of a whole pass, requested once.
     let begins = asked.since.is_none() && asked.at.is_none();
     let count = |part: Part| client::count(&Search { model: part.model, domain: part.domain.into(), limit: 0 });
     let all = || parts(settings, asked.resource).into_iter().map(count).sum::<Result<u64, Fault>>();
@@ -105,7 +105,7 @@ fn rows(settings: &Settings, asked: &Ask, part: usize) -> Result<Listed, Fault> 
     Ok(Listed { now, ..Listed::keyset(rows, asked, "id") })
 }
 
-/// Writes into each row the patient whose party it names; nothing where the party is none.
+/// Adds to each row the patient of its party, or null if the party is not a patient.
 fn put_patients(rows: &mut [Value]) -> Result<(), Fault> {
     let parties: Vec<i64> = rows.iter().filter_map(|row| row["party"].as_i64()).collect();
     if parties.is_empty() {
@@ -119,7 +119,7 @@ fn put_patients(rows: &mut [Value]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Appointments nobody has taken, of the days ahead.
+/// Lists free appointments of the days ahead.
 fn free_places(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
     let now = clock::now();
     let mut domain = vec![
@@ -135,14 +135,14 @@ fn free_places(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
     Ok(Listed::keyset(client::rows(&search, &fields::<AppointmentRow>())?.rows, asked, "id"))
 }
 
-/// One model of a resource.
+/// A model of a resource.
 struct Part {
     model: &'static str,
     fields: Vec<String>,
     domain: Vec<Value>,
-    /// Prefixes of the `write_date`s to look at.
+    /// Prefixes of the `write_date` fields to compare.
     watched: &'static [&'static str],
-    /// Its rows name a party, and the engine wants the patient.
+    /// The rows contain a party instead of a patient.
     by_party: bool,
 }
 
@@ -150,19 +150,19 @@ fn part<T: Asked>(model: &'static str) -> Part {
     Part { model, fields: fields::<T>(), domain: Vec::new(), watched: &[""], by_party: false }
 }
 
-/// The models a resource is kept in.
+/// Returns the models of a resource.
 pub fn models(settings: &Settings, resource: Resource) -> impl Iterator<Item = &'static str> {
     parts(settings, resource).into_iter().map(|part| part.model)
 }
 
-/// None of appointment types, which are settings.
+/// Returns the parts of a resource; none for appointment types, which are settings.
 fn parts(settings: &Settings, resource: Resource) -> Vec<Part> {
     match resource {
         Resource::Providers => vec![Part {
             watched: &["", "party.", "party.contact_mechanisms.", "specialties."],
             ..part::<Professional>("gnuhealth.healthprofessional")
         }],
-        // What is written on a patient's form lies in four models.
+        // A patient's data is in four models.
         Resource::Patients => vec![Part {
             watched: &["", "party.", "party.contact_mechanisms.", "party.addresses."],
             ..part::<PatientRow>(PATIENT)
@@ -171,7 +171,7 @@ fn parts(settings: &Settings, resource: Resource) -> Vec<Part> {
             domain: settings.institution().map(|id| json!(["institution", "=", id])).into_iter().collect(),
             ..part::<AppointmentRow>(APPOINTMENT)
         }],
-        // A company whose plans nobody entered is a plan, too: the EHR takes insurances without one.
+        // A company without plans counts as a plan, because the EHR accepts insurances without one.
         Resource::InsurancePlans => vec![
             Part {
                 domain: vec![json!(["is_insurance_company", "=", true])],
@@ -205,7 +205,7 @@ fn parts(settings: &Settings, resource: Resource) -> Vec<Part> {
             ..part::<TreatmentProcedure>("gnuhealth.dentistry.treatment.procedure")
         }],
         Resource::PaymentTypes => vec![part::<PaymentMethod>("account.invoice.payment.method")],
-        // Invoices are the only charges there are; a draft is none yet.
+        // Invoices are the only charges, except drafts.
         Resource::Charges => vec![Part {
             domain: vec![json!(["type", "=", "out"]), json!(["state", "in", ["posted", "paid"]])],
             by_party: true,

@@ -1,4 +1,4 @@
-//! The values JSON has no type for: `{"__class__": "datetime", ...}`. Datetimes of GNU Health are UTC without saying so.
+//! Values without a JSON type: `{"__class__": "datetime", ...}`. Datetimes of GNU Health are in UTC without a zone.
 
 use adapter_sdk::{
     money,
@@ -7,7 +7,7 @@ use adapter_sdk::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// One that can be read: another one makes its row unreadable.
+/// A time. An unreadable value makes its row unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "__class__", rename = "datetime", try_from = "Value")]
 pub struct DateTime {
@@ -20,7 +20,7 @@ pub struct DateTime {
     microsecond: u32,
 }
 
-/// The same; the day of a time.
+/// A date, or the day of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "__class__", rename = "date", try_from = "Value")]
 pub struct Date {
@@ -29,7 +29,7 @@ pub struct Date {
     day: u8,
 }
 
-/// Text as ISO 8601 has it: of a datetime, of a date, or one that is text already.
+/// Returns the ISO 8601 text of a datetime, of a date, or of a value that is already text.
 fn iso(value: &Value) -> Option<String> {
     let part = |name: &str| value.get(name).map_or(Some(0), Value::as_u64);
     let date = || Some(format!("{:04}-{:02}-{:02}", part("year")?, part("month")?, part("day")?));
@@ -46,7 +46,7 @@ fn iso(value: &Value) -> Option<String> {
 impl TryFrom<Value> for DateTime {
     type Error = &'static str;
 
-    /// Without a zone it is UTC.
+    /// Parses a time. Without a zone it is in UTC.
     fn try_from(value: Value) -> Result<DateTime, &'static str> {
         let text = iso(&value).ok_or("not a time")?;
         let at = instant_of(&text).or_else(|| instant_of(&format!("{text}Z"))).ok_or("not a time")?;
@@ -78,7 +78,7 @@ impl DateTime {
         DateTime { year, month, day, hour: part(3_600, 24), minute: part(60, 60), second: part(1, 60), microsecond: 0 }
     }
 
-    /// Fractions of a second are cut off.
+    /// Returns the instant; fractions of a second are truncated.
     pub fn instant(&self) -> Option<i64> {
         let DateTime { year, month, day, hour, minute, second, .. } = self;
         instant_of(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
@@ -92,7 +92,7 @@ impl Date {
 
     fn of_days(days: i64) -> Date {
         let text = date_text(days);
-        // From the right: a year may have a sign.
+        // From the right, because a year may have a sign.
         let mut parts = text.rsplitn(3, '-');
         let mut small = || parts.next().and_then(|part| part.parse().ok()).unwrap_or_default();
         let (day, month) = (small(), small());
@@ -119,7 +119,7 @@ impl Decimal {
     }
 }
 
-/// SQLite answers 0 and 1, PostgreSQL false and true; a field nobody ever set is null.
+/// A boolean: 0 or 1 from SQLite, `false` or `true` from PostgreSQL, null if never set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flag(pub bool);
 

@@ -1,4 +1,4 @@
-//! The adapter natively: its parts, and stories on recorded answers.
+//! Native tests of the adapter: its modules, and stories with recorded responses.
 #![allow(clippy::unwrap_used)]
 
 mod parts;

@@ -1,4 +1,4 @@
-//! The adapter on what a real server answered: what it reads, what it writes, and in which words.
+//! The adapter with responses recorded from a real server: its reads, its writes, and their exact requests.
 
 use crate::tape::Tape;
 use adapter_sdk::{
@@ -118,7 +118,7 @@ fn a_booking_takes_a_free_place_and_gives_it_back() {
     let cancel = Write::CancelAppointment(change(&Appointment { version: receipt.version, ..moved }));
     push(&tape, "ps-7-5", &cancel).unwrap();
     assert_eq!(find(&tape, "ps-7-5", &cancel), Some(place.clone()));
-    // The place at nine is there again, as another row.
+    // The free appointment at nine exists again, as another row.
     let free = json!([["state", "=", "free"], ["healthprof", "=", 3], ["appointment_date", "=", DateTime::at(nine)]]);
     let rows = tape.staff("model.gnuhealth.appointment.search_read", json!([free, 0, null, null, ["id"], context()]));
     assert_eq!(rows.as_array().unwrap().len(), 1);
@@ -283,14 +283,14 @@ fn what_staff_ended_stays_ended_as_they_said() {
         assert!(row["notes"].as_str().unwrap().ends_with("[practice-sync ps-7-60]"), "{row}");
         (yes("is_active"), yes("discontinued"), yes("course_completed"), row["discontinued_reason"].clone())
     };
-    // Only its note changes.
+    // Only the note changes.
     item = PatientHistoryItem { active: false, note: Some("was with food".into()), ..item };
     let change = Write::SavePatientHistoryItem(item.clone());
     assert_eq!(find(&tape, "ps-7-61", &change), None);
     push(&tape, "ps-7-61", &change).unwrap();
     assert_eq!(find(&tape, "ps-7-61", &change), Some(item.id.clone()));
     assert_eq!(state(&tape), (false, true, false, json!("rash")));
-    // Taken again, and to its end.
+    // Resumed, and ended.
     push(&tape, "ps-7-62", &Write::SavePatientHistoryItem(PatientHistoryItem { active: true, ..item.clone() }))
         .unwrap();
     assert_eq!((state(&tape).0, state(&tape).1), (true, false));
@@ -303,7 +303,7 @@ fn update_of(patient: &Patient) -> Write {
     Write::UpdatePatient(PatientChange { patient: patient.clone(), before: None })
 }
 
-/// Whoever took their address away is not written to any more; what reads as it should stays as staff entered it.
+/// A cleared address is no longer written to; values that are already right stay as staff entered them.
 #[test]
 fn what_a_patient_has_no_more_is_taken_away() {
     let tape = Tape::of("cleared");
@@ -328,7 +328,7 @@ fn what_a_patient_has_no_more_is_taken_away() {
     let id = push(&tape, "ps-7-70", &Write::CreatePatient(full.clone())).unwrap().id;
     let number: i64 = id.parse().unwrap();
     let party = tape.staff("model.gnuhealth.patient.read", json!([[number], ["party"], context()]))[0]["party"].clone();
-    // Staff know it better, and have a second address.
+    // Staff have since changed the gender and added a second address.
     tape.staff("model.party.party.write", json!([[party], {"gender": "nb"}, context()]));
     let second = json!({"party": party, "type": "email", "value": "second@mail.example"});
     tape.staff("model.party.contact_mechanism.create", json!([[second], context()]));
@@ -359,13 +359,13 @@ fn what_a_patient_has_no_more_is_taken_away() {
     assert!(shown.chart_id.is_some(), "the EHR's own number stays");
     assert_eq!(Patient { chart_id: None, ..shown.clone() }, bare);
     assert_eq!(gender(&tape), "u");
-    // And back again.
+    // The change is reverted.
     push(&tape, "ps-7-73", &update_of(&named)).unwrap();
     assert_eq!(find(&tape, "ps-7-73", &update_of(&named)), Some(id));
     tape.end();
 }
 
-/// A server that refuses, and one with a row that is not as rows are: neither says that something is gone.
+/// A server that refuses, and one with a malformed row: neither reports a deletion.
 #[test]
 fn what_cannot_be_read_is_not_gone() {
     use adapter_sdk::{
@@ -410,7 +410,7 @@ fn what_cannot_be_read_is_not_gone() {
         host(true.into(), json!({"result": [medication(1, 2.into()), medication(2, "two".into())]})).run(pass).unwrap();
     assert!(page.whole && page.last && page.records.len() == 1 && page.deleted.is_empty(), "{page:?}");
     assert_eq!(ids(&page), ["gnuhealth.patient.medication,2"]);
-    // The pass after it is a delta, and the next whole one is whole again.
+    // The next pass is a delta, and the next whole one is whole again.
     let again = host(true.into(), json!({"result": []}))
         .run(|| GnuHealth::pull(Resource::PatientHistoryItems, Some(page.cursor), 500));
     assert!(!again.unwrap().whole);

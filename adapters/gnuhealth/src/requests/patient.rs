@@ -1,4 +1,4 @@
-//! Patients: new ones, and what has to change of those that are there.
+//! Patients: new ones, and the changes of existing ones.
 
 use adapter_sdk::{
     PatientChange, json,
@@ -14,7 +14,7 @@ use crate::{
     values::Date,
 };
 
-/// A new patient: one call makes the person and, since `create_target` says so, the patient.
+/// Builds a new patient. With `create_target`, one call creates the person and the patient.
 pub fn person(key: &str, patient: &Patient, place: &Place) -> Value {
     let mut person = facts(patient);
     person.extend(object(json!({
@@ -37,8 +37,8 @@ pub fn person(key: &str, patient: &Patient, place: &Place) -> Value {
 
 pub type Fields = Map<String, Value>;
 
-/// What of the person has to change, and what of the patient: where they read otherwise than they should. What they have no more is taken
-/// away, but for the number the EHR itself gave them.
+/// Returns the changes of the person and of the patient. Cleared fields are removed, except the number assigned by the
+/// EHR.
 pub fn changes(row: &PatientRow, change: &PatientChange, patient: &Patient, place: &Place) -> (Fields, Fields) {
     let shown = map::person(row);
     let (mut person, held) = (facts(patient), facts(&shown));
@@ -71,7 +71,7 @@ pub fn changes(row: &PatientRow, change: &PatientChange, patient: &Patient, plac
     (person, own)
 }
 
-/// What of a new patient stands with the patient and not with the person. Whatever else staff have added since is theirs.
+/// Returns the fields of the patient, as opposed to the person. Other fields added by staff stay unchanged.
 pub fn own_of_new(row: &PatientRow, patient: &Patient) -> Fields {
     let mut own = Map::new();
     if let Some(provider) = number(&patient.provider).filter(|provider| Some(*provider) != row.primary_care_doctor) {
@@ -83,7 +83,8 @@ pub fn own_of_new(row: &PatientRow, patient: &Patient) -> Fields {
     own
 }
 
-/// A party has a language for each company: the one that the client saw is changed, or the one that is shown.
+/// Returns the change of the language. A party has one per company: the one that the client saw is changed, or else the
+/// pulled one.
 fn language_change(row: &PatientRow, change: &PatientChange, place: &Place) -> Option<Value> {
     let (shown, wanted) = (map::person(row).preferred_language, &change.patient.preferred_language);
     let before = change.before.as_ref().map_or(&shown, |before| &before.preferred_language);
@@ -94,13 +95,13 @@ fn language_change(row: &PatientRow, change: &PatientChange, place: &Place) -> O
         _ if *wanted == shown => None,
         (_, Some(language), None) => Some(json!(["create", [{"lang": language}]])),
         (_, Some(language), Some(there)) => Some(json!(["write", [seen.unwrap_or(there).id], {"lang": language}])),
-        // The EHR has no such language.
+        // The EHR does not have this language.
         (_, None, _) => None,
     }
 }
 
-/// What of the address that is shown is to be other than it reads: the rest of it stays as staff wrote it, and only
-/// what the client saw is emptied.
+/// Returns the changed fields of the pulled address. Its other fields stay as staff wrote them, and only fields that
+/// the client saw are cleared.
 fn address_changes(row: &PatientRow, change: &PatientChange, patient: &Patient, place: &Place) -> Fields {
     let held = row.party.address().map(|address| address.values()).unwrap_or_default();
     let lines = |patient: &Patient| patient.address.clone().unwrap_or_default();
@@ -123,9 +124,9 @@ fn address_changes(row: &PatientRow, change: &PatientChange, patient: &Patient, 
     fields
 }
 
-/// The contact that the client saw is written over, or taken out of use as staff would do; others of its kind stay. Of
-/// a client of whom nothing says what they saw the patient is as a whole, without any contact of a kind that they do
-/// not name.
+/// Returns the changes of contacts. The contact that the client saw is overwritten or deactivated, as staff would do;
+/// others of its kind stay. Without `before`, the change covers the whole patient, so all contacts of kinds it does not
+/// contain are deactivated.
 fn contact_changes(row: &PatientRow, change: &PatientChange) -> Vec<Value> {
     let wanted = contacts(&change.patient);
     let value = |all: &[(Contact, Value)], kind: Contact| {
@@ -145,7 +146,7 @@ fn contact_changes(row: &PatientRow, change: &PatientChange) -> Vec<Value> {
             (said, Some(seen)) if said == seen => (),
             (None, Some(_)) => gone.extend(there.map(|there| there.id)),
             (None, None) => gone.extend(held.iter().map(|held| held.id)),
-            // Written already: the value that the client saw is gone.
+            // Already written: the previous value is gone.
             (Some(_), _) if there.is_none() && held.iter().any(|held| is(&held, &said)) => (),
             (Some(said), _) => match there.or(held.first()) {
                 Some(there) => commands.push(json!(["write", [there.id], {"value": said}])),

@@ -1,4 +1,4 @@
-//! What the EHR's refusals mean, without the patient.
+//! Faults of the EHR's refusals, without patient data.
 
 use adapter_sdk::{Fault, RetryLater, http::Response};
 use gnuhealth_adapter::faults::{Refusal, of_status};
@@ -11,7 +11,7 @@ fn reason(text: &str, sent: Value) -> String {
     }
 }
 
-/// All of these were said by the real server.
+/// All of these messages are from the real server.
 #[test]
 fn the_ehrs_reason_is_kept_without_the_patient() {
     let sent = json!([[{"name": "Zoë", "lastname": "R, Q", "comments": "latex allergy"}]]);

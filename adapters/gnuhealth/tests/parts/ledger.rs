@@ -1,4 +1,4 @@
-//! Which invoice a payment settles.
+//! The choice of the invoice that a payment settles.
 
 use adapter_sdk::{
     Fault,

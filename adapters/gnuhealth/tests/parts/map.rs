@@ -1,4 +1,4 @@
-//! Rows as records.
+//! Conversion of rows to records.
 
 use adapter_sdk::{
     PatientChange, Record,
@@ -16,7 +16,7 @@ use gnuhealth_adapter::{
 };
 use serde_json::{Value, json};
 
-/// The host refuses a page with words the contract does not have, again and again.
+/// The host would repeatedly refuse a page with words that are not in the contract.
 #[test]
 fn what_staff_make_of_our_line_refuses_no_page() {
     let host = Host::new().manifest(include_str!("../../adapter.toml")).config("location", "1");
@@ -76,7 +76,7 @@ fn visit(changed: Value) -> Value {
     row
 }
 
-/// What of a row cannot be read makes it one that is skipped: it is not gone, and not free.
+/// An unreadable value makes its row skipped: neither deleted nor free.
 #[test]
 fn a_row_with_an_unreadable_value_is_skipped_and_not_gone() {
     let ehr = ehr();
@@ -100,7 +100,7 @@ fn a_row_with_an_unreadable_value_is_skipped_and_not_gone() {
         assert!(matches!(mapped, Err(Trouble::Row(_))), "{value}: {mapped:?}");
     }
     for absent in [Value::Null, json!("")] {
-        // It is in the schedule without a time.
+        // In the schedule without a time.
         let mapped = appointment(visit(json!({"appointment_date": absent})));
         assert!(matches!(mapped, Err(Trouble::Row(_))), "{mapped:?}");
         let mapped = patient(json!({"id": 5, "active": true, "party.": absent}));
@@ -109,10 +109,10 @@ fn a_row_with_an_unreadable_value_is_skipped_and_not_gone() {
             "a patient without a person is not an inactive one: {mapped:?}"
         );
     }
-    // Without a patient it takes its time all the same.
+    // Without a patient it still occupies its time.
     let Ok(Shown::Record(record)) = appointment(visit(json!({"patient": null}))) else { panic!("it is shown") };
     assert!(matches!(*record, Record::Appointment(visit) if visit.unavailable && visit.patient.is_none()));
-    // The state of a free place shows that it is no appointment.
+    // The state shows that a free appointment is not booked.
     assert!(matches!(appointment(visit(json!({"state": "free", "patient": null}))), Ok(Shown::Gone(id)) if id == "7"));
 }
 
@@ -162,7 +162,7 @@ fn null_and_empty_texts_are_absent() {
     assert_eq!((nothing.email, nothing.address, nothing.preferred_language), (None, None, None));
 }
 
-/// The client saw one entry of each kind: staff's others stay, and so do the parts of an address that do not change.
+/// The client saw one entry of each kind: others by staff stay, and so do unchanged parts of an address.
 #[test]
 fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
     let contact = |id: i64, kind: &str, value: &str| json!({"id": id, "type": kind, "value": value, "active": true});
@@ -203,7 +203,7 @@ fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
         assert_eq!(change(&row, wanted), commands);
     }
     assert_eq!(change(&row, |p| p.preferred_language = None), json!({"langs": [["delete", [11]]]}));
-    // Once it is written there is nothing left to be done, whatever is shown instead.
+    // After the write nothing is left to be done, whatever is pulled instead.
     let done: PatientRow = read(person(json!({
         "contact_mechanisms.": [contact(1, "phone", ""), contact(3, "phone", "302"), contact(4, "mobile", "401"), contact(5, "fax", "501")],
         "langs.": [{"id": 12, "lang.": {"id": 2, "code": "fr"}}],
@@ -214,7 +214,7 @@ fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
     assert_eq!(change(&done, cleared), json!({}));
 }
 
-/// A search that asks for one institution is checked when it is answered.
+/// The institution in a search is checked again in the response.
 #[test]
 fn an_appointment_of_another_institution_is_not_believed() {
     let ehr = ehr();

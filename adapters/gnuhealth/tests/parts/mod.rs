@@ -1,4 +1,4 @@
-//! The parts of the adapter, each by itself.
+//! The modules of the adapter, tested separately.
 
 mod faults;
 mod ledger;

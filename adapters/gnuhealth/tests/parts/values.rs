@@ -1,4 +1,4 @@
-//! Values JSON has no type for.
+//! Values without a JSON type.
 
 use gnuhealth_adapter::values::{Date, DateTime, Flag};
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! What a real GNU Health server answered, played back: each request must be the one that was recorded. With `GNUHEALTH_RECORD=host:port`
-//! the requests go to that server (`tests/gnuhealth/server.py`, on a fresh practice) and the fixtures are written anew:
+//! Playback of responses recorded from a real GNU Health server; each request must equal the recorded one. With
+//! `GNUHEALTH_RECORD=host:port` the requests are sent to that server (`tests/gnuhealth/server.py`, on a fresh practice)
+//! and the fixtures are written again:
 //!
 //! ```text
 //! GNUHEALTH_RECORD=127.0.0.1:PORT cargo test -p gnuhealth-adapter --test gnuhealth stories:: -- --test-threads 1
@@ -20,7 +21,7 @@ use adapter_sdk::{
 };
 use serde_json::{Value, json};
 
-/// 2026-11-21T08:00:00Z: requests that name the present are the same each time.
+/// 2026-11-21T08:00:00Z, so that requests with the current time are reproducible.
 pub const NOW: i64 = 1_795_248_000;
 /// `practice-sync` and the password of the tests' practice.
 const CREDENTIALS: &str = "cHJhY3RpY2Utc3luYzpzM2NyZXQtb2YtdGhlLWNsaW5pYw==";
@@ -60,7 +61,7 @@ impl Tape {
         host.answer(move |request| reel.borrow_mut().answer(request)).run(work)
     }
 
-    /// A call of staff: recorded, too.
+    /// A call by staff, also recorded.
     pub fn staff(&self, method: &str, params: Value) -> Value {
         let body = json!({"id": 1, "method": method, "params": params}).to_string().into_bytes();
         let request = Request { method: Method::Post, path: "/".into(), headers: Vec::new(), body: Some(body) };
@@ -70,7 +71,7 @@ impl Tape {
         body["result"].take()
     }
 
-    /// Everything was asked that was recorded; or the recording is kept.
+    /// Checks that every recorded request was made, or saves the recording.
     pub fn end(self) {
         let reel = self.0.borrow();
         if reel.recording.is_some() {
