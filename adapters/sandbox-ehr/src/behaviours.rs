@@ -1,5 +1,4 @@
-//! The switches that make the simulated EHR as unpleasant as real ones are. They are set in tests and in the demo, and do not
-//! outlive a restart.
+//! Switches for the misbehaviour of real EHRs. They are set in tests and in the demo, and are reset by a restart.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,36 +10,36 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Behaviours {
-    /// Writes it refuses with 422. The first rule that fits is used.
+    /// Writes to refuse with 422. The first matching rule is used.
     pub reject: Vec<Rejection>,
-    /// Writes this EHR does not know: `about` leaves them out, and each is answered with 501.
+    /// Unsupported writes: omitted from `about` and answered with 501.
     pub unsupported: Vec<WriteKind>,
-    /// Every answer takes this long.
+    /// Delay of every response.
     pub delay_ms: u64,
-    /// The next writes are carried out, their answers get lost.
+    /// Number of next writes that are executed but whose response is lost.
     pub lose_next_replies: u32,
-    /// So many of 1,000 writes are carried out and their answers get lost.
+    /// Per mille of writes that are executed but whose response is lost.
     pub lose_replies_per_mille: u32,
-    /// The next writes get lost on their way.
+    /// Number of next writes that are lost before they arrive.
     pub drop_next_writes: u32,
     pub drop_writes_per_mille: u32,
     pub refuse_new_patients: bool,
-    /// Fields a new patient must have: `born`, `gender`, `email`, `cell`, `address`, ...
+    /// Required fields of a new patient: `born`, `gender`, `email`, `cell`, `address`, ...
     pub required_patient_fields: Vec<String>,
-    /// A patient with the same names and date of birth is refused.
+    /// Refuses a patient with the same names and date of birth.
     pub refuse_duplicate_patients: bool,
-    /// Longest plan name, in characters.
+    /// Maximum length of a plan name, in characters.
     pub max_plan_name: Option<usize>,
-    /// A write key seen before answers with the record then written, instead of writing again.
+    /// A repeated write key returns the record of the first write instead of writing again.
     pub idempotent: bool,
-    /// An update with another version than the record's is refused.
+    /// Refuses an update with another version than the record's.
     pub checks_versions: bool,
     pub down: Option<Down>,
-    /// The next requests are answered with 429.
+    /// Number of next requests that are answered with 429.
     pub throttle_next: u32,
     pub retry_after_seconds: u32,
     pub requests_per_minute: Option<u32>,
-    /// Requests need `Authorization: Bearer <token>`.
+    /// Required token of the `Authorization: Bearer <token>` header.
     pub token: Option<String>,
 }
 
@@ -72,13 +71,13 @@ impl Default for Behaviours {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
-    /// None means every kind.
+    /// `None` for every kind.
     #[serde(default)]
     pub write: Option<WriteKind>,
-    /// None means from now on.
+    /// `None` for an unlimited number.
     #[serde(default)]
     pub times: Option<u32>,
-    /// The `error` word of the answer.
+    /// The `error` code of the response.
     pub code: String,
     #[serde(default)]
     pub message: String,
@@ -94,13 +93,13 @@ pub struct Down {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HowDown {
-    /// Answers 503.
+    /// Responds with 503.
     Unavailable,
-    /// Takes requests and answers none.
+    /// Accepts requests but does not respond.
     Silent,
     /// Does not accept connections.
     Refused,
-    /// Answers 500.
+    /// Responds with 500.
     Broken,
 }
 
@@ -129,7 +128,7 @@ impl Behaviours {
         !self.unsupported.contains(&kind)
     }
 
-    /// The answer to a write that is to be refused.
+    /// Returns the response to a write that matches a rule.
     pub(super) fn rejection(&mut self, kind: WriteKind) -> Option<SandboxReply> {
         let at = self.reject.iter().position(|rule| rule.write.is_none_or(|w| w == kind) && rule.times != Some(0))?;
         let rule = &mut self.reject[at];

@@ -1,8 +1,8 @@
-//! Dates and instants as the dialect writes them: `2026-12-01` and `2026-12-01T15:00:00Z`.
+//! Dates and instants in the format of the API: `2026-12-01` and `2026-12-01T15:00:00Z`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// Days since 1970-01-01 of a date of the Gregorian calendar.
+/// Returns the days since 1970-01-01 of a Gregorian date.
 pub(super) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -11,7 +11,7 @@ pub(super) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year - 719_468
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
+/// Returns year, month and day of a number of days since 1970-01-01.
 pub(super) fn civil(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
@@ -47,7 +47,7 @@ pub(super) fn instant_of(text: &str) -> Option<i64> {
     (instant_text(at) == text).then_some(at)
 }
 
-/// 0 is Monday.
+/// Returns the weekday; 0 is Monday.
 pub(super) fn weekday(days: i64) -> usize {
     usize::try_from((days + 3).rem_euclid(7)).expect("below 7")
 }
@@ -70,7 +70,7 @@ pub(super) mod instant {
     }
 }
 
-/// For `#[serde(with)]`, with `default` and where None is skipped.
+/// For `#[serde(with)]`, with `default` and skipped if `None`.
 pub(super) mod optional_instant {
     use super::*;
 

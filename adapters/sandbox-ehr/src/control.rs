@@ -1,5 +1,5 @@
-//! What is done to the practice behind the adapter's back: by tests at `/control`, where GET shows the switches and POST takes one
-//! [`Control`], and by operators through the API.
+//! Changes to the practice without the adapter: by tests at `/control`, where GET returns the switches and POST accepts
+//! one [`Control`], and by operators through the API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ pub enum Control {
     Behave(Behaviours),
     /// Sets the named switches.
     Switch(Map<String, Value>),
-    /// Staff put an appointment or a block into the book; with `force` also upon another one.
+    /// Staff book an appointment or a block; with `force` also over another one.
     StaffBooks {
         appointment: Appointment,
         #[serde(default)]
@@ -28,9 +28,9 @@ pub enum Control {
     },
     /// Staff change fields of a record.
     StaffEdits { resource: Resource, id: String, fields: Map<String, Value> },
-    /// Records disappear.
+    /// Records are deleted.
     Delete { resource: Resource, ids: Vec<String> },
-    /// The first `percent` per cent of a resource's records disappear, as after a failed import.
+    /// The first `percent` per cent of a resource's records are deleted, as after a failed import.
     MassDelete { resource: Resource, percent: u32 },
 }
 

@@ -1,5 +1,5 @@
-//! What the practice files beside its schedule: rows whose fields have the contract's names and meanings, and what a strict EHR
-//! demands of them.
+//! Records other than the schedule's: rows with fields of the contract's names and meanings, and the validation by a
+//! strict EHR.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,7 +21,7 @@ pub struct Filed {
     pub fields: Map<String, Value>,
 }
 
-/// The fields a write may name: what a row cannot be without, and the rest. None where a resource is not written from outside.
+/// The fields of a write. Resources without a form cannot be written from outside.
 struct Form {
     required: &'static [&'static str],
     optional: &'static [&'static str],
@@ -96,7 +96,7 @@ fn form(resource: Resource) -> Option<Form> {
     Some(Form { required, optional })
 }
 
-/// The resource a field refers to.
+/// Returns the resource that a field refers to.
 fn target(resource: Resource, field: &str) -> Option<Resource> {
     Some(match field {
         "patient" | "guarantor" | "subscriber" => Resource::Patients,
@@ -121,7 +121,7 @@ fn target(resource: Resource, field: &str) -> Option<Resource> {
     })
 }
 
-/// All references of a row: the resource and the id.
+/// Returns all references of a row as resource and id.
 pub(super) fn references(resource: Resource, fields: &Map<String, Value>) -> Vec<(Resource, &str)> {
     fn collect<'a>(resource: Resource, field: &str, value: &'a Value, into: &mut Vec<(Resource, &'a str)>) {
         match value {
@@ -138,7 +138,7 @@ pub(super) fn references(resource: Resource, fields: &Map<String, Value>) -> Vec
     found
 }
 
-/// What a write names that no such row has.
+/// Rejects a write with unknown fields.
 pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> Checked {
     let Some(Form { required, optional }) = form(resource) else { return Ok(()) };
     match fields.keys().find(|name| !required.contains(&name.as_str()) && !optional.contains(&name.as_str())) {
@@ -147,7 +147,7 @@ pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> Ch
     }
 }
 
-/// What the strict EHR demands of a row as it is to be.
+/// Validates a row like a strict EHR.
 pub(super) fn check(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> Checked {
     let required = form(resource).map_or(&[][..], |form| form.required);
     let blank = |name: &&&str| match row.fields.get(**name) {

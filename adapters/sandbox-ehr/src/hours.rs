@@ -1,4 +1,4 @@
-//! What the strict EHR demands of working hours.
+//! Validation of working hours by a strict EHR.
 
 use super::{
     SandboxEhr,
@@ -38,7 +38,7 @@ pub(super) fn check(ehr: &SandboxEhr, hours: &Hours) -> Checked {
     }
 }
 
-/// `HH:MM` up to `24:00`.
+/// Parses `HH:MM` up to `24:00`.
 fn minutes(text: &str) -> Option<u32> {
     let (hours, minutes) = text.split_once(':')?;
     let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);

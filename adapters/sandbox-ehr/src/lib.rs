@@ -1,5 +1,6 @@
-//! A small practice's health record system, simulated: one strict database for one or more locations, behind a REST dialect of its
-//! own. Pure and deterministic: the seed, the requests and their times decide everything. `adapters/sandbox` speaks its dialect.
+//! The simulated health record system of a small practice: one strict database for one or more locations, with its own
+//! REST API. It is pure and deterministic: the state depends only on the seed, the requests and their times.
+//! `adapters/sandbox` is the adapter for its API.
 
 pub mod behaviours;
 pub mod control;
@@ -32,14 +33,14 @@ pub use wire::{Delivery, SandboxReply, SandboxRequest};
 use practice::Practice;
 use random::Random;
 
-/// The simulated EHR of one practice. What it holds is the seed plus every [`Change`] it ever returned.
+/// The simulated EHR of one practice. Its state is the seed plus every [`Change`] it has returned.
 pub struct SandboxEhr {
     profile: Profile,
     practice: Practice,
     behaviours: Behaviours,
-    /// Decides about lost replies, in the order of the requests.
+    /// Random source for lost responses, in the order of the requests.
     chance: Random,
-    /// The minute whose requests are counted, and how many there were.
+    /// The current minute and its number of requests.
     quota: (i64, u32),
 }
 
@@ -54,7 +55,7 @@ impl SandboxEhr {
         }
     }
 
-    /// The EHR as it stood after `changes`, all of those it returned since `new`, in their order. Switches are as after `new`.
+    /// Restores the EHR from all changes it has returned since `new`, in order. The switches have their defaults.
     pub fn replay(profile: Profile, changes: impl IntoIterator<Item = Change>) -> SandboxEhr {
         let mut ehr = SandboxEhr::new(profile);
         for change in changes {
@@ -63,7 +64,7 @@ impl SandboxEhr {
         ehr
     }
 
-    /// Answers one request. The changes in the reply must be kept before the reply is delivered.
+    /// Handles a request. The changes in the reply must be stored before the reply is delivered.
     pub fn handle(&mut self, now_ms: i64, request: &SandboxRequest) -> SandboxReply {
         if request.path == control::PATH && self.profile.control {
             return self.control_route(request);
@@ -79,7 +80,7 @@ impl SandboxEhr {
         SandboxReply { delay_ms, ..reply }
     }
 
-    /// What keeps the request from being looked at.
+    /// Returns the reply of a fault that prevents the request from being handled.
     fn trouble(&mut self, now_ms: i64, request: &SandboxRequest) -> Option<SandboxReply> {
         if let Some(reply) = self.behaviours.down_at(now_ms) {
             return Some(reply);
@@ -94,7 +95,7 @@ impl SandboxEhr {
         (request.is_write() && self.drops_request()).then(|| SandboxReply::default().lost())
     }
 
-    /// Seconds to wait, when the request is one too many.
+    /// Returns the seconds to wait if the request exceeds the rate limit.
     fn over_quota(&mut self, now_ms: i64) -> Option<u32> {
         if self.behaviours.throttle_next > 0 {
             self.behaviours.throttle_next -= 1;
@@ -128,18 +129,18 @@ impl SandboxEhr {
         &self.behaviours
     }
 
-    /// One record, as the dialect shows it.
+    /// Returns a record.
     pub fn record(&self, resource: records::Resource, id: &str) -> Option<&records::Record> {
         self.practice.get(resource, id)
     }
 
-    /// All records of a resource, in the order of their ids.
+    /// Returns all records of a resource, ordered by id.
     pub fn records(&self, resource: records::Resource) -> impl Iterator<Item = &records::Record> {
         self.practice.all(resource)
     }
 }
 
-/// True `n` times.
+/// Returns `true` the first `n` times.
 fn count_down(n: &mut u32) -> bool {
     let some = *n > 0;
     *n = n.saturating_sub(1);

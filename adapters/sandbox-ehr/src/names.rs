@@ -1,5 +1,6 @@
-//! Last names that make the simulated EHR misbehave, as test cards make a payment fail: a client with nothing but a sandbox key can bring
-//! about what real EHRs do. They mean something in this EHR alone, so that nothing a real practice holds can match them.
+//! Last names that trigger faults of the simulated EHR, like the test cards of payment providers. A client with only a
+//! sandbox key can simulate the behaviour of real EHRs. The names have an effect in this EHR only, so no data of a real
+//! practice can match them.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ use super::{
     write_kinds::WriteKind,
 };
 
-/// What the patient's last name asks for.
+/// The fault that a patient's last name triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rehearsal {
     Reject,
@@ -21,23 +22,24 @@ pub enum Rehearsal {
     Unconverted,
 }
 
-/// Every name, in any case, and what the EHR does to the writes of whoever has it. `GET /docs/sandbox` tells clients what they see then.
+/// Each name, in any case, and its effect on writes for patients with that name. `GET /docs/sandbox` documents the
+/// names for clients.
 pub const NAMES: [(&str, Rehearsal); 6] = [
-    // It takes the patient, and refuses everything else that is written for them.
+    // Accepts the patient, and refuses all other writes for the patient.
     ("Sandbox-Reject", Rehearsal::Reject),
-    // It is never free for a write of the patient, themselves included: each is tried again until it is too late.
+    // Unavailable for every write for the patient, including creation; each is retried until it expires.
     ("Sandbox-Timeout", Rehearsal::Timeout),
-    // It takes the patient; before each of their appointments comes in, staff block the chair.
+    // Accepts the patient; before each of the patient's appointments arrives, staff block the operatory.
     ("Sandbox-Slot-Taken", Rehearsal::SlotTaken),
-    // It takes the patient only with a gender.
+    // Accepts the patient only with a gender.
     ("Sandbox-More-Fields", Rehearsal::MoreFields),
-    // It takes no new patient of this name.
+    // Refuses a new patient with this name.
     ("Sandbox-Not-Accepted", Rehearsal::NotAccepted),
-    // It shows the patient on their first appointment only, as systems do whose ids of new patients end in `_np`.
+    // Lists the patient only with their first appointment, as systems do whose ids of new patients end in `_np`.
     ("Sandbox-Unconverted", Rehearsal::Unconverted),
 ];
 
-/// Ends the id of a patient who is not converted yet.
+/// Suffix of the id of a patient who is not converted yet.
 pub(super) const UNCONVERTED: &str = "_np";
 
 impl Rehearsal {
@@ -46,10 +48,10 @@ impl Rehearsal {
         known.map(|(_, rehearsal)| *rehearsal)
     }
 
-    /// What a write asks for: of a patient by the name they are to have, of anything else by its patient's name. `before` is the record it
-    /// changes or deletes, `patient` finds a patient by id.
-    pub(super) fn of<'p>(
-        patient: impl FnOnce(&str) -> Option<&'p Record>,
+    /// Returns the fault of a write: for a patient by the new name, for other records by the patient's name. `before`
+    /// is the record to change or delete.
+    pub(super) fn of(
+        practice: &Practice,
         resource: Resource,
         before: Option<&Record>,
         fields: &Map<String, Value>,
@@ -65,7 +67,7 @@ impl Rehearsal {
         }
     }
 
-    /// The refusal of a write that is not looked at any further.
+    /// Returns the refusal of a write without further checks.
     pub(super) fn refusal(self, kind: WriteKind) -> Option<SandboxReply> {
         let of_patient = matches!(kind, WriteKind::CreatePatient | WriteKind::UpdatePatient);
         match self {
@@ -78,13 +80,13 @@ impl Rehearsal {
         }
     }
 
-    /// A field a new patient must have besides those the practice asks of everybody.
+    /// Returns a required field of a new patient in addition to the practice's.
     pub(super) fn required_field(patient: &Patient) -> Option<&'static str> {
         let asks = Rehearsal::named(&patient.last_name) == Some(Rehearsal::MoreFields);
         asks.then_some("gender")
     }
 
-    /// What ends the id of a new record.
+    /// Returns the suffix of a new record's id.
     pub(super) fn ending_of_id(record: &Record) -> &'static str {
         match record {
             Record::Patient(patient) if Rehearsal::named(&patient.last_name) == Some(Rehearsal::Unconverted) => {
@@ -95,7 +97,7 @@ impl Rehearsal {
     }
 }
 
-/// What staff put where an appointment was to be.
+/// Returns the block that staff book instead of an appointment.
 pub(super) fn block_instead(wanted: &Appointment) -> Appointment {
     Appointment {
         blocked: true,

@@ -1,4 +1,5 @@
-//! The practice's database: records by id, the feed of their revisions, the operatories' calendars, the write keys seen.
+//! The practice's database: records by id, the feed of their revisions, the calendars of the operatories, and recent
+//! write keys.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +9,49 @@ use super::{
     records::{Appointment, Record, Resource},
 };
 
-/// The newest write keys it remembers.
+/// Maximum number of stored write keys.
 const WRITE_KEYS: usize = 200_000;
-/// The longest appointment, in seconds: bounds the search for overlaps.
+/// Maximum duration of an appointment in seconds; limits the search for overlaps.
 pub(super) const LONGEST: i64 = 24 * 3_600;
 
-/// What became of a write key.
+/// A change of the database. The log is append-only: the seed and all changes are the database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    Saved { record: Box<Record>, write_key: Option<String> },
+    Deleted { resource: Resource, id: String, revision: u64, write_key: Option<String> },
+}
+
+/// The record written with a write key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Written {
     pub(super) resource: Resource,
     pub(super) id: String,
 }
 
-/// The records of one feed: a resource, at one location where it is local.
+/// A feed: a resource, for one location if it is local.
 type Feed = (Resource, Option<String>);
 
 #[derive(Default)]
 pub(super) struct Practice {
     revision: u64,
     rows: BTreeMap<(Resource, String), Record>,
-    /// Per feed its records by the revision they last changed in. Deleted ones stay, without being in `rows`.
+    /// Record ids of each feed by the revision of their last change. Deleted records stay here, but not in `rows`.
     feeds: BTreeMap<Feed, BTreeMap<u64, String>>,
-    /// Live records per feed.
+    /// Number of existing records per feed.
     sizes: BTreeMap<Feed, usize>,
     last_number: BTreeMap<Resource, u64>,
-    /// Occupied time: place, start and id to the end.
+    /// Occupied time: the end by place, start and id.
     calendar: BTreeMap<(String, i64, String), i64>,
     write_keys: BTreeMap<String, (u64, Written)>,
     write_key_ages: BTreeMap<u64, String>,
 }
 
-/// A stretch of a feed.
+/// A page of a feed.
 pub(super) struct Stretch<'a> {
     pub(super) records: Vec<&'a Record>,
     pub(super) deleted: Vec<&'a str>,
-    /// Where the next stretch starts.
+    /// Start of the next page.
     pub(super) revision: u64,
     pub(super) more: bool,
 }
@@ -65,7 +74,7 @@ impl Practice {
         self.write_keys.get(write_key).map(|(_, written)| written)
     }
 
-    /// The appointment that occupies the place at some time of `start..end`, other than `but`.
+    /// Returns the appointment other than `but` that occupies the place during `start..end`.
     pub(super) fn occupied(&self, place: &str, start: i64, end: i64, but: &str) -> Option<&str> {
         let from = (place.to_owned(), start - LONGEST, String::new());
         let until = (place.to_owned(), end, String::new());
@@ -73,7 +82,7 @@ impl Practice {
         near.find(|((_, _, id), ends)| **ends > start && id != but).map(|((_, _, id), _)| id.as_str())
     }
 
-    /// At most `limit` changes after `since`, in their order.
+    /// Returns at most `limit` changes after `since`, in order.
     pub(super) fn stretch(&self, resource: Resource, location: Option<&str>, since: u64, limit: usize) -> Stretch<'_> {
         let mut stretch = Stretch { records: Vec::new(), deleted: Vec::new(), revision: since, more: false };
         let Some(feed) = self.feeds.get(&(resource, location.map(str::to_owned))) else { return stretch };
@@ -91,7 +100,7 @@ impl Practice {
         stretch
     }
 
-    /// Saves a record, a new one where its id is empty, and says what changed.
+    /// Saves a record and returns the change. A record with an empty id is new.
     pub(super) fn save(&mut self, mut record: Record, write_key: Option<&str>) -> Change {
         let resource = record.resource();
         if record.id().is_empty() {
@@ -138,7 +147,7 @@ impl Practice {
         let feed = feed_of(&record);
         let before = self.take(resource, &id);
         if let Some(left) = before.filter(|left| *left != feed) {
-            // It moved to another location: to the one it left it is deleted.
+            // The record moved to another location; for the previous location it is deleted.
             self.feeds.entry(left).or_default().insert(version, id.clone());
         }
         if let Record::Appointment(appointment) = &record {
@@ -153,7 +162,7 @@ impl Practice {
         self.rows.insert((resource, id), record);
     }
 
-    /// Takes a record out of everything, and names the feed it was in.
+    /// Removes a record everywhere and returns its feed.
     fn take(&mut self, resource: Resource, id: &str) -> Option<Feed> {
         let record = self.rows.remove(&(resource, id.to_owned()))?;
         let feed = feed_of(&record);

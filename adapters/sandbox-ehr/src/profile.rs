@@ -1,4 +1,4 @@
-//! What a simulated practice starts from.
+//! The initial state of a simulated practice.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ pub struct Profile {
     pub locations: Vec<LocationProfile>,
     /// Patients, shared by all locations; at most 99,999.
     pub patients: u32,
-    /// The day on which the practice is first looked at, in days since 1970-01-01. History lies before, the calendar after.
+    /// Today, in days since 1970-01-01. Past appointments are before it, future ones after it.
     pub today: i32,
     pub days_back: u32,
     pub days_ahead: u32,
-    /// Per cent of the working time that is already booked.
+    /// Per cent of the working time that is booked.
     pub booked_percent: u32,
-    /// Whether `/control` answers.
+    /// Enables `/control`.
     pub control: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct LocationProfile {
     /// The location's foreign id.
     pub key: String,
     pub operatories: u32,
-    /// The zone's offsets, ordered; the first also holds before it begins.
+    /// The zone's offsets, ordered; the first also applies before it begins.
     pub offsets: Vec<OffsetFrom>,
 }
 
@@ -35,7 +35,8 @@ pub struct OffsetFrom {
 }
 
 impl Profile {
-    /// The demo: two locations, eight and six operatories, about a month of appointments with room between them.
+    /// Returns the demo: two locations, eight and six operatories, and about a month of appointments with free time
+    /// between them.
     pub fn demo(seed: u64, today: i32, east: Vec<OffsetFrom>, west: Vec<OffsetFrom>) -> Profile {
         let location = |key: &str, operatories, offsets| LocationProfile { key: key.into(), operatories, offsets };
         Profile {
@@ -52,7 +53,7 @@ impl Profile {
 }
 
 impl LocationProfile {
-    /// The instant of a local time of working hours, where no zone ever jumps.
+    /// Returns the instant of a local time within working hours, where zones do not change their offset.
     pub(super) fn instant(&self, day: i32, minute: i64) -> i64 {
         let local = i64::from(day) * 86_400 + minute * 60;
         let later = self.offsets.iter().rev().find(|o| o.from + i64::from(o.seconds) <= local);

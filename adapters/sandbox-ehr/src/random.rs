@@ -1,4 +1,4 @@
-//! SplitMix64: a reproducible sequence, nothing more.
+//! SplitMix64: a reproducible pseudorandom sequence.
 
 pub(super) struct Random(u64);
 
@@ -15,7 +15,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`; 0 for `n` 0.
+    /// Returns a number below `n`; 0 for `n` 0.
     pub(super) fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.next() % n.max(1) as u64).expect("below a usize")
     }
@@ -24,7 +24,8 @@ impl Random {
         &items[self.below(items.len())]
     }
 
-    /// True in about `n` of 1,000 cases. Draws only where chance is asked for, so that a switch changes nothing else.
+    /// Returns `true` in about `n` of 1,000 cases. Draws a number only if `n` is not 0, so that an unused switch does
+    /// not change the sequence.
     pub(super) fn per_mille(&mut self, n: u32) -> bool {
         n > 0 && self.next() % 1_000 < u64::from(n)
     }

@@ -1,4 +1,4 @@
-//! The records the simulated EHR keeps, as its dialect shows them.
+//! The records of the simulated EHR, in the format of its API.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ pub struct Operatory {
     pub name: String,
     pub in_use: bool,
     pub web_booking: bool,
-    /// Types it is meant for; empty means all.
+    /// Suitable appointment types; empty for all.
     pub types: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ pub struct AppointmentType {
     pub web_booking: bool,
 }
 
-/// Hours of a provider: exactly one of `days`, `date` and `every`.
+/// Hours of a provider, with exactly one of `days`, `date` and `every`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hours {
@@ -138,7 +138,7 @@ pub struct Hours {
     pub date: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Every>,
-    /// Set aside for `types`, not ordinary hours.
+    /// Reserved for `types`; not ordinary hours.
     pub block: bool,
     pub types: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +167,7 @@ pub enum Status {
     Cancelled,
 }
 
-/// An appointment, or with `blocked` a stretch of time nobody may book.
+/// An appointment or, with `blocked`, time that cannot be booked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Appointment {
@@ -198,7 +198,7 @@ pub struct Appointment {
     pub blocked: bool,
     #[serde(default)]
     pub patient_confirmed: bool,
-    /// When the patient came, and when they left.
+    /// Time of arrival and of departure.
     #[serde(default, with = "calendar::optional_instant", skip_serializing_if = "Option::is_none")]
     pub arrived_at: Option<i64>,
     #[serde(default, with = "calendar::optional_instant", skip_serializing_if = "Option::is_none")]
@@ -208,18 +208,18 @@ pub struct Appointment {
 }
 
 impl Appointment {
-    /// It keeps others out of its place.
+    /// Returns `true` if no other appointment can be booked at this time.
     pub(super) fn occupies(&self) -> bool {
         self.status != Status::Cancelled
     }
 
-    /// Its operatory; its provider where it has none.
+    /// Returns the operatory, or the provider if there is none.
     pub(super) fn place(&self) -> Option<&String> {
         self.operatory.as_ref().or(self.provider.as_ref())
     }
 }
 
-/// What all records have, without a match in every place that needs it.
+/// Accesses a field or method that all records have.
 macro_rules! of_any {
     ($record:expr, $inner:ident => $what:expr) => {
         match $record {
@@ -251,12 +251,12 @@ impl Record {
         of_any!(self, r => r.version = version)
     }
 
-    /// As the dialect shows it.
+    /// Returns the record in the format of the API.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(Shown(self)).expect("records have string keys and serialise")
     }
 
-    /// Reads a record of a resource back from JSON.
+    /// Parses a record of a resource.
     pub(super) fn from_json(resource: Resource, json: serde_json::Value) -> Result<Record, serde_json::Error> {
         use serde_json::from_value;
         Ok(match resource {
@@ -282,7 +282,7 @@ impl Record {
         }
     }
 
-    /// The location it belongs to, none where the practice shares it.
+    /// Returns the record's location; `None` if the practice shares it.
     pub(super) fn location(&self) -> Option<&str> {
         match self {
             Record::Operatory(r) => Some(&r.location),
@@ -293,7 +293,7 @@ impl Record {
     }
 }
 
-/// A record as the dialect shows it: its fields, without a tag.
+/// Serializes a record without a tag.
 pub(super) struct Shown<'a>(pub &'a Record);
 
 impl Serialize for Shown<'_> {

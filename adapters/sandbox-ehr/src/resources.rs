@@ -1,4 +1,4 @@
-//! The resources the simulated EHR keeps, by the names they have in a path.
+//! The resources of the simulated EHR, named as in a path.
 
 use serde::{Deserialize, Serialize, de::value::StrDeserializer};
 
@@ -13,7 +13,7 @@ macro_rules! resources {
         impl Resource {
             pub const ALL: &'static [Resource] = &[$(Resource::$name),*];
 
-            /// What its ids begin with.
+            /// Returns the prefix of its ids.
             pub(super) fn prefix(self) -> &'static str {
                 match self { $(Resource::$name => $prefix,)* }
             }
@@ -61,12 +61,12 @@ resources! {
 }
 
 impl Resource {
-    /// By the name it has in a path: `insurance_plans`.
+    /// Parses the name in a path: `insurance_plans`.
     pub fn named(name: &str) -> Option<Resource> {
         Resource::deserialize(StrDeserializer::<serde::de::value::Error>::new(name)).ok()
     }
 
-    /// Belongs to one location; the rest is shared by the practice.
+    /// Returns `true` if the records belong to one location; others are shared by the practice.
     pub(super) fn is_local(self) -> bool {
         matches!(self, Resource::Operatories | Resource::Hours | Resource::Appointments)
     }

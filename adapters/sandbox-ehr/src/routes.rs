@@ -1,13 +1,14 @@
-//! The REST dialect.
+//! The REST API.
 //!
-//! - `GET /v1/about`: what the EHR can do.
-//! - `GET /v1/<resource>?location=&since=&limit=`, by the names of `resources` in snake case (`patients`, `types`, `hours`,
-//!   `insurance_plans`, `procedure_code_categories`, ...): the records after revision `since` (0 or absent: all), in the order of
-//!   their changes. Answers `{records, deleted, revision, more, total}`; with `more` the next page starts at `revision`, else the
-//!   next delta does. `location` is needed for operatories, hours and appointments.
+//! - `GET /v1/about`: the capabilities of the EHR.
+//! - `GET /v1/<resource>?location=&since=&limit=`, with the names of `resources` in snake case (`patients`, `types`,
+//!   `hours`, `insurance_plans`, `procedure_code_categories`, ...): the records after revision `since` (0 or absent:
+//!   all), in the order of their changes. Responds with `{records, deleted, revision, more, total}`; with `more` the
+//!   next page starts at `revision`, else the next delta does. `location` is required for operatories, hours and
+//!   appointments.
 //! - `GET /v1/<resource>/<id>`: one record.
-//! - `GET /v1/writes/<write key>`: `{resource, id, version}` of the record a write left, 404 where no such write arrived. A record
-//!   that is gone has no version.
+//! - `GET /v1/writes/<write key>`: `{resource, id, version}` of the record of a write, 404 if no such write arrived. A
+//!   deleted record has no version.
 //! - `POST /v1/<resource>`, `PATCH` and `DELETE /v1/<resource>/<id>`: see `writes`.
 //!
 //! A refusal is `{error, message}`: 400 malformed, 404 unknown, 409 `slot_taken`, `stale`, `duplicate_patient`, 501

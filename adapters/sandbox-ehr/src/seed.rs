@@ -1,4 +1,4 @@
-//! The practice before its first day: people, rooms, hours and a month of appointments, all from the seed.
+//! The initial data of the practice: people, operatories, hours and a month of appointments, all derived from the seed.
 
 mod catalogues;
 mod charts;
@@ -99,7 +99,7 @@ const CITIES: [(&str, &str, &str); 4] = [
     ("Portland", "OR", "97205"),
     ("Cañon City", "CO", "81212"),
 ];
-/// Name, minutes, may be booked on the web.
+/// Name, minutes, and `true` if it can be booked online.
 const TYPES: [(&str, u32, bool); 7] = [
     ("Cleaning", 60, true),
     ("Exam", 30, true),
@@ -112,10 +112,10 @@ const TYPES: [(&str, u32, bool); 7] = [
 const CLEANING: usize = 0;
 const EMERGENCY: usize = 3;
 const WEEK: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-/// Providers each location has; the last one is shared with the next location.
+/// Providers per location; the last one is shared with the next location.
 const STAFF: usize = 5;
 
-/// Hours of a working day in one operatory, minutes after midnight.
+/// Working hours in one operatory, in minutes after midnight.
 struct Shift {
     operatory: String,
     provider: String,
@@ -141,7 +141,7 @@ pub(super) fn practice(profile: &Profile) -> Practice {
     seed.practice
 }
 
-/// Dollars and cents, as the contract has money.
+/// Formats dollars and cents as the contract's money.
 fn usd(cents: i64) -> Value {
     let sign = if cents < 0 { "-" } else { "" };
     let cents = cents.abs();
@@ -162,7 +162,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Files a row; what is null in it is not there.
+    /// Saves a row without its null fields.
     fn file(&mut self, resource: Resource, fields: Value) -> String {
         let mut row = Filed::default();
         if let Value::Object(fields) = fields {
@@ -209,7 +209,7 @@ impl Seed<'_> {
 
     fn patient(&mut self, n: u32, providers: &[String], before: Option<&String>) -> Patient {
         let random = &mut self.random;
-        // Spread so that each pair of names comes once before any comes again.
+        // Spread so that each pair of names occurs once before any is repeated.
         let pair = n as usize * 331 + 17;
         let (city, state, zip) = *random.pick(&CITIES);
         let born = -20_000 + i64::try_from(random.below(36_000)).expect("small");
@@ -241,7 +241,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Operatories with their weekly hours, and the blocks set aside in them.
+    /// Creates operatories with their weekly hours and reserved blocks.
     fn shifts(&mut self, index: usize, at: &LocationProfile, staff: &[String], types: &[(String, u32)]) -> Vec<Shift> {
         let mut shifts = Vec::new();
         for n in 0..at.operatories as usize {
@@ -276,7 +276,7 @@ impl Seed<'_> {
         shifts
     }
 
-    /// A Saturday every second week, and one evening by its date.
+    /// Creates hours on every second Saturday, and on one evening by date.
     fn days_off_and_on(&mut self, at: &LocationProfile, staff: &[String], types: &[(String, u32)]) {
         let today = i64::from(self.profile.today);
         let saturday = today + (5 - i64::try_from(weekday(today)).expect("below 7")).rem_euclid(7);
@@ -301,7 +301,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Books one shift of one day, leaving gaps; a shift over noon gets its lunch blocked.
+    /// Books one shift of one day with gaps; a shift across noon has its lunch blocked.
     fn fill(&mut self, at: &LocationProfile, shift: &Shift, day: i32, patients: &[String], types: &[(String, u32)]) {
         let mut minute = shift.begin;
         let lunch = 720..750;
@@ -357,7 +357,7 @@ impl Seed<'_> {
     }
 }
 
-/// Who is shared between two locations is early in the week at the first and late at the second.
+/// A provider shared by two locations works early in the week at the first and late at the second.
 fn working_days(location: usize, provider: usize, locations: usize) -> Vec<usize> {
     let shared_with_next = provider == STAFF - 1 && location + 1 < locations;
     let shared_with_last = provider == 0 && location > 0;

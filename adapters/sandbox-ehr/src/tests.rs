@@ -39,7 +39,7 @@ fn get(ehr: &mut SandboxEhr, target: &str) -> Value {
     reply.json_body()
 }
 
-/// All records of a list and the ids deleted, by pages of `limit`, and the last revision.
+/// Returns all records of a list and the deleted ids, read in pages of `limit`, and the last revision.
 fn walk(
     ehr: &mut SandboxEhr,
     name: &str,
@@ -59,7 +59,7 @@ fn walk(
     }
 }
 
-/// A booking on a Sunday, when nobody else has one.
+/// A booking on a Sunday without other appointments.
 fn body(ehr: &SandboxEhr, key: &str) -> Value {
     let operatory = ehr.records(Resource::Operatories).next().unwrap().to_json();
     let patient = ehr.records(Resource::Patients).next().unwrap().id().to_owned();
@@ -88,7 +88,7 @@ fn the_demo_is_a_practice_with_room_left() {
     let booked: Vec<Value> = ehr.records(Resource::Appointments).map(Record::to_json).collect();
     assert!((500..4_000).contains(&booked.len()), "{}", booked.len());
     assert!(booked.iter().any(|a| a["blocked"] == true && a["patient"].is_null()));
-    // 08:00 in New York is 13:00 UTC: nobody works before.
+    // 08:00 in New York is 13:00 UTC; no provider works earlier.
     assert!(booked.iter().all(|a| a["location"] != "main-street" || a["start"].as_str().unwrap()[11..13] >= *"12"));
 }
 
@@ -368,7 +368,7 @@ fn the_switches_do_what_they_say() {
     let mut quota = switched(json!({"requests_per_minute": 2}));
     let statuses = [0; 3].map(|_| send(&mut quota, "GET", "/v1/about", Value::Null));
     assert_eq!(statuses.each_ref().map(|r| r.status), [200, 200, 429]);
-    // The minute is just beginning.
+    // The minute has just begun.
     assert!(statuses[2].headers.contains(&("retry-after".into(), "60".into())));
 }
 
@@ -435,7 +435,7 @@ fn dates_go_there_and_back() {
     }
 }
 
-/// A patient of that name and the id the EHR gave them, or its refusal.
+/// Registers a patient with that name. Returns the status, and the patient or the refusal.
 fn register(ehr: &mut SandboxEhr, last_name: &str, more: Value) -> (u16, Value) {
     let mut patient = json!({"first_name": "Rae", "last_name": last_name, "new": true});
     patient.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -462,7 +462,7 @@ fn names_ask_for_trouble_in_any_case_and_nothing_like_them_does() {
     assert_eq!((status, book_for(&mut ehr, &patient)), (201, (422, json!("rehearsal"))));
     let note = json!({"patient": patient["id"], "note": "n", "mode": "phone", "direction": "sent", "occurred_at": 1});
     assert_eq!(send(&mut ehr, "POST", "/v1/communication_logs", note).status, 422);
-    // With another name all is well again.
+    // With another name the writes succeed.
     let path = format!("/v1/patients/{}", patient["id"].as_str().unwrap());
     assert_eq!(send(&mut ehr, "PATCH", &path, json!({"last_name": "Wells"})).status, 200);
     assert_eq!(book_for(&mut ehr, &patient).0, 201);

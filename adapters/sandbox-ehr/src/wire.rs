@@ -1,4 +1,4 @@
-//! A request to the simulated EHR and its reply, free of any HTTP library.
+//! Requests to the simulated EHR and its replies, independent of any HTTP library.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ pub struct SandboxRequest {
     pub method: String,
     /// Path without query, still percent-encoded.
     pub path: String,
-    /// Query without `?`, still percent-encoded; empty where there is none.
+    /// Query without `?`, still percent-encoded; empty if absent.
     pub query: String,
     /// Names in any case.
     pub headers: Vec<(String, String)>,
@@ -27,7 +27,7 @@ impl SandboxRequest {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The first value of a query parameter, decoded.
+    /// Returns the first value of a query parameter, decoded.
     pub fn parameter(&self, name: &str) -> Option<String> {
         let mut pairs = self.query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         pairs.find(|(n, _)| percent_decoded(n) == name).map(|(_, value)| percent_decoded(value))
@@ -39,9 +39,9 @@ impl SandboxRequest {
 pub enum Delivery {
     #[default]
     Answered,
-    /// The caller waits until its deadline, or its connection breaks. The request may have been carried out.
+    /// The caller waits until its deadline, or its connection breaks. The request may have been executed.
     Lost,
-    /// Nobody accepts the connection.
+    /// The connection is refused.
     Refused,
 }
 
@@ -51,10 +51,10 @@ pub struct SandboxReply {
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Time the EHR takes to answer.
+    /// Delay of the reply.
     pub delay_ms: u64,
     pub delivery: Delivery,
-    /// What this request changed, to be kept before the reply is delivered, and also when it is lost.
+    /// Changes by this request, to be stored before the reply is delivered, also if the reply is lost.
     pub changes: Vec<Change>,
 }
 
@@ -78,13 +78,13 @@ impl SandboxReply {
         SandboxReply { delivery: Delivery::Lost, ..self }
     }
 
-    /// The body as JSON, null where it is none.
+    /// Parses the body as JSON; null if it is not JSON.
     pub fn json_body(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// `%41` and `+` decoded; what is no valid escape stays as it is.
+/// Decodes `%41` and `+`; invalid escapes are unchanged.
 pub(super) fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

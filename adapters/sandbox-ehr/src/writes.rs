@@ -1,8 +1,9 @@
-//! Writes through the dialect, and what a strict EHR refuses.
+//! Writes through the API, and refusals of a strict EHR.
 //!
-//! A create has the record's fields and a `write_key`; ids and versions are given by the EHR. An update has the fields to change, a
-//! `write_key` and optionally the `version` it rests on; a deletion has a `write_key` or no body. They answer with the record: 201
-//! created, 200 changed, 200 deleted (its `id` only), or 200 when the same write key had written it before.
+//! A creation contains the record's fields and a `write_key`; the EHR assigns id and version. An update contains the
+//! fields to change, a `write_key` and optionally the expected `version`; a deletion contains a `write_key` or no body.
+//! The response is the record: 201 created, 200 changed, 200 deleted (its `id` only), or 200 if the same write key was
+//! written before.
 
 use serde_json::{Map, Value, json};
 
@@ -16,12 +17,52 @@ use super::{
     write_kinds::WriteKind,
 };
 
-/// The longest write key, in bytes.
+/// Maximum length of a write key, in bytes.
 const MAX_WRITE_KEY: usize = 200;
 
-type Fields = Map<String, Value>;
+macro_rules! write_kinds {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// All writes from outside.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum WriteKind {
+            $($(#[$doc])* $name,)*
+        }
 
-/// What a write that is accepted does.
+        impl WriteKind {
+            pub const ALL: &'static [WriteKind] = &[$(WriteKind::$name),*];
+        }
+    };
+}
+
+write_kinds! {
+    CreatePatient,
+    UpdatePatient,
+    CreateAppointment,
+    /// Any update of an appointment except a cancellation.
+    UpdateAppointment,
+    CancelAppointment,
+    CreateHours,
+    UpdateHours,
+    DeleteHours,
+    CreateInsurancePlan,
+    CreateCoverage,
+    DeleteCoverage,
+    CreatePatientHistoryItem,
+    UpdatePatientHistoryItem,
+    CreatePatientAlert,
+    UpdatePatientAlert,
+    CreateCommunicationLog,
+    CreateFormResponse,
+    CreatePayment,
+    CreateAdjustment,
+}
+
+type Fields = Map<String, Value>;
+/// A valid value, or the refusal.
+pub(super) type Checked<T = ()> = Result<T, SandboxReply>;
+
+/// The effect of an accepted write.
 enum Outcome {
     Save(u16, Box<Record>),
     Delete(Resource, String),
@@ -111,7 +152,8 @@ pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
     }))
 }
 
-/// A record with some of its fields replaced; null takes an optional field away. Of an address only the lines that are named change.
+/// Returns a record with some fields replaced; null removes an optional field. In an address only the given lines
+/// change.
 pub(super) fn merged(record: &Record, fields: Fields) -> Result<Record, serde_json::Error> {
     let mut json = record.to_json();
     if let Value::Object(all) = &mut json {
@@ -135,8 +177,8 @@ fn replace(all: &mut Fields, fields: Fields) {
     }
 }
 
-/// The frame of all writes: the write key, the switches, what the patient's name asks for, the check, the saving. `of` is the record that
-/// is changed or deleted; a new one has no id.
+/// Handles any write: write key, switches, trigger names, validation, saving. `of` is the record to change or delete; a
+/// new one has no id.
 fn write(
     ehr: &mut SandboxEhr,
     kind: WriteKind,
@@ -164,7 +206,7 @@ fn write(
     if let Some(refusal) = rehearsal.and_then(|rehearsal| rehearsal.refusal(kind)) {
         return Err(refusal);
     }
-    // Only these two show the key they were written with.
+    // Only these two return the key of their creation.
     if let Some(key) = key.clone().filter(|_| matches!(kind, WriteKind::CreatePatient | WriteKind::CreateAppointment)) {
         fields.insert("write_key".into(), key.into());
     }
@@ -188,7 +230,7 @@ fn write(
     Ok(SandboxReply { changes: vec![change], ..shown(ehr, status, &written) })
 }
 
-/// What a write left: the record, or the id of one that is gone.
+/// Returns the written record, or the id of a deleted one.
 fn shown(ehr: &SandboxEhr, status: u16, written: &Written) -> SandboxReply {
     match ehr.practice.get(written.resource, &written.id) {
         Some(record) => SandboxReply::json(status, &Shown(record)),
@@ -240,7 +282,7 @@ fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
     Ok(())
 }
 
-/// What the strict EHR demands of an appointment that is to occupy time.
+/// Validates an appointment that occupies time, like a strict EHR.
 pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
     if a.end <= a.start || a.end - a.start > LONGEST {
         return Err(invalid("bad_time", "end must be after start, by at most 24 hours"));

@@ -1,4 +1,5 @@
-//! The simulated EHR inside this process: reached without a network, its changes kept in the engine's store.
+//! The simulated EHR inside this process. It is called without a network, and its changes are stored in the engine's
+//! store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +15,7 @@ use sandbox_ehr::{
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-/// Changes read at a time while it is rebuilt.
+/// Number of changes read at a time during a restore.
 const PAGE: usize = 5_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -28,19 +29,19 @@ pub enum OpenError {
 pub struct Hosted {
     store: Arc<dyn Store>,
     source: u32,
-    /// Locked over the commit: what was not kept was not done.
+    /// Locked during the commit, so that a change is rolled back if it is not stored.
     ehr: Mutex<Kept>,
 }
 
 struct Kept {
     profile: Profile,
     ehr: SandboxEhr,
-    /// The number of its next change.
+    /// Sequence number of the next change.
     next: u64,
 }
 
 impl Hosted {
-    /// The EHR of a data source as it stood when the process ended.
+    /// Restores the EHR of a data source.
     pub fn open(store: Arc<dyn Store>, source: u32, profile: Profile) -> Result<Arc<Hosted>, OpenError> {
         let ehr = Mutex::new(read(&*store, source, profile)?);
         Ok(Arc::new(Hosted { store, source, ehr }))
@@ -50,7 +51,7 @@ impl Hosted {
         Arc::ptr_eq(&self.store, store)
     }
 
-    /// It has other locations from now on, as it would have after a restart. Its switches stay.
+    /// Changes the locations as a restart would. The switches stay.
     pub(crate) async fn become_practice(&self, profile: Profile) -> Result<(), OpenError> {
         let mut guard = self.ehr.lock().await;
         if guard.profile != profile {
@@ -66,7 +67,7 @@ impl Hosted {
         Ok(())
     }
 
-    /// Answers a request once its changes are kept.
+    /// Handles a request and stores its changes before returning the reply.
     pub async fn handle(&self, request: &SandboxRequest) -> Result<SandboxReply, CommitError> {
         let mut guard = self.ehr.lock().await;
         let reply = guard.ehr.handle(clock::now().0, request);
@@ -74,7 +75,7 @@ impl Hosted {
         Ok(reply)
     }
 
-    /// Does what staff or an operator want of it, behind the adapter's back.
+    /// Applies a change by staff or an operator, without the adapter.
     pub async fn apply(&self, control: Control) -> Result<Vec<Change>, ControlError> {
         let mut guard = self.ehr.lock().await;
         let changes = guard.ehr.control(control).map_err(refused)?;
@@ -86,7 +87,7 @@ impl Hosted {
         self.ehr.lock().await.ehr.behaviours().clone()
     }
 
-    /// What cannot be kept is taken back.
+    /// Stores the changes, or rolls them back.
     async fn keep(&self, kept: &mut Kept, changes: &[Change]) -> Result<(), CommitError> {
         if changes.is_empty() {
             return Ok(());
@@ -105,14 +106,14 @@ impl Hosted {
         committed
     }
 
-    /// The EHR's own view of a record, as JSON.
+    /// Returns the EHR's view of a record as JSON.
     pub async fn view(&self, resource: Resource, id: &str) -> Option<String> {
         let guard = self.ehr.lock().await;
         guard.ehr.record(resource, id).and_then(|record| serde_json::to_string(record).ok())
     }
 }
 
-/// The EHR of a data source as its changes left it.
+/// Restores the EHR of a data source from its changes.
 fn read(store: &dyn Store, source: u32, profile: Profile) -> Result<Kept, OpenError> {
     let mut changes: Vec<Change> = Vec::new();
     let mut range = keys::sandbox_changes(source);
@@ -144,7 +145,7 @@ impl SimulatedEhr for Hosted {
     }
 }
 
-/// What the simulated EHR itself would not do.
+/// Converts a refusal of the simulated EHR.
 fn refused(error: sandbox_ehr::ControlError) -> ControlError {
     match error {
         sandbox_ehr::ControlError::Malformed(error) => ControlError::Malformed(error.to_string()),

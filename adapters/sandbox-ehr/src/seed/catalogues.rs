@@ -1,4 +1,4 @@
-//! What a practice sets up before its first patient: codes and fees, plans, kinds of everything, forms.
+//! The practice's initial settings: codes and fees, plans, types and forms.
 
 use serde_json::json;
 
@@ -10,11 +10,11 @@ pub(super) struct Code {
     pub(super) cents: i64,
 }
 
-/// Ids of what the practice set up.
+/// Ids of the practice's catalogues.
 pub(super) struct Catalogues {
     pub(super) plans: Vec<String>,
     pub(super) codes: Vec<Code>,
-    /// By category: its word, and its items.
+    /// Items by category.
     pub(super) history: Vec<(&'static str, Vec<String>)>,
     pub(super) forms: Vec<String>,
     pub(super) recalls: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct Catalogues {
     pub(super) adjustment_types: Vec<String>,
 }
 
-/// Category, code, what it is, the usual fee in cents, whether it is still used.
+/// Category, code, description, usual fee in cents, and `true` if in use.
 const CODES: [(usize, &str, &str, i64, bool); 20] = [
     (0, "D0120", "Check-up of a known patient", 5_800, true),
     (0, "D0140", "Exam for one complaint", 8_200, true),

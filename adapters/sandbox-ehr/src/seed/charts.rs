@@ -1,4 +1,4 @@
-//! The patients' files: coverage, history, messages, forms, treatment, recalls, documents.
+//! The patients' charts: coverage, history, messages, forms, treatment, recalls, documents.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use super::{
     date_text, forms, usd,
 };
 
-/// Patients whose files the practice keeps; the rest of a large practice was never put into the computer.
+/// Maximum number of patients with a chart.
 const FILES: usize = 400;
-/// Visits of the last days, and of those to come, whose procedures are on file.
+/// Number of past and future visits with procedures.
 const VISITS: usize = 160;
 const TO_COME: usize = 40;
 const DAY: i64 = 86_400;
@@ -24,7 +24,7 @@ pub(super) struct Chart {
     pub(super) provider: Option<String>,
 }
 
-/// A procedure that was done, to be charged for.
+/// A completed procedure, to be charged.
 pub(super) struct Done {
     pub(super) id: String,
     pub(super) patient: String,
@@ -41,7 +41,7 @@ pub(super) struct Done {
 pub(super) struct Charts {
     pub(super) charts: Vec<Chart>,
     pub(super) done: Vec<Done>,
-    /// Patients' primary plans.
+    /// Primary plan by patient.
     pub(super) covered: BTreeMap<String, String>,
 }
 
@@ -79,12 +79,12 @@ impl Seed<'_> {
         patients.take(FILES).map(|patient| chart(patient)).collect()
     }
 
-    /// Midnight UTC, so many days ago.
+    /// Returns the day `days` days ago.
     fn ago(&self, days: usize) -> i64 {
         i64::from(self.profile.today) - i64::try_from(days).unwrap_or(0)
     }
 
-    /// Two patients of three have a plan, some a second one; who has a guarantor is covered through them.
+    /// Two patients of three have a plan, some a second one; those with a guarantor are covered through the guarantor.
     fn coverages(&mut self, charts: &[Chart], plans: &[String]) -> BTreeMap<String, String> {
         let mut covered = BTreeMap::new();
         for (n, chart) in charts.iter().enumerate().filter(|(n, _)| n % 3 != 2) {
@@ -133,7 +133,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Talks of the last four weeks.
+    /// Creates communications of the last four weeks.
     fn messages(&mut self, n: usize, chart: &Chart) {
         if n % 4 == 2 {
             let modes = ["phone", "text", "email", "in_person", "mail"];
@@ -194,7 +194,7 @@ impl Seed<'_> {
         visits.take(most).collect()
     }
 
-    /// Procedures of visits, of months ago, and planned ones.
+    /// Creates procedures of visits, of past months, and planned ones.
     fn treatment(&mut self, charts: &[Chart], codes: &[Code]) -> Vec<Done> {
         let guarantors: BTreeMap<&str, &str> =
             charts.iter().map(|chart| (chart.patient.as_str(), chart.guarantor.as_str())).collect();
@@ -224,7 +224,7 @@ impl Seed<'_> {
         done
     }
 
-    /// Files a procedure that was done, and every second one's note.
+    /// Saves a completed procedure, and a note for every second one.
     fn performed(&mut self, n: usize, mut done: Done, appointment: Option<String>) -> Done {
         let date = date_text(done.day);
         let teeth = if done.code >= "D1351" { vec![(1 + n % 32).to_string()] } else { Vec::new() };
@@ -248,7 +248,7 @@ impl Seed<'_> {
         done
     }
 
-    /// A treatment plan and the procedures it consists of, which name it.
+    /// Saves a treatment plan and its procedures, which refer to it.
     fn plan(&mut self, n: usize, chart: &Chart, codes: &[Code]) {
         let (kind, status) = [
             ("planned", "proposed"),

@@ -1,4 +1,4 @@
-//! The practice's intake forms, made of formio components, and answers that fit them.
+//! The practice's intake forms of formio components, and responses that match them.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ impl Form {
         json!({"title": self.title, "slug": self.slug, "version": self.version, "schema_json": schema})
     }
 
-    /// The answers of the `n`-th patient.
+    /// Returns the response of the `n`-th patient.
     pub(super) fn answers(&self, n: usize) -> Value {
         (self.answers)(n)
     }

@@ -1,4 +1,5 @@
-//! The ledger: charges for what was done, what insurance and patients paid, and what remains by age. The sums agree.
+//! The ledger: charges for completed procedures, payments by insurance and patients, and balances by age. The sums are
+//! consistent.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use super::{
 };
 
 const DAY: i64 = 86_400;
-/// Places in the lists of kinds.
+/// Indexes in the lists of types.
 const CARD: usize = 1;
 const INSURANCE_CHECK: usize = 2;
 const DISCOUNT: usize = 0;
@@ -24,9 +25,9 @@ type Ages = [i64; 4];
 
 #[derive(Default)]
 struct Sums {
-    /// What guarantors owe.
+    /// Amounts owed by guarantors.
     guarantors: BTreeMap<String, Ages>,
-    /// What insurance is expected to pay, by patient and guarantor.
+    /// Amounts expected from insurance, by patient and guarantor.
     insurance: BTreeMap<(String, String), Ages>,
 }
 
@@ -67,7 +68,7 @@ impl Seed<'_> {
         )
     }
 
-    /// A claim for one charge; every second one is answered and paid. Answers what insurance has settled.
+    /// Creates a claim for one charge; every second one is answered and paid. Returns the amount settled by insurance.
     fn claim(
         &mut self,
         n: usize,
@@ -123,7 +124,7 @@ impl Seed<'_> {
         estimated + write_off
     }
 
-    /// A tenth off for every ninth charge. Answers the cents.
+    /// Applies a discount of a tenth to every ninth charge. Returns the cents.
     fn discount(&mut self, n: usize, done: &Done, charge: &str, catalogues: &Catalogues) -> i64 {
         if n % 9 != 8 {
             return 0;
@@ -140,7 +141,7 @@ impl Seed<'_> {
         cents
     }
 
-    /// Every second rest is paid, in cash or by card, whole or by half. Answers the cents.
+    /// Pays every second remaining amount in cash or by card, in full or by half. Returns the cents.
     fn payment(
         &mut self,
         n: usize,
@@ -169,7 +170,7 @@ impl Seed<'_> {
         paid
     }
 
-    /// By guarantor.
+    /// Returns the plans by guarantor.
     fn payment_plans(&mut self, charts: &Charts) -> BTreeMap<String, String> {
         let mut plans = BTreeMap::new();
         for (n, chart) in charts.charts.iter().enumerate().filter(|(n, _)| n % 30 == 4) {
