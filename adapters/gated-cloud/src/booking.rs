@@ -1,4 +1,5 @@
-//! Writing appointments: a new one carries the write key as its reference; a change is written where the appointment is as it was to be.
+//! Writes of appointments. A new one contains the write key as its reference. A change counts as written if the
+//! appointment has the wanted state.
 
 use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, streams::Trouble};
 use serde_json::Value;
@@ -27,7 +28,7 @@ pub fn confirm(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Recei
     if is_confirmed(&held, c) {
         return Ok(held.receipt());
     }
-    // Who has come already is not only expected again.
+    // A patient who has arrived does not return to the status `confirmed`.
     let status = (c.appointment.confirmed && !held.came).then_some("confirmed");
     change(app, c, &requests::confirmed(&c.appointment, status))
 }
@@ -36,7 +37,7 @@ pub fn check_in(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Rece
     change(app, c, &requests::arrived(c.appointment.checkin_at.unwrap_or_else(clock::now)))
 }
 
-/// What is cancelled or gone already is as cancelled as it was to be.
+/// Cancels an appointment. One that is already cancelled or deleted counts as cancelled by this write.
 pub fn cancel(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
     let id = &c.appointment.id;
     match app.change(APPOINTMENTS, id, &requests::cancelled(&c.reason))? {
@@ -45,7 +46,7 @@ pub fn cancel(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receip
     }
 }
 
-/// Whether a change is written: it carries no key, so that the appointment itself tells.
+/// Returns a receipt if the appointment has the wanted state. Changes carry no key.
 pub fn is_so(
     app: &GatedCloud,
     change: &AppointmentChange,

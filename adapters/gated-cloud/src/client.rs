@@ -1,4 +1,4 @@
-//! The web application for one call of the engine: what it shows, and its forms. Everything goes through the gate.
+//! Access to the web application during one call: its data and its forms, all through the gate.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,7 @@ use crate::{
     responses::{Told, is_login_page, receipt},
 };
 
-/// Rows of a page the application shows at most.
+/// Maximum rows per page of the application.
 const MOST: u32 = 200;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub struct GatedCloud {
     form: RefCell<Option<Form>>,
 }
 
-/// What is on the page that sends a change.
+/// The data of a page that sends a change.
 #[derive(Clone)]
 struct Form {
     markup: Markup,
@@ -32,7 +32,7 @@ struct Form {
 }
 
 impl GatedCloud {
-    /// What changed since a mark, under own names. None: the mark is of other books.
+    /// Reads changes since a mark, with our field names. Returns `None` if the application does not know the mark.
     pub fn changes(&self, kind: Kind, asked: &Ask) -> Result<Option<Changes>, Fault> {
         let since = asked.at.map(|mark| format!("&since={}", encode(mark))).unwrap_or_default();
         let path = format!("/api/changes?of={}{since}&limit={}", kind.name, asked.limit.min(MOST));
@@ -44,7 +44,7 @@ impl GatedCloud {
         Ok(Some(Changes { rows: owned(&told, kind, &shown.rows)?, ..shown }))
     }
 
-    /// The record that carries a write key. What the search takes for alike may be another.
+    /// Returns the record with a write key. The search may also return similar keys.
     pub fn by_reference(&self, kind: Kind, key: &str) -> Result<Option<Receipt>, Fault> {
         let told = shown(format!("/api/{}?reference={}", kind.name, encode(key)))?;
         let items: Vec<Value> = told.part(markup::ITEMS)?;
@@ -52,7 +52,7 @@ impl GatedCloud {
         ours.map(|row| receipt(&row, true)).transpose()
     }
 
-    /// One record under own names; none where the application says that there is none.
+    /// Returns one record with our field names, or `None` if the application reports that it does not exist.
     pub fn one(&self, kind: Kind, id: &str) -> Result<Option<Value>, Fault> {
         match outcome(http::get(record(kind, id)))? {
             Err(code) if code == "not_found" => Ok(None),
@@ -68,7 +68,7 @@ impl GatedCloud {
         self.change(kind, id, fields)?.map_err(faults::of_refusal)
     }
 
-    /// Sends a change: the record as it is then, or the application's word for why not.
+    /// Sends a change. Returns the receipt, or the application's code of a refusal.
     pub fn change(&self, kind: Kind, id: &str, fields: &Value) -> Result<Result<Receipt, String>, Fault> {
         self.send(http::patch(record(kind, id)), kind, fields)
     }
@@ -80,7 +80,7 @@ impl GatedCloud {
             let call = call.clone().header("x-csrf-token", csrf).header("x-markup", markup.word());
             match outcome(call.json(&markup.names(kind.names).theirs(fields))?)? {
                 Ok(told) => return receipt(&item(&told, kind)?, false).map(Ok),
-                // The session has another token meanwhile, and nothing was written.
+                // The session's token has changed, and nothing was written.
                 Err(code) if code == "csrf" && !renewed => {
                     renewed = true;
                     self.form.replace(None);
@@ -90,7 +90,8 @@ impl GatedCloud {
         }
     }
 
-    /// The session's token and the release, asked for before the first change: a session that is over shows here, while nothing is sent.
+    /// Returns the session's token and the release, read before the first change. An expired session is detected here,
+    /// before anything is sent.
     fn form(&self) -> Result<Form, Fault> {
         if let Some(form) = &*self.form.borrow() {
             return Ok(form.clone());
@@ -102,7 +103,7 @@ impl GatedCloud {
     }
 }
 
-/// What an answer tells, or the application's own word for its no.
+/// Returns the content of a response, or the application's code of a refusal.
 fn outcome(call: Call) -> Result<Result<Told, String>, Fault> {
     let reads = call.reads();
     let answer = call.through_gate().send_any()?;
@@ -112,13 +113,13 @@ fn outcome(call: Call) -> Result<Result<Told, String>, Fault> {
     if answer.is_success() || is_login_page(&answer) {
         return Told::of(&answer, reads).map(Ok);
     }
-    // Somebody in between, or a release that refuses in other words.
+    // From an intermediary, or from a release with another format of refusals.
     let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
     let code = Told::of(&answer, reads).ok().and_then(|told| told.refusal());
     Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
 }
 
-/// Of what is always there.
+/// Reads data that always exists.
 fn shown(path: impl Into<String>) -> Result<Told, Fault> {
     outcome(http::get(path))?.map_err(faults::of_refused_read)
 }

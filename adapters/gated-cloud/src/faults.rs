@@ -1,11 +1,11 @@
-//! What it means for the engine that the application says no, or nothing that can be understood.
+//! Faults for refusals and unreadable responses of the application.
 
 use adapter_sdk::{Fault, redact};
 
-/// How long an unknown release is left alone: the vendor does not take it back in a minute.
+/// Delay in seconds after an unknown release, which the vendor will not revert within a minute.
 const RELEASE: u32 = 900;
 
-/// Of a release this adapter does not know, or one that is not what it says.
+/// The fault of an unknown release, or of one that differs from its declared format.
 pub fn of_release(said: String, reads: bool) -> Fault {
     let reason = format!("the EHR's web application {said} needs an update");
     if reads { Fault::retry_later(reason, Some(RELEASE)) } else { Fault::unknown(reason) }
@@ -15,7 +15,7 @@ pub fn of_wrong_kind(reads: bool) -> Fault {
     Fault::lost("a field of the EHR's answer is not of the kind it should be", reads)
 }
 
-/// Refusals of a change that another attempt may escape: the page was valid a moment ago, and the next one will be.
+/// Refusals that another attempt may avoid: the token or the page became invalid a moment ago.
 const PASSING: [(&str, &str); 2] = [
     ("csrf", "the EHR does not take the token of its own session"),
     ("page_outdated", "the EHR's web application was updated meanwhile"),
@@ -37,7 +37,7 @@ const REFUSALS: [(&str, &str); 13] = [
     ("too_long", "a text is longer than the EHR takes"),
 ];
 
-/// The fault of a change the application refused. Its words may name a patient and are never passed on.
+/// Maps the refusal of a change to a fault. The application's message may name a patient and is never passed on.
 pub fn of_refusal(code: String) -> Fault {
     match PASSING.iter().find(|(known, _)| *known == code) {
         Some((_, why)) => Fault::retry_later(*why, None),
@@ -45,7 +45,7 @@ pub fn of_refusal(code: String) -> Fault {
     }
 }
 
-/// A look the application refused says nothing about what was looked for.
+/// Maps the refusal of a read to a fault. It proves nothing about the record.
 pub fn of_refused_read(code: String) -> Fault {
     Fault::retry_later(format!("the EHR refuses to show it: {code}"), None)
 }

@@ -1,6 +1,7 @@
-//! Adapter for a cloud EHR that has no API: it makes the calls the web application's own pages make, in the session of a staff member
-//! logged in at a workstation, and reaches nothing any other way. `requests` builds, `responses` and `markup` parse, `map` translates, `faults`
-//! judges, `client` sends, `booking` and `patients` write, and the tables here join them.
+//! Adapter for a cloud EHR without an API. It makes the same calls as the web application's own pages, in the session
+//! of a staff member logged in at a workstation, and makes no other requests. `requests` builds, `responses` and
+//! `markup` parse, `map` converts, `faults` maps refusals, `client` sends, `booking` and `patients` write, and the
+//! tables here combine them.
 
 pub mod booking;
 pub mod client;
@@ -36,7 +37,7 @@ impl Tables for GatedCloud {
         Stream::changes(Resource::WorkingHours, |app, asked| app.changes(HOURS, asked), "id", map::hours),
         Stream::changes(Resource::Appointments, |app, asked| app.changes(APPOINTMENTS, asked), "id", map::appointment),
     ];
-    // The forms are not idempotent: who writes looks before.
+    // The forms are not idempotent, so creations look for an earlier write first.
     const WRITES: &'static [Handler<GatedCloud>] = &[
         Handler::create_patient(patients::create, |app, key, _| app.by_reference(PATIENTS, key)).looking_first(),
         Handler::update_patient(patients::update, patients::find_update),
@@ -75,7 +76,7 @@ impl Tables for GatedCloud {
         Ok(GatedCloud::default())
     }
 
-    /// Asks nobody: a location is set up before anyone has logged in.
+    /// Sends no request, because a location is configured before any staff member has logged in.
     fn about(&self, by_tables: Description) -> Result<Description, Fault> {
         let Settings { requests_per_minute } = settings::read()?;
         Ok(Description {

@@ -1,4 +1,4 @@
-//! The application's records, under own names, as the contract's.
+//! Conversion of the application's records, with our field names, to the contract's.
 
 use adapter_sdk::{
     Fault, Receipt, Record, Resource, json,
@@ -12,12 +12,12 @@ use crate::{client::GatedCloud, faults};
 
 pub const CONTRADICTS: &str = "it contradicts itself";
 
-/// The application's words for how an appointment stands.
+/// The application's words for the status of an appointment.
 const STATUSES: [&str; 6] = ["scheduled", "confirmed", "arrived", "completed", "missed", "cancelled"];
 
 pub struct Visit {
     pub shown: Appointment,
-    /// The patient is in the house, or was.
+    /// The patient has arrived.
     pub came: bool,
 }
 
@@ -27,7 +27,7 @@ impl Visit {
     }
 }
 
-/// What has the contract's fields as they are.
+/// Converts a record with the contract's fields.
 pub fn plain(_: &GatedCloud, resource: Resource, own: Value) -> Mapped {
     record(resource, own)
 }
@@ -81,8 +81,8 @@ pub fn appointment(_: &GatedCloud, _: Resource, own: Value) -> Mapped {
 
 const TIMES: [&str; 4] = ["start", "end", "checkin_at", "checked_out_at"];
 
-/// None for one that ends before it begins. A time or a word that cannot be read is one record's; another kind of value
-/// is another release.
+/// Converts an appointment; `None` if it ends before it begins. An unreadable time or word affects one record; another
+/// type of value means another release.
 pub fn visit(mut own: Value) -> Result<Option<Visit>, Trouble> {
     if !TIMES.iter().all(|name| own[*name].is_string() || own[*name].is_null()) {
         return Err(wrong_kind().into());
@@ -96,7 +96,7 @@ pub fn visit(mut own: Value) -> Result<Option<Visit>, Trouble> {
         return Err("its status is none that is known".into());
     }
     let came = ["arrived", "completed"].contains(&status.as_str());
-    // Who came was expected.
+    // A patient who has arrived counts as confirmed.
     own["confirmed"] = (came || status == "confirmed").into();
     (own["cancelled"], own["patient_missed"]) = ((status == "cancelled").into(), (status == "missed").into());
     own["version"] = own["version"].as_u64().ok_or_else(wrong_kind)?.to_string().into();
@@ -111,7 +111,7 @@ fn record(resource: Resource, own: Value) -> Mapped {
     typed(resource, own).map(Into::into).map_err(Trouble::Fault)
 }
 
-/// A field of another kind is another release than the application says: nothing of the page is believed.
+/// Converts a record. A field of another type means another release than declared, so the whole page is rejected.
 fn typed(resource: Resource, own: Value) -> Result<Record, Fault> {
     let Value::Object(fields) = own else { return Err(wrong_kind()) };
     json::record(resource, fields).map_err(|_| wrong_kind())

@@ -1,19 +1,19 @@
-//! The releases of the web application this adapter knows, and where each of them keeps what. The application changes without a word: a
-//! release that is not here is not read, and one that lacks a name it should have is not either. Nothing is guessed.
+//! The supported releases of the web application and their field names. The application changes without notice. An
+//! unknown release is not read, nor is one without an expected field.
 
 use adapter_sdk::fields::Names;
 
-/// Every release we know, by its word.
+/// The supported releases.
 const KNOWN: [&str; 2] = ["v3", "v4"];
 
-/// One of them.
+/// One of the releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Markup(usize);
 
-/// Names of fields in each of them. Own names are those of the contract, where it has the field.
+/// Field names in each release. Our names are those of the contract, if it has the field.
 pub type Releases = [Names; KNOWN.len()];
 
-/// A kind of record: what calls name it, and where its fields are.
+/// A type of record: its name in calls, and its fields.
 #[derive(Clone, Copy)]
 pub struct Kind {
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! Writing patients.
+//! Writes of patients.
 
 use adapter_sdk::{Fault, PatientChange, Receipt, fields::holds, json::forget_blanks, records::Patient};
 
@@ -10,12 +10,12 @@ pub fn create(app: &GatedCloud, key: &str, p: &Patient) -> Result<Receipt, Fault
     app.create(PATIENTS, &fields.into())
 }
 
-/// Sent twice it says the same.
+/// Updates a patient. A repeated update has no effect.
 pub fn update(app: &GatedCloud, _: &str, change: &PatientChange) -> Result<Receipt, Fault> {
     app.update(PATIENTS, &change.patient.id, &change.fields(requests::patient).into())
 }
 
-/// None where some field is not yet as it was to be.
+/// Returns a receipt if all fields have the wanted values.
 pub fn find_update(app: &GatedCloud, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let wanted = change.fields(requests::patient).into();
     let Some(mut row) = app.one(PATIENTS, &change.patient.id)? else { return Ok(None) };

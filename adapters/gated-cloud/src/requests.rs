@@ -1,4 +1,4 @@
-//! What changes say, under own names.
+//! Bodies of changes, with our field names.
 
 use adapter_sdk::{
     AppointmentChange,
@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 
 use crate::markup::PATIENTS;
 
-/// The whole form: what is not known is emptied.
+/// Returns the complete form; unknown fields are empty.
 pub fn patient(p: &Patient) -> Map<String, Value> {
     let mut said = p.clone();
     said.cell_phone = p.mobile().cloned();
     if let Some(address) = &mut said.address {
         address.line1 = Some(address.street(", "));
     }
-    // All releases have the same own names.
+    // Our names are the same in all releases.
     let mut form = PATIENTS.names[0].form(&json!(said));
     form.retain(|name, _| !["id", "write_key", "version"].contains(&name.as_str()));
     form.values_mut().for_each(forget_blanks);
@@ -36,7 +36,7 @@ pub fn appointment(key: &str, a: &Appointment) -> Value {
     all
 }
 
-/// Where and when. It rests on the revision the engine knows, where it knows one.
+/// Returns time and place, and the expected revision if the engine knows one.
 pub fn moved(AppointmentChange { appointment: a, .. }: &AppointmentChange) -> Value {
     let mut all = place(a);
     if let Some(revision) = a.version.as_ref().and_then(|version| version.parse::<u64>().ok()) {
@@ -45,7 +45,7 @@ pub fn moved(AppointmentChange { appointment: a, .. }: &AppointmentChange) -> Va
     all
 }
 
-/// `status`: none leaves it as it is.
+/// Returns the confirmation. `status`: `None` leaves it unchanged.
 pub fn confirmed(a: &Appointment, status: Option<&str>) -> Value {
     let mut all = json!({"patient_confirmed": a.patient_confirmed});
     if let Some(status) = status {

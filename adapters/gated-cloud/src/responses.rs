@@ -1,4 +1,4 @@
-//! What the application answers: JSON of a release, or one of its pages.
+//! Responses of the application: JSON of a release, or one of its pages.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::{
     markup::{Markup, REFUSAL, Releases},
 };
 
-/// An answer of the application's own, in a release we know.
+/// A response of the application in a supported release.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub markup: Markup,
     body: Value,
-    /// Of a request that changes nothing.
+    /// The request changes nothing.
     reads: bool,
 }
 
@@ -35,19 +35,19 @@ impl Told {
         Ok(Told { markup, body, reads })
     }
 
-    /// The frame around the records.
+    /// Parses the frame around the records.
     pub fn frame<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
         // serde's own message would quote the record.
         serde_json::from_value(self.own(names, &self.body)?).map_err(|_| faults::of_wrong_kind(self.reads))
     }
 
-    /// What the frame has under one name.
+    /// Returns the value of the frame's only field.
     pub fn part<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
         let parts: BTreeMap<String, T> = self.frame(names)?;
         parts.into_values().next().ok_or_else(|| faults::of_wrong_kind(self.reads))
     }
 
-    /// An object under own names, all of which it must have.
+    /// Converts an object to our names. All fields must be present.
     pub fn own(&self, names: Releases, shown: &Value) -> Result<Value, Fault> {
         self.markup.names(names).all_ours(shown).map_err(|lacking| {
             let (word, name, path) = (self.markup.word(), lacking.ours, lacking.theirs);
@@ -57,18 +57,18 @@ impl Told {
         })
     }
 
-    /// The application's word for why it says no.
+    /// Returns the application's code of a refusal.
     pub fn refusal(&self) -> Option<String> {
         self.own(REFUSAL, &self.body).ok()?["code"].as_str().map(redact::word)
     }
 }
 
-/// The session is over.
+/// Returns `true` if the session has expired.
 pub fn is_login_page(answer: &Response) -> bool {
     session::is_login_page(answer, &["data-page=\"login\""])
 }
 
-/// Of a row that was looked for, or of what was written: an answer that cannot be understood proves nothing.
+/// Returns the receipt of a row that was found or written. An unreadable response proves nothing.
 pub fn receipt(row: &Value, reads: bool) -> Result<Receipt, Fault> {
     let (id, version) = (row["id"].as_str(), row["version"].as_u64());
     let known = id.zip(version).map(|(id, version)| Receipt { id: id.to_owned(), version: Some(version.to_string()) });

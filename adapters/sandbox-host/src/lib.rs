@@ -1,5 +1,5 @@
-//! The simulated EHR inside a process that runs the engine: reached without a network, its changes kept in the engine's store. For the
-//! demo and the tests; what serves a practice is built without it.
+//! The simulated EHR inside a process that runs the engine. It is called without a network, and its changes are stored
+//! in the engine's store. For the demo and the tests; production builds do not contain it.
 //!
 //! ```text
 //!  demo, tests ── Sandboxes ──► engine::open ──► adapter (WASM) ──► Hosted (transport) ──► sandbox-ehr
@@ -24,7 +24,7 @@ use sandbox_ehr::{LocationProfile, OffsetFrom, Profile};
 
 pub use crate::hosted::{Hosted, OpenError};
 
-/// The simulated EHRs of a process, by data source, once the engine has opened them.
+/// The simulated EHRs of a process by data source, after the engine has opened them.
 #[derive(Default)]
 pub struct Sandboxes(Mutex<BTreeMap<u32, Arc<Hosted>>>);
 
@@ -58,7 +58,7 @@ impl OpenSimulated for Sandboxes {
     }
 }
 
-/// The practice a simulated EHR starts from: this data source's locations on the day it was first opened.
+/// Returns the initial state of a simulated EHR: this data source's locations on the day it was first opened.
 async fn profile(setup: &Setup, store: &Arc<dyn Store>, source: u32) -> Result<Profile, CommitError> {
     let today = first_day(store, source).await?;
     let locations = setup.locations.values().filter(|location| location.source == Some(source));
@@ -73,11 +73,11 @@ async fn profile(setup: &Setup, store: &Arc<dyn Store>, source: u32) -> Result<P
     Ok(Profile { locations, ..profile })
 }
 
-/// The locations of `practice`, as the EHR calls them.
+/// The locations of `practice`, by their ids in the EHR.
 pub const LOCATIONS: [(&str, chrono_tz::Tz); 2] =
     [("main-street", chrono_tz::America::New_York), ("lakeside", chrono_tz::America::Chicago)];
 
-/// A practice that no configuration names, as of today.
+/// Returns a practice without a configuration, as of today.
 pub fn practice() -> Profile {
     let today = i32::try_from(clock::now().0.div_euclid(DAY)).unwrap_or_default();
     let locations =
@@ -85,7 +85,7 @@ pub fn practice() -> Profile {
     Profile { locations: locations.into(), ..Profile::demo(1, today, Vec::new(), Vec::new()) }
 }
 
-/// The day a simulated EHR began, kept so that it is the same practice after a restart.
+/// Returns the first day of a simulated EHR, which is stored so that the practice is the same after a restart.
 async fn first_day(store: &Arc<dyn Store>, source: u32) -> Result<i32, CommitError> {
     let key = keys::secret(&format!("sandbox day {source}"));
     if let Some(day) = store.get(&key)?.and_then(|bytes| bytes.try_into().ok()) {

@@ -1,4 +1,4 @@
-//! The simulated EHR for one call: its lists, and what is written.
+//! Access to the simulated EHR during one call: its lists and writes.
 
 use adapter_sdk::{
     AppointmentChange, Fault, Receipt, Resource,
@@ -20,7 +20,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A page of a list: the dialect's marks are its revisions.
+    /// Reads a page of a list. The marks are the EHR's revisions.
     pub fn list(&self, asked: &Ask) -> Result<Option<Changes>, Fault> {
         let since = asked.at.map_or(Ok(0), |mark| mark.parse().map_err(|_| pass::foreign()))?;
         let (name, local) = match asked.resource {
@@ -37,12 +37,12 @@ impl Sandbox {
         http::get(path).send_judged(faults::of_answer)
     }
 
-    /// Of any write: the EHR knows it by its key.
+    /// Returns the receipt of a write by its key.
     pub fn look_up<T>(&self, key: &str, _: &T) -> Result<Option<Receipt>, Fault> {
         let answer = http::get(requests::written(key)).send_any()?;
         match answer.status {
             200 => answer.json().map(|written| Some(receipt(written))),
-            // Only the EHR's own word counts: a proxy's 404 says nothing about the write.
+            // Only the EHR's own code counts; a proxy's 404 proves nothing about the write.
             404 if faults::code(&answer).as_deref() == Some("not_found") => Ok(None),
             404 => Err(Fault::retry_later("the EHR's base URL answers 404", None)),
             _ => Err(faults::of_answer(&answer, true)),
@@ -61,30 +61,30 @@ impl Sandbox {
         self.patch("appointments", &change.appointment.id, body)
     }
 
-    /// What staff have cancelled already is as cancelled as it was to be.
+    /// Cancels an appointment. One already cancelled by staff counts as cancelled by this write.
     pub fn cancel(&self, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
         let id = &change.appointment.id;
         let body = requests::cancel(key, &change.appointment, change.reason.as_deref());
         gone(http::patch(requests::record("appointments", id)).json(&body)?, (422, "cancelled"), id)
     }
 
-    /// A new row: the record as the contract has it.
+    /// Creates a row with the contract's fields.
     pub fn file(&self, name: &str, key: &str, record: &impl Serialize) -> Result<Receipt, Fault> {
         self.post(name, &row(key, record)?)
     }
 
-    /// A row as it should be.
+    /// Updates a row with the contract's fields.
     pub fn refile(&self, name: &str, key: &str, id: &str, record: &impl Serialize) -> Result<Receipt, Fault> {
         self.patch(name, id, &row(key, record)?)
     }
 
-    /// What staff have deleted already is as gone as it was to be.
+    /// Deletes a row. One already deleted by staff counts as deleted by this write.
     pub fn delete(&self, name: &str, key: &str, id: &str) -> Result<Receipt, Fault> {
         gone(http::delete(requests::record(name, id)).json(&requests::keyed(key))?, (404, "not_found"), id)
     }
 }
 
-/// The EHR's own word for what is so already is as good as having made it so.
+/// Sends a request; the EHR's code for an effect that already exists counts as success.
 fn gone(call: Call, already: (u16, &str), id: &str) -> Result<Receipt, Fault> {
     let answer = call.send_any()?;
     match answer.status {

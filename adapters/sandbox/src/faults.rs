@@ -1,4 +1,4 @@
-//! What the dialect's refusals mean for the engine.
+//! Faults for the EHR's refusals.
 
 use adapter_sdk::{
     Fault,
@@ -8,10 +8,10 @@ use adapter_sdk::{
 
 use crate::responses::Refusal;
 
-/// The fault of an answer outside 200 to 299. `reads`: the request changed nothing, whatever became of it.
+/// Maps a response outside 200 to 299 to a fault. `reads`: the request changed nothing.
 pub fn of_answer(answer: &Response, reads: bool) -> Fault {
     match answer.status {
-        // The dialect answers 503 before it looks at a request.
+        // The EHR responds with 503 before it handles a request.
         501 => Fault::unsupported("the EHR has no such write"),
         503 => Fault::retry_later("the EHR is closed for maintenance", retry_after(answer)),
         400 | 404 | 409 | 422 => Fault::rejected(reason(answer)),
@@ -19,7 +19,7 @@ pub fn of_answer(answer: &Response, reads: bool) -> Fault {
     }
 }
 
-/// The word of a refusal.
+/// Returns the code of a refusal.
 pub fn code(answer: &Response) -> Option<String> {
     answer.json::<Refusal>().ok().map(|refusal| refusal.error)
 }
@@ -45,7 +45,8 @@ const REFUSALS: [(&str, &str); 18] = [
     ("in_the_past", "the appointment is over already"),
 ];
 
-/// The EHR's word for it, in a sentence where we know one. Its `message` may name the patient and is never passed on.
+/// Returns our sentence for the EHR's code if known, else the code. The `message` may name the patient and is never
+/// passed on.
 fn reason(answer: &Response) -> String {
     let Some(code) = code(answer) else { return format!("the EHR answered {}", answer.status) };
     redact::refusal(&code, &REFUSALS)

@@ -1,5 +1,5 @@
-//! Adapter for the simulated EHR. It has every part an adapter needs, in the layout all of ours share: `requests` builds,
-//! `responses` parses, `map` translates, `faults` judges, `client` sends, and the tables here join them.
+//! Adapter for the simulated EHR. It has all parts of an adapter, in the layout that ours share: `requests` builds,
+//! `responses` parses, `map` converts, `faults` maps refusals, `client` sends, and the tables here combine them.
 
 pub mod client;
 pub mod faults;
@@ -24,7 +24,7 @@ const fn stream(resource: Resource, map: Map<Sandbox>) -> Stream<Sandbox> {
     Stream::changes(resource, Sandbox::list, "id", map)
 }
 
-/// The dialect's writes that a write of the contract takes.
+/// Returns the EHR's writes that a write of the contract needs.
 fn needs(kind: WriteKind) -> &'static [&'static str] {
     match kind {
         WriteKind::CreatePatient => &["create_patient"],

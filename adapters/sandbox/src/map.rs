@@ -1,4 +1,4 @@
-//! The dialect's records as the contract's.
+//! Conversion of the EHR's records to the contract's.
 
 use adapter_sdk::{
     PatientField, Resource,
@@ -15,16 +15,16 @@ use crate::{
     responses::{APPOINTMENT, APPOINTMENT_TYPE, HOURS, OPERATORY, PATIENT, PROVIDER, RECURRENCE, STATUSES},
 };
 
-/// serde's own words may quote a value.
+/// serde's own message may quote a value.
 const UNREADABLE: &str = "a field is missing or not as expected";
 const CONTRADICTS: &str = "it contradicts itself";
 
-/// A row under the contract's names.
+/// Converts a row to the contract's names.
 fn own(names: Names, row: &Value) -> Result<Value, &'static str> {
     names.all_ours(row).map_err(|_| UNREADABLE)
 }
 
-/// A text, where there is one.
+/// Returns a text; `None` if null.
 fn text<'a>(own: &'a Value, name: &str) -> Result<Option<&'a str>, &'static str> {
     let value = &own[name];
     if value.is_null() { Ok(None) } else { value.as_str().map(Some).ok_or(UNREADABLE) }
@@ -63,7 +63,7 @@ pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
         days.as_array()?.iter().map(|day| Weekday::of(day.as_str()?)).collect::<Option<Vec<_>>>()
     });
     let days = days.ok_or(UNREADABLE)?;
-    // Exactly one of the three says when.
+    // Exactly one of the three must be given.
     let said = [!days.is_empty(), !own["specific_date"].is_null(), !own["recurrence"].is_null()];
     if !own["recurrence"].is_null() {
         let mut every = self::own(RECURRENCE, &own["recurrence"])?;
@@ -93,13 +93,13 @@ pub fn appointment(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
     }
 }
 
-/// Everything else has the contract's names and fields.
+/// Converts a record of another resource, which has the contract's names.
 pub fn filed(_: &Sandbox, resource: Resource, row: Value) -> Mapped {
     let fields = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
     shown(json::record(resource, fields).map_err(|_| UNREADABLE)?)
 }
 
-/// The dialect's name of a patient's field. Names of people are needed anyhow.
+/// Returns the field with the EHR's name. The names of people are always required.
 pub fn field(name: &str) -> Option<PatientField> {
     Some(match name {
         "middle_name" => PatientField::MiddleName,

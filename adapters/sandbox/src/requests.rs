@@ -1,4 +1,4 @@
-//! The dialect's requests: paths, and bodies of writes.
+//! The EHR's requests: paths, and bodies of writes.
 
 use adapter_sdk::{
     http::encode,
@@ -13,7 +13,7 @@ pub const GENDERS: Vocabulary<Gender> = Vocabulary(&[("F", Gender::Female), ("M"
 
 pub const ABOUT: &str = "/v1/about";
 
-/// The next records of a list after a revision. Shared records are not asked for by location.
+/// Returns the path of a list after a revision. Shared records have no location.
 pub fn list(name: &str, location: Option<&str>, since: u64, limit: u32) -> String {
     let location = location.map(|key| format!("location={}&", encode(key))).unwrap_or_default();
     format!("/v1/{name}?{location}since={since}&limit={}", limit.clamp(1, 1_000))
@@ -27,7 +27,7 @@ pub fn record(name: &str, id: &str) -> String {
     format!("/v1/{name}/{}", encode(id))
 }
 
-/// The fields of a patient; what is not known is not named.
+/// Returns the fields of a patient without unknown ones.
 pub fn patient(patient: &Patient) -> Map<String, Value> {
     object([
         ("first_name", patient.first_name.as_str().into()),
@@ -114,7 +114,7 @@ pub fn new_hours(write_key: &str, location: &str, hour: &WorkingHour) -> Value {
     all
 }
 
-/// Hours as they should be: null takes away what no longer says when they apply.
+/// Returns all fields of hours; null removes the fields that no longer apply.
 pub fn hours(write_key: &str, hour: &WorkingHour) -> Value {
     let every = hour
         .recurrence
@@ -136,7 +136,7 @@ pub fn hours(write_key: &str, hour: &WorkingHour) -> Value {
     })
 }
 
-/// A row with the contract's fields; what is beyond them has no place in the EHR.
+/// Returns a row with the contract's fields, except `extra`, which the EHR cannot store.
 pub fn row(write_key: &str, mut fields: Map<String, Value>) -> Value {
     fields.remove("id");
     fields.remove("extra");
@@ -148,12 +148,12 @@ pub fn disabled(write_key: &str, at: i64) -> Value {
     json!({"write_key": write_key, "disabled_at": at})
 }
 
-/// What a deletion says.
+/// Returns the body of a deletion.
 pub fn keyed(write_key: &str) -> Value {
     json!({"write_key": write_key})
 }
 
-/// An update: it rests on the version the engine knows, where it knows one.
+/// Returns the body of an update, with the expected version if the engine knows one.
 fn change<const N: usize>(write_key: &str, a: &Appointment, fields: [(&str, Value); N]) -> Value {
     let mut all = Value::Object(object(fields));
     all["write_key"] = write_key.into();

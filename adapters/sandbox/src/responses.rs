@@ -1,4 +1,4 @@
-//! The dialect's answers.
+//! The EHR's responses.
 
 use adapter_sdk::fields::Names;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Deserialize)]
 pub struct About {
     pub name: String,
-    /// What it takes, in the dialect's words: `create_patient`, `update_appointment`, ...
+    /// The supported writes, with the EHR's names: `create_patient`, `update_appointment`, ...
     pub writes: Vec<String>,
     pub new_patients: bool,
     pub required_patient_fields: Vec<String>,
@@ -16,7 +16,7 @@ pub struct About {
     pub requests_per_minute: Option<u32>,
 }
 
-/// A page of a list: what changed after the revision asked for.
+/// A page of a list: changes after the requested revision.
 #[derive(Debug, Deserialize)]
 pub struct List {
     pub records: Vec<Value>,
@@ -32,14 +32,14 @@ pub struct Refusal {
     pub error: String,
 }
 
-/// What the answer to a write and `GET /v1/writes/<key>` have in common.
+/// The common fields of a response to a write and of `GET /v1/writes/<key>`.
 #[derive(Debug, Deserialize)]
 pub struct Written {
     pub id: String,
     pub version: Option<u64>,
 }
 
-/// The dialect's records, under the contract's names.
+/// The EHR's records with the contract's names.
 pub const PATIENT: Names = Names(
     "id version first_name middle_name? last_name date_of_birth=born? gender? email? cell_phone=cell? home_phone=home? work_phone=work? \
      address/line1=address/street? address/line2=address/street2? address/city? address/region=address/state? \
@@ -60,5 +60,5 @@ pub const APPOINTMENT: Names = Names(
      patient_confirmed checkin_at=arrived_at? checked_out_at=left_at? write_key?",
 );
 
-/// How an appointment stands.
+/// The statuses of an appointment.
 pub const STATUSES: [&str; 6] = ["scheduled", "confirmed", "arrived", "done", "missed", "cancelled"];

@@ -1,4 +1,4 @@
-//! The adapter against the simulated EHR itself, natively: the same story the engine tells through the sandbox.
+//! Native stories of the adapter with the simulated EHR; the engine runs the same stories in the sandbox.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -59,7 +59,7 @@ impl Practice {
         self.0.borrow().record(resource, id).unwrap().to_json()
     }
 
-    /// A whole pass from a cursor, by pages of `limit`.
+    /// Reads a whole pass from a cursor, in pages of `limit`.
     fn pass(&self, resource: Resource, mut cursor: Option<String>, limit: u32) -> Pass {
         let mut pass = Pass::default();
         loop {
@@ -209,7 +209,7 @@ fn a_patient_and_an_appointment_are_written_changed_and_cancelled() {
     (change.appointment.start, change.appointment.end) = (SUNDAY + 3_600, SUNDAY + 7_200);
     let moved = practice.push("w3", Write::RescheduleAppointment(change.clone())).unwrap();
     assert_ne!(moved.version, booked.version);
-    // The old version: someone else could have changed it.
+    // The old version: another user could have changed the record.
     let stale = practice.push("w4", Write::RescheduleAppointment(change.clone()));
     assert_eq!(stale, Err(Fault::rejected("the record was changed in the EHR since it was read")));
 
@@ -271,7 +271,7 @@ fn every_trouble_has_its_fault() {
     for how in ["unavailable", "broken", "silent", "refused"] {
         assert!(matches!(read(how), Fault::RetryLater(_)), "{how}");
     }
-    // A lookup that cannot look says nothing about the write.
+    // A failed lookup proves nothing about the write.
     assert!(matches!(Practice::new().switch(down("broken")).find("k"), Err(Fault::RetryLater(_))));
 }
 
@@ -344,7 +344,7 @@ fn hours_are_made_changed_and_removed() {
     assert_eq!(practice.find("a").unwrap().unwrap().id, made.id);
     hour.id = made.id.clone();
     assert_eq!(format!("{:?}", shown(&made.id).unwrap()), format!("{hour:?}"));
-    // What said when they apply is taken away by what says it now.
+    // The new rule replaces the earlier one.
     hour.days.clear();
     hour.recurrence = Some(Recurrence { number: 2, unit: RecurrenceUnit::Week, reference: "2026-12-06".into() });
     (hour.label, hour.operatory, hour.active) = (None, None, false);
@@ -359,7 +359,7 @@ fn hours_are_made_changed_and_removed() {
     assert!(shown(&made.id).is_none());
 }
 
-/// The dialect's own names; all others are the contract's.
+/// Returns the EHR's names; all others are the contract's.
 fn dialect(resource: Resource) -> records::Resource {
     match resource {
         Resource::AppointmentTypes => records::Resource::Types,
@@ -386,7 +386,7 @@ fn every_resource_is_pulled_whole() {
     assert!(claim.payouts[0].charge.is_some() && claim.totals.charge.is_none() && claim.totals.billed.is_some());
 }
 
-/// One write of every filed kind, its resource, and what the EHR then shows of it.
+/// Returns one write of every filed kind, its resource, and the EHR's record after it.
 fn filings() -> Vec<(Write, Resource, Value)> {
     let made = |resource: Resource, fields: Value| {
         let mut fields = fields.as_object().unwrap().clone();
@@ -454,7 +454,7 @@ fn every_filing_is_written_once_found_and_pulled() {
         assert_eq!(practice.find(&key).unwrap(), Some(receipt.clone()));
         assert_eq!(practice.push(&key, write.clone()).unwrap(), receipt, "the same key writes once");
         if matches!(write, Write::DisablePatientAlert(_)) {
-            // Only that it is disabled.
+            // Only the end of the alert.
             fields.as_object_mut().unwrap().retain(|name, _| name == "id" || name == "disabled_at");
         }
         let shown = practice.json(dialect(resource), &receipt.id);

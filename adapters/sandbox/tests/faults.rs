@@ -1,4 +1,4 @@
-//! Faults of the dialect's refusals.
+//! Faults of the EHR's refusals.
 
 use adapter_sdk::{
     Fault, RetryLater,

@@ -1,4 +1,4 @@
-//! The adapter natively: faults of its dialect, and stories on the simulated EHR.
+//! Native tests of the adapter: faults of its EHR, and stories with the simulated EHR.
 #![allow(clippy::unwrap_used)]
 
 mod against_the_ehr;

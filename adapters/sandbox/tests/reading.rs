@@ -1,10 +1,10 @@
-//! Values that cannot be read, and values in other writings.
+//! Unreadable values, and values in other formats.
 
 use adapter_sdk::{Adapter, Page, Record, Resource, http::Response, testing::Host, time::instant_of};
 use sandbox_adapter::Sandbox;
 use serde_json::{Value, json};
 
-/// A page with this row in place of one, and another as it should be.
+/// Pulls a page with this row changed in one field, and a valid row.
 fn pulled(resource: Resource, row: &Value, field: &str, value: &Value) -> Page {
     let (mut tried, mut other) = (row.clone(), row.clone());
     tried[field] = value.clone();

@@ -1,4 +1,4 @@
-//! Asks the EHR, and judges its answers.
+//! Requests to the EHR, and the faults of its responses.
 
 use adapter_sdk::{
     AppointmentChange, Fault, Receipt, Resource,
@@ -31,7 +31,7 @@ struct Written {
 }
 
 impl Practice {
-    /// What changed after a revision of the EHR; without one everything.
+    /// Reads changes after a revision of the EHR, or everything without one.
     pub fn list(&self, asked: &Ask) -> Result<Option<Changes>, Fault> {
         let name = match asked.resource {
             Resource::AppointmentTypes => "types".to_owned(),
@@ -51,12 +51,13 @@ impl Practice {
         written(http::post(format!("/v1/{name}")).json(&body)?.send_any()?)
     }
 
-    /// A change rests on the version the engine knows: the EHR refuses it where staff were faster.
+    /// Sends a change with the version that the engine knows. The EHR refuses the change if staff have changed the
+    /// record.
     pub fn change(&self, key: &str, c: &AppointmentChange, body: Map<String, Value>) -> Result<Receipt, Fault> {
         written(self.send(key, c, body)?)
     }
 
-    /// What staff have cancelled already is as cancelled as it was to be.
+    /// Cancels an appointment. One already cancelled by staff counts as cancelled by this write.
     pub fn cancel(&self, key: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
         let mut body = Map::from_iter([("status".to_owned(), json!("cancelled"))]);
         body.extend(c.reason.clone().map(|reason| ("reason".to_owned(), reason.into())));
@@ -74,7 +75,7 @@ impl Practice {
         http::patch(format!("/v1/appointments/{}", encode(&c.appointment.id))).json(&body)?.send_any()
     }
 
-    /// None means: certainly not written. Only the EHR's own word for it counts, and no 404 of a proxy.
+    /// Returns `None` only if it was certainly not written. Only the EHR's own code counts, not a 404 of a proxy.
     pub fn look_up<T>(&self, key: &str, _: &T) -> Result<Option<Receipt>, Fault> {
         let answer = http::get(format!("/v1/writes/{}", encode(key))).send_any()?;
         match answer.status {
@@ -93,18 +94,18 @@ fn receipt(Written { id, version }: Written) -> Receipt {
     Receipt { id, version: version.map(|version| version.to_string()) }
 }
 
-/// The SDK knows what most statuses mean; the rest is this EHR's.
+/// Maps refusals to faults. The SDK handles most statuses; the others are specific to this EHR.
 fn judged(answer: Response, reads: bool) -> Result<Response, Fault> {
     match answer.status {
         200..=299 => Ok(answer),
         503 => Err(Fault::retry_later("the EHR is closed for maintenance", http::retry_after(&answer))),
-        // Its `message` may name the patient, and is never passed on.
+        // The `message` may name the patient and is never passed on.
         400 | 404 | 409 | 422 => Err(Fault::rejected(format!("the EHR refuses it: {}", word(&answer)))),
         _ => Err(fault_of_status(&answer, reads)),
     }
 }
 
-/// The EHR's word for a refusal.
+/// Returns the EHR's code of a refusal.
 fn word(answer: &Response) -> String {
     let body: Value = answer.json().unwrap_or_default();
     redact::word(body["error"].as_str().unwrap_or("no reason given"))

@@ -1,5 +1,5 @@
-//! A schedule, patients and booking: six resources and four writes. `map` says what the EHR's rows are in the contract, `client` asks the
-//! EHR, and the tables here say for what. `tests` plays the EHR.
+//! A schedule, patients and booking: six resources and four writes. `map` converts the EHR's rows, `client` sends the
+//! requests, and the tables here list the resources and writes. `tests` simulates the EHR.
 
 mod client;
 mod map;
@@ -18,22 +18,22 @@ pub use client::Practice;
 
 adapter_sdk::export_adapter!(Practice);
 
-/// With the EHR's type, so that a closure below can be followed by `.looking_first()`.
+/// A handler for this EHR. The alias allows `.looking_first()` after a closure below.
 type Handler = writes::Handler<Practice>;
 
-/// As `adapter.toml` declares them.
+/// The settings declared in `adapter.toml`.
 #[derive(Deserialize)]
 struct Settings {
     page_size: u32,
 }
 
-/// The EHR marks its changes and says what is deleted: `Stream::since` and `Stream::whole` are for those that do not.
+/// The EHR marks its changes and reports deletions. Use `Stream::since` or `Stream::whole` for an EHR that does not.
 const fn stream(resource: Resource, map: Map<Practice>) -> Stream<Practice> {
     Stream::changes(resource, Practice::list, "id", map)
 }
 
 impl Tables for Practice {
-    // What others refer to comes first.
+    // Ordered so that records follow those they refer to.
     const STREAMS: &'static [Stream<Practice>] = &[
         stream(Resource::Providers, map::provider),
         stream(Resource::AppointmentTypes, map::appointment_type),
@@ -42,8 +42,8 @@ impl Tables for Practice {
         stream(Resource::WorkingHours, map::hours),
         stream(Resource::Appointments, map::appointment),
     ];
-    // The EHR knows each write by its key. If yours does not, add `.looking_first()` to each handler, and find by
-    // what was written.
+    // The EHR finds each write by its key. If yours cannot, add `.looking_first()` to each handler, and find writes by
+    // their contents.
     const WRITES: &'static [Handler] = &[
         Handler::create_patient(|ehr, key, p| ehr.post("patients", key, map::new_patient(p)), Practice::look_up),
         Handler::create_appointment(

@@ -1,4 +1,5 @@
-//! The EHR's rows as the contract's records, and what writes send: names of fields are tables, the rest is a few words.
+//! Conversion of the EHR's rows to the contract's records, and the bodies of writes. Most field names are mapped by
+//! tables.
 
 use adapter_sdk::{
     Resource,
@@ -44,17 +45,17 @@ const DAYS: Vocabulary<Weekday> = Vocabulary(&[
     ("sun", Weekday::Sunday),
 ]);
 
-/// What is known of a row, under the contract's names.
+/// Returns the known fields of a row under the contract's names.
 fn ours(names: Names, row: &Value) -> Map<String, Value> {
     known(names.ours(row))
 }
 
-/// What is known of a record, under the EHR's names.
+/// Returns the known fields of a record under the EHR's names.
 fn theirs(names: Names, record: &impl Serialize) -> Map<String, Value> {
     known(names.theirs(&json!(record)))
 }
 
-/// Fields of an object, without those that are null.
+/// Returns the fields of an object that are not null.
 fn known(object: Value) -> Map<String, Value> {
     let Value::Object(fields) = object else { return Map::new() };
     fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
@@ -85,7 +86,7 @@ pub fn patient(_: &Practice, resource: Resource, row: Value) -> Mapped {
     record(resource, fields)
 }
 
-/// On days of the week, on a date, or every so often: exactly one of them.
+/// Converts hours on weekdays, on a date, or with a recurrence: exactly one of them.
 pub fn hours(_: &Practice, resource: Resource, row: Value) -> Mapped {
     let mut fields = ours(HOURS, &row);
     let days = row["days"].as_array().into_iter().flatten();
@@ -136,7 +137,7 @@ pub fn new_appointment(location: &str, a: &Appointment) -> Map<String, Value> {
     fields
 }
 
-/// Where and when.
+/// Returns time and place.
 pub fn moved(a: &Appointment) -> Map<String, Value> {
     let mut fields = theirs(PLACE, a);
     fields.insert("start".into(), instant_text(a.start).into());

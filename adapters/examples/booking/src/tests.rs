@@ -1,4 +1,4 @@
-//! The adapter on answers as the EHR gives them, kept as fixtures.
+//! The adapter with responses in the EHR's format, stored as fixtures.
 #![allow(clippy::unwrap_used)]
 
 use adapter_sdk::{

@@ -1,4 +1,4 @@
-//! Two lists of an EHR, read and never written: providers and operatories. This is all such an adapter needs.
+//! A minimal adapter: two lists of an EHR, providers and operatories, read and never written.
 
 use adapter_sdk::{
     Description, Fault, Record, Resource, config, http,
@@ -44,7 +44,7 @@ struct List {
 }
 
 impl Practice {
-    /// What changed after a revision of the EHR; without one everything.
+    /// Reads changes after a revision of the EHR, or everything without one.
     fn list(&self, name: &str, asked: &Ask) -> Result<Option<Changes>, Fault> {
         let (location, since) = (http::encode(&config::require("location")?), asked.at.unwrap_or("0"));
         let limit = asked.limit.min(self.page_size);

@@ -1,4 +1,4 @@
-//! A workstation on which somebody is logged in to an application that answers from a list, and what it was asked.
+//! A workstation with a logged-in staff member. The application responds from a list; its requests are recorded.
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub type Asked = Rc<RefCell<Vec<(String, Value)>>>;
 pub type Reply = Result<Response, Error>;
 
-/// Answers one request after the other. Nothing leaves any other way than through the gate.
+/// Responds to one request after the other. Requests outside the gate fail.
 pub fn desk(replies: Vec<Reply>) -> (Host, Asked) {
     let asked: Asked = Rc::default();
     let (seen, mut replies) = (asked.clone(), VecDeque::from(replies));

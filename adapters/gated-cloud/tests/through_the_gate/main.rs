@@ -1,4 +1,4 @@
-//! The adapter at a workstation that answers from a list.
+//! The adapter at a workstation that responds from a list.
 #![allow(clippy::unwrap_used)]
 
 mod desk;

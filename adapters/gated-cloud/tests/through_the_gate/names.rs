@@ -1,4 +1,4 @@
-//! Each release has the same under names of its own.
+//! Each release has the same fields under different names.
 
 use adapter_sdk::fields::Lacking;
 use gated_cloud_adapter::markup::{APPOINTMENTS, HOURS, Markup, OPERATORIES, PATIENTS, PROVIDERS, TYPES};

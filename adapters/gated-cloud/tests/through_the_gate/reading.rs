@@ -1,4 +1,4 @@
-//! What the application shows, in both releases we know and in others.
+//! Reads of the application, in both supported releases and in others.
 
 use crate::desk::{Reply, answer, desk, fixture, login_page, refusal};
 use adapter_sdk::{
@@ -50,7 +50,7 @@ fn a_release_nobody_knows_is_not_read() {
         panic!("it was read")
     };
     assert!(reason.contains("v5") && reason.contains("v3 and v4"), "{reason}");
-    // A known name for something else.
+    // A known name with another type of value.
     for (pointer, name) in [("/items/0/chairId", "operatory"), ("/items/1/reference", "reference"), ("/mark", "mark")] {
         let mut other = fixture(V3);
         let (parent, field) = pointer.rsplit_once('/').unwrap();
@@ -65,7 +65,7 @@ fn a_release_nobody_knows_is_not_read() {
     assert!(matches!(pulled(answer(200, &other)), Err(Fault::RetryLater(RetryLater { seconds: None, .. }))));
 }
 
-/// The known state of such a record stays: it is not gone, and the others are shown.
+/// The known state of the record stays: it is not deleted, and the others are listed.
 #[test]
 fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
     for (release, names) in
@@ -117,7 +117,7 @@ fn a_session_that_is_over_is_a_closed_gate() {
     assert_eq!(pulled(Ok(to_login)), Err(Fault::GateClosed));
     assert_eq!(pulled(Err(Error::NotSent("nobody is logged in".into()))), Err(Fault::GateClosed));
     assert_eq!(Host::new().run(|| GatedCloud::pull(Resource::Patients, None, 10)), Err(Fault::GateClosed));
-    // Any other page is none.
+    // Any other page is not a login page.
     let page = answer(200, "<html><body>We are moving house</body></html>");
     assert!(matches!(pulled(page), Err(Fault::RetryLater(RetryLater { seconds: None, .. }))));
     assert!(matches!(pulled(Err(Error::Refused("redirected".into()))), Err(Fault::RetryLater(_))));

@@ -1,4 +1,4 @@
-//! Forms that are sent: once, with the session's token, and what their answers prove.
+//! Sending of forms: once, with the session's token, and the conclusions from their responses.
 
 use crate::desk::{Reply, answer, desk, fixture, login_page, nothing, refusal, session};
 use adapter_sdk::{
@@ -48,7 +48,7 @@ fn it_is_looked_for_before_it_is_made() {
     let (pushed, asked) = create(vec![answer(200, json!({"markup": "v3", "items": [row()]}))]);
     assert_eq!(pushed, Ok(Receipt { id: "A-000001".into(), version: Some("41".into()) }));
     assert_eq!(asked, [("GET /api/appointments?reference=ps-1-1-aa".into(), Value::Null)]);
-    // What a search takes for alike is another's.
+    // A similar key in the search result belongs to another record.
     let mut other = row();
     other["reference"] = json!("ps-1-1-aab");
     let found = answer(200, json!({"markup": "v3", "items": [other]}));
@@ -120,7 +120,7 @@ fn a_move_rests_on_what_was_read() {
     let pushed = host.run(|| GatedCloud::push(KEY.into(), Write::RescheduleAppointment(moved)));
     assert_eq!(pushed, Err(Fault::rejected("the appointment was changed in the EHR since it was read")));
     assert_eq!(asked.borrow()[2].1["revision"], 41);
-    // It stands there already.
+    // Already at this time.
     let (host, asked) = desk(vec![written()]);
     assert!(host.run(|| GatedCloud::push(KEY.into(), Write::RescheduleAppointment(change("A-000001")))).is_ok());
     assert_eq!(asked.borrow().len(), 1);

@@ -1,4 +1,4 @@
-//! What is filed beside the schedule: the seeds, and the writes.
+//! Records other than the schedule's: the seeds, and the writes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::{
     *,
 };
 
-/// One acceptable body for each create of a filed row.
+/// Returns one acceptable body for each create of a filed row.
 fn creates() -> Vec<(&'static str, WriteKind, Value)> {
     use WriteKind::*;
     let amount = json!({"amount": "-12.50", "currency": "USD"});
