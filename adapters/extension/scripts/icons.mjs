@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { crc32, deflateSync } from "node:zlib";
 
 const SIZES = [16, 32, 48, 128];
-/** Samples of a pixel, each way. */
+/** Samples per pixel in each direction. */
 const FINE = 8;
 const CLEAR = [0, 0, 0, 0];
 const TEAL = [11, 92, 107, 255];
@@ -14,7 +14,7 @@ for (const size of SIZES) {
   writeFileSync(new URL(`../static/icons/${size}.png`, import.meta.url), png(size));
 }
 
-/** The colour at a point of the unit square. */
+/** Returns the colour at a point of the unit square. */
 function colour(x, y) {
   if (!inRounded(x, y, 0, 0, 1, 1, 0.2)) return CLEAR;
   if (onLine(x, y, 0.35, 0.62, 0.46, 0.73, 0.052) || onLine(x, y, 0.46, 0.73, 0.66, 0.5, 0.052)) return TEAL;
@@ -52,7 +52,7 @@ function png(size) {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(size, 0);
   head.writeUInt32BE(size, 4);
-  // Eight bits, red green blue alpha.
+  // Eight bits per channel: red, green, blue, alpha.
   head.set([8, 6, 0, 0, 0], 8);
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
   return Buffer.concat([signature, chunk("IHDR", head), chunk("IDAT", deflateSync(Buffer.from(rows.flat()), { level: 9 })), chunk("IEND", Buffer.alloc(0))]);

@@ -1,18 +1,18 @@
-// What the extension lets the engine ask of the EHR. Everything else is refused before it leaves.
+// The requests that the engine may send to the EHR. All others are refused before they are sent.
 
 import type { Ehr, EhrRequest } from "./protocol.js";
 
-/** The rule a request breaks. */
+/** The violated rule. */
 export class Refused extends Error {}
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const WITHOUT_BODY = ["GET", "HEAD"];
 const LONGEST_PATH = 8_192;
 const MOST_HEADERS = 64;
-/** The session's own, and those that belong to the browser or the connection. */
+/** Headers of the session, the browser or the connection. */
 const DENIED_HEADERS = /^(authorization|connection|content-length|cookie2?|expect|host|keep-alive|origin|referer|te|trailer|transfer-encoding|upgrade|via|proxy-.*|sec-.*|access-control-.*)$/;
 
-/** The address a request goes to. Throws `Refused`. */
+/** Returns the address of a request. Throws `Refused`. */
 export function address(ehr: Ehr, request: Pick<EhrRequest, "method" | "path" | "headers" | "body">): URL {
   if (!METHODS.includes(request.method)) {
     throw new Refused("method");
@@ -31,10 +31,13 @@ export function address(ehr: Ehr, request: Pick<EhrRequest, "method" | "path" | 
   return below(ehr, request.path);
 }
 
-/** A path below the EHR's base path as an address; the same after the browser has read it, so that no server sees another one. */
+/**
+ * Converts a path below the EHR's base path to an address. The browser must not normalise it, so that every server sees
+ * the same path.
+ */
 export function below(ehr: Ehr, pathAndQuery: string): URL {
   const path = withoutQuery(pathAndQuery);
-  // Printable ASCII without `\` and `#`; nothing a server might decode into a separator or a dot.
+  // Printable ASCII without `\` and `#`, and nothing that a server might decode into a separator or a dot.
   const plain = /^\/[!-~]*$/.test(pathAndQuery) && !/[\\#]/.test(pathAndQuery);
   if (!plain || pathAndQuery.length > LONGEST_PATH || path.includes("//") || climbs(path)) {
     throw new Refused("path");
@@ -56,7 +59,7 @@ export function origin(ehr: Ehr): string {
   return url.origin;
 }
 
-/** The pattern under which the browser grants the EHR's host. Patterns know no ports. */
+/** Returns the pattern by which the browser grants access to the EHR's host. Patterns contain no ports. */
 export function hostPattern(ehr: Ehr): string {
   return pattern(new URL(origin(ehr)));
 }
@@ -65,13 +68,13 @@ export function pattern({ protocol, hostname }: URL): string {
   return `${protocol}//${hostname}/*`;
 }
 
-/** Whether a page belongs to the EHR. */
+/** Returns true if a page belongs to the EHR. */
 export function isOfEhr(ehr: Ehr, page: string): boolean {
   const url = parsed(page);
   return url !== null && url.origin === ehr.origin && covers(`${basePath(ehr)}/`, `${url.pathname}/`);
 }
 
-/** Whether secrets may go there: encrypted, or not leaving this machine. */
+/** Returns true if secrets may be sent there: encrypted, or not leaving this machine. */
 export function isSafe(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && ["127.0.0.1", "localhost"].includes(url.hostname));
 }
@@ -92,12 +95,12 @@ function withoutQuery(pathAndQuery: string): string {
   return pathAndQuery.split("?", 1)[0] ?? "";
 }
 
-/** Whole segments, unless the prefix ends in `/`. */
+/** Matches whole segments, unless the prefix ends in `/`. */
 function covers(prefix: string, path: string): boolean {
   return prefix.startsWith("/") && path.startsWith(prefix) && (prefix.endsWith("/") || ["", "/"].includes(path.charAt(prefix.length)));
 }
 
-/** Whether a segment is `.` or `..` for a server that decodes before it splits. */
+/** Returns true if a server that decodes before it splits reads the segment as `.` or `..`. */
 function climbs(path: string): boolean {
   const decoded = path.replace(/%2e/gi, ".").replace(/%2f/gi, "/").replace(/%5c/gi, "/");
   return decoded.split("/").some((segment) => segment === "." || segment === "..");

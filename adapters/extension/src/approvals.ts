@@ -1,4 +1,4 @@
-// The staff's yes and no to writes, where the operator wants them asked.
+// The staff's approvals of writes, if the operator requires them.
 
 import type { Write } from "./protocol.js";
 
@@ -10,14 +10,14 @@ export interface Decision {
   at: number;
 }
 
-/** By what was decided on, as they are stored. */
+/** Decisions by the description of the write, as stored. */
 export type Decisions = Record<string, Decision>;
 
 export type Verdict = "approved" | "declined" | "open";
 
 export class Approvals {
   #decisions: Map<string, Decision>;
-  /** Those that wait, by id, in the order in which they came, under this lease. */
+  /** Pending writes by id under this lease, in the order of their arrival. */
   #open = new Map<string, Write>();
 
   constructor(stored: Decisions, now: number) {
@@ -34,8 +34,8 @@ export class Approvals {
   }
 
   /**
-   * What the staff said about a write as it is now; one they have not been asked about waits from now on. A no is said once: the
-   * write ends with it, and one that is tried again all the same is asked about again.
+   * Returns the staff's decision on the current state of a write. A write without a decision becomes pending. A
+   * rejection is returned once: the write ends with it, and a retry needs another decision.
    */
   ask(write: Write, now: number): Verdict {
     this.#forgetOld(now);
@@ -52,7 +52,7 @@ export class Approvals {
     return "declined";
   }
 
-  /** The ids of those that were waiting, as they were shown, and are decided now. */
+  /** Records a decision. Returns the ids of those writes that were pending in the displayed state. */
   decide(writes: Write[], yes: boolean, now: number): string[] {
     const known = writes.filter((write) => this.#waits(write));
     for (const write of known) {
@@ -63,12 +63,12 @@ export class Approvals {
     return known.map(({ id }) => id);
   }
 
-  /** Under another lease the engine tries again what still waits. */
+  /** Under another lease the engine retries the pending writes. */
   newLease(): void {
     this.#open.clear();
   }
 
-  /** What it was before it was changed does not wait any more. */
+  /** Replaces an earlier state of the same write. */
   #wait(write: Write): void {
     if (this.#open.size < MOST || this.#open.has(write.id)) {
       this.#open.set(write.id, write);
@@ -86,7 +86,7 @@ export class Approvals {
   }
 }
 
-/** All that the staff is shown of a write: a decision is about this, and not about what became of it later. */
+/** The data of a write that staff see. A decision applies to this data, and not to a later state of the write. */
 function about({ id, kind, at }: Write): string {
   return JSON.stringify([id, kind, at]);
 }

@@ -1,4 +1,4 @@
-// Bytes as base64 and back, in pieces small enough to be arguments of one call.
+// Conversion between bytes and base64, in chunks that fit into the arguments of one call.
 
 const PIECE = 0x8000;
 
@@ -10,7 +10,7 @@ export function encode(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Throws on what is not base64. */
+/** Throws if the text is not base64. */
 export function decode(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }

@@ -1,4 +1,4 @@
-// What the popup asks of the service worker.
+// Commands of the popup to the service worker.
 
 import type { PairingError } from "./pairing.js";
 import type { Write } from "./protocol.js";
@@ -7,11 +7,11 @@ export type Command =
   | { do: "pair"; engine: string; code: string; name: string }
   | { do: "unpair" }
   | { do: "pause"; paused: boolean }
-  /** About these as the popup showed them. */
+  /** Decides on these writes as displayed by the popup. */
   | { do: "decide"; writes: Write[]; yes: boolean }
-  /** See whether somebody is logged in, and be connected. */
+  /** Checks the session, and connects. */
   | { do: "look" }
-  /** Take the connection back from the other browser with this installation's name. */
+  /** Takes the connection over from another browser with the same installation name. */
   | { do: "return" };
 
 export interface Reply {

@@ -1,19 +1,19 @@
-// One WebSocket to the engine: opened, watched, and opened again when it is lost.
+// A WebSocket connection to the engine with liveness checks and reconnection.
 
 import { delay } from "./backoff.js";
 import { Pace } from "./pace.js";
 import { ProtocolError, read, SUBPROTOCOL, VERSION, type FromEngine, type Ping, type ToEngine } from "./protocol.js";
 import { Timer } from "./timer.js";
 
-/** Frames a second; the engine ends a connection at 50. */
+/** Maximum frames per second; the engine closes a connection at 50. */
 const MOST_FRAMES = 40;
 const WELCOME_LIMIT_MS = 15_000;
-/** After `bye` with one of these the engine does not want this installation back. */
+/** Reasons of `bye` after which the extension must not reconnect. */
 const FINAL = ["token", "revoked", "replaced"];
 
 export type Phase = "off" | "connecting" | "open";
 
-/** What a browser's WebSocket can do, as far as it is used. */
+/** The part of a browser's WebSocket that is used. */
 export type Socket = Pick<WebSocket, "onopen" | "onmessage" | "onclose" | "send" | "close">;
 
 export interface ConnectionParts {
@@ -22,7 +22,7 @@ export interface ConnectionParts {
   changed: (phase: Phase) => void;
 }
 
-/** Whom to connect to, and as whom. */
+/** The engine's address and the credentials. */
 export interface Peer {
   url: string;
   token: string;
@@ -33,7 +33,7 @@ export class Connection {
   readonly #parts: ConnectionParts;
   #peer: Peer | null = null;
   #socket: Socket | null = null;
-  /** How long the engine may say nothing; null before its `welcome`. */
+  /** Maximum silence of the engine; null before its `welcome`. */
   #silenceMs: number | null = null;
   #failures = 0;
   #notBefore = 0;
@@ -47,7 +47,7 @@ export class Connection {
     this.#parts = parts;
   }
 
-  /** Sees to it that there is one, now or as soon as the last failure allows. Harmless at any time. */
+  /** Ensures a connection, now or after the backoff of the last failure. Idempotent. */
   keep(peer: Peer): void {
     if (JSON.stringify(peer) !== JSON.stringify(this.#peer)) {
       this.end();
@@ -64,7 +64,7 @@ export class Connection {
     }
   }
 
-  /** Closes it, and does not come back by itself. */
+  /** Closes the connection without reconnecting. */
   end(): void {
     this.#peer = null;
     this.#failures = 0;
@@ -73,7 +73,7 @@ export class Connection {
     this.#drop();
   }
 
-  /** What is said to an engine that is not there is lost: so is what it answers. */
+  /** Sends a message. Without a connection it is dropped; its response would be lost, too. */
   send(message: ToEngine): void {
     if (this.#silenceMs !== null) {
       this.#waiting.push(message);
@@ -82,7 +82,7 @@ export class Connection {
   }
 
   #open(peer: Peer): void {
-    // Claimed before anything is awaited: whoever asks for a connection meanwhile finds this one.
+    // Assigned before any await, so that concurrent callers find this connection.
     const socket = this.#parts.open(peer.url, SUBPROTOCOL);
     this.#socket = socket;
     socket.onopen = () => this.#write({ type: "hello", token: peer.token, extension: peer.extension });
@@ -106,7 +106,7 @@ export class Connection {
       this.#silence.set(this.#silenceMs, () => this.#lost(socket));
     }
     if (message.type === "ping") {
-      // It stood for a while: the next loss is a new story.
+      // The connection has been stable, so the next loss starts a new backoff.
       this.#failures = 0;
       this.send({ type: "pong", n: message.n });
       return;
@@ -117,7 +117,7 @@ export class Connection {
     this.#parts.received(message);
   }
 
-  /** `welcome` comes first, and once. */
+  /** `welcome` must be the first message, and must not be repeated. */
   #expect(message: FromEngine): void {
     if (message.type === "welcome") {
       if (this.#silenceMs !== null || message.protocol !== VERSION) {
@@ -142,7 +142,7 @@ export class Connection {
     }
   }
 
-  /** Lets go of the socket. What it still has to say concerns nobody. */
+  /** Releases the socket and ignores its remaining events. */
   #drop(): void {
     const socket = this.#socket;
     this.#socket = null;

@@ -1,9 +1,9 @@
-// Keeps the extension below the number of frames a second at which the engine ends a connection.
+// A rate limit below the number of frames per second at which the engine closes a connection.
 
 export class Pace {
   readonly #most: number;
   readonly #periodMs: number;
-  /** When the last ones went, oldest first. */
+  /** Times of recent frames, oldest first. */
   #gone: number[] = [];
 
   constructor(most: number, periodMs: number) {
@@ -11,7 +11,7 @@ export class Pace {
     this.#periodMs = periodMs;
   }
 
-  /** How long the next one has to wait; 0: it may go, and counts as gone. */
+  /** Returns the delay of the next frame. If 0, the frame may be sent and is counted. */
   wait(now: number): number {
     this.#gone = this.#gone.filter((at) => now - at < this.#periodMs && at <= now);
     const oldest = this.#gone[0];

@@ -1,11 +1,11 @@
-// Exchanges a code for a token.
+// Exchange of an enrolment code for a token.
 
 import { isSafe, parsed } from "./allowed.js";
 import { readPaired, type Paired } from "./protocol.js";
 
 const LIMIT_MS = 15_000;
 
-/** A text of `_locales` that says why not. */
+/** The key of an error message in `_locales`. */
 export type PairingError = "error_engine" | "error_code" | "error_wait" | "error_unreachable" | "error_answer";
 
 export interface Asked {
@@ -57,7 +57,9 @@ async function outcome(answer: Response, engine: string): Promise<PairingOutcome
   }
 }
 
-/** The address without what is after its path, or null where a token must not be sent. `https://` may be left out. */
+/**
+ * Returns the address without query and fragment, or null if a token must not be sent there. `https://` may be omitted.
+ */
 export function engineAddress(typed: string): string | null {
   const text = typed.trim();
   const url = parsed(/^[a-z]+:\/\//i.test(text) ? text : `https://${text}`);
@@ -65,18 +67,18 @@ export function engineAddress(typed: string): string | null {
     return null;
   }
   if (url.hostname === "localhost") {
-    // The name of this machine that the manifest has a permission for.
+    // The name of this machine for which the manifest has a permission.
     url.hostname = "127.0.0.1";
   }
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
-/** Where the WebSocket is. */
+/** Returns the address of the WebSocket. */
 export function socketAddress(engine: string): string {
   return `${engine.replace(/^http/, "ws")}/workstations/connect`;
 }
 
-/** As the operator's screen shows it, however it was typed. */
+/** Normalises a typed code to the format on the operator's screen. */
 export function plainCode(typed: string): string {
   return typed.trim().toUpperCase().replace(/[\s–—]+/g, "-").replace(/^([0-9A-Z]{4})-?([0-9A-Z]{4})$/, "$1-$2");
 }

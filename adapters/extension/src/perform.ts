@@ -1,13 +1,13 @@
-// Performs one request in the user's session, and says what came of it.
+// Execution of one request in the user's session.
 
 import { address, Refused } from "./allowed.js";
 import * as base64 from "./base64.js";
 import type { Ehr, EhrRequest, FailureKind, Headers } from "./protocol.js";
 import { IN_THE_SESSION, isRedirect, looksLoggedOut, type Session } from "./session.js";
 
-/** Larger answers would not fit into a frame. */
+/** Maximum size of a response, which must fit into a frame. */
 const LARGEST_BODY = 8 * 1024 * 1024;
-/** The engine takes no more. */
+/** Maximum number of headers that the engine accepts. */
 const MOST_HEADERS = 200;
 
 export type Outcome = { status: number; headers: Headers; body: string } | Failed;
@@ -21,7 +21,7 @@ export function failed(kind: FailureKind, reason: string): Failed {
   return { kind, reason };
 }
 
-/** A request as it leaves, within what the extension allows. */
+/** A request that passed the extension's rules. */
 export interface Prepared {
   request: EhrRequest;
   url: URL;
@@ -38,7 +38,7 @@ export function prepare(request: EhrRequest, ehr: Ehr): Prepared | Failed {
   }
 }
 
-/** `signal` ends with the lease, and at the deadline. */
+/** Sends the request. `signal` aborts at the end of the lease and at the deadline. */
 export async function perform({ request, url, options }: Prepared, session: Session, signal: AbortSignal): Promise<Outcome> {
   if (!session.isIn || (request.write !== null && !session.isFresh && !(await session.probe()))) {
     return failed("logged_out", "nobody is logged in");
@@ -55,7 +55,7 @@ export async function perform({ request, url, options }: Prepared, session: Sess
   }
 }
 
-/** What an answer comes to that may mean that the session is over; null: it is an answer like any other. */
+/** Checks a response that may mean an expired session. Returns null for any other response. */
 async function doubted(request: EhrRequest, answer: Response, session: Session): Promise<Failed | null> {
   if (!looksLoggedOut(request, answer)) {
     session.seen();
@@ -65,7 +65,7 @@ async function doubted(request: EhrRequest, answer: Response, session: Session):
     return failed("no_answer", "the session ended");
   }
   if (isRedirect(answer)) {
-    // Where to, a browser does not say. A write may have been done all the same.
+    // A browser does not reveal the target. A write may have been executed nevertheless.
     return failed(request.write === null ? "refused" : "no_answer", "redirect");
   }
   return null;
@@ -80,7 +80,7 @@ async function received(request: EhrRequest, answer: Response): Promise<Outcome>
   return { status: answer.status, headers: [...answer.headers].slice(0, MOST_HEADERS), body: base64.encode(body) };
 }
 
-/** The whole body, or null as soon as it is larger. */
+/** Returns the whole body, or null as soon as it is too large. */
 async function bounded(answer: Response, most: number): Promise<Uint8Array | null> {
   const pieces: Uint8Array[] = [];
   let length = 0;

@@ -1,4 +1,4 @@
-// The popup: shows the view the service worker keeps, and asks it for what the staff wants.
+// The popup: displays the view of the service worker, and sends it the staff's commands.
 
 import { pattern } from "./allowed.js";
 import { ask, type Command } from "./commands.js";
@@ -9,9 +9,9 @@ import * as texts from "./texts.js";
 import { status, TONES, type View } from "./view.js";
 
 const { text } = texts;
-/** Ages are counted on between two words of the engine. */
+/** Ages advance locally between two messages of the engine. */
 const AGE_EVERY_MS = 1_000;
-/** How long a second click on "forget" counts. */
+/** Period in which a second click on "forget" counts. */
 const CONFIRM_MS = 5_000;
 
 let view: View | null = null;
@@ -87,7 +87,7 @@ function showApprovals({ awaiting }: View): void {
   setText("approvals-title", text("title_approvals", awaiting.length));
   const shown = JSON.stringify(awaiting);
   const list = element("approvals-list");
-  // Not made anew while it stays the same: the keyboard's focus is in it.
+  // Not rebuilt while unchanged, because it may contain the keyboard focus.
   if (list.dataset["shown"] !== shown) {
     list.dataset["shown"] = shown;
     list.replaceChildren(...awaiting.map(approval));
@@ -113,7 +113,7 @@ function showQueue({ queue, connection, awaiting }: View): void {
   if (queue === null) {
     return;
   }
-  // What the staff is asked about waits, whatever the engine said two seconds ago.
+  // Pending decisions are displayed, whatever the engine reported two seconds ago.
   toggle("waiting", queue.waiting > 0 || awaiting.length === 0);
   const since = (Date.now() - queue.received) / 1_000;
   const oldest = texts.ageText((queue.oldestSeconds ?? 0) + since);
@@ -136,7 +136,7 @@ function lastWrite(write: LastWrite): HTMLElement {
   return row(write, state);
 }
 
-/** What a write is, and what goes to its right. */
+/** Creates a row with a write and an element to its right. */
 function row(write: Pick<Write, "kind" | "at">, right: HTMLElement): HTMLElement {
   const item = document.createElement("li");
   const what = document.createElement("div");
@@ -184,17 +184,20 @@ function refuse(why: string, field: string): void {
   element(field).focus();
 }
 
-/** A browser asks its user only within a click: nothing may be awaited before. What is granted already is granted at once. */
+/**
+ * A browser asks its user only within a click, so nothing may be awaited before. An existing permission is granted at
+ * once.
+ */
 async function mayReach(access: string): Promise<boolean> {
   try {
     return await chrome.permissions.request({ origins: [access] });
   } catch {
-    // Neither granted nor to be had: the manifest does not name such addresses.
+    // Neither granted nor grantable: the manifest does not list such addresses.
     return false;
   }
 }
 
-/** The connection needs no permission: pairing alone did. What the manifest grants cannot be given back, and need not. */
+/** Removes a permission that is not the paired EHR's. Permissions in the manifest cannot be removed. */
 async function giveBack(access: string): Promise<void> {
   const { pairing } = await store.kept();
   const isEhrs = pairing !== null && pattern(new URL(pairing.ehr.origin)) === access;
@@ -221,7 +224,7 @@ async function decide(writes: Write[], yes: boolean): Promise<void> {
   }
 }
 
-/** Forgets the pairing with the second click. */
+/** Forgets the pairing on the second click. */
 function unpair(): void {
   if (disarming === null) {
     setText("unpair", text("button_unpair_sure"));
@@ -238,7 +241,7 @@ function disarm(): void {
   setText("unpair", text("button_unpair"));
 }
 
-/** What was typed before the browser's question closed the popup, or what the policy says, need not be typed. */
+/** Restores values typed before the browser's prompt closed the popup, or sets the policy's values. */
 async function suggest(): Promise<void> {
   const { draft } = await chrome.storage.session.get<Partial<store.Running>>("draft");
   const managed = await store.managed();
@@ -253,7 +256,7 @@ function field(name: keyof store.Draft): HTMLInputElement {
 
 function setText(id: string, value: string): void {
   const found = element(id);
-  // Readers of a live region say it again whenever it is set.
+  // Screen readers repeat a live region whenever it is set.
   if (found.textContent !== value) {
     found.textContent = value;
   }

@@ -1,15 +1,15 @@
-// The extension's end of the workstation protocol (PROTOCOL.md): its messages, and how those of the engine are read.
+// The extension's side of the workstation protocol (PROTOCOL.md): its messages, and parsing of the engine's.
 
 export const SUBPROTOCOL = "practice-sync.workstation.v1";
 export const VERSION = 1;
 
-/** What the extension may reach of the EHR. */
+/** The part of the EHR that the extension may access. */
 export interface Ehr {
   origin: string;
   base_path: string;
   /** Prefixes below the base path. */
   paths: string[];
-  /** A path below the base path that answers 200 with JSON exactly while somebody is logged in. */
+  /** A path below the base path that responds with 200 and JSON only in a logged-in session. */
   probe: string;
 }
 
@@ -18,7 +18,7 @@ export interface Place {
   name: string;
 }
 
-/** A change of the EHR, as the staff may know it: no patient data. */
+/** A change of the EHR without patient data, for display to staff. */
 export interface Write {
   id: string;
   kind: string;
@@ -95,10 +95,10 @@ export type ToEngine =
   | { type: "approved"; writes: string[] }
   | { type: "pong"; n: number };
 
-/** The engine said something this version does not understand: the connection ends. */
+/** A message that this version does not understand; it closes the connection. */
 export class ProtocolError extends Error {}
 
-/** Reads one message. Fields nobody knows are left out. */
+/** Parses one message. Unknown fields are ignored. */
 export function read(text: string): FromEngine {
   let json: unknown;
   try {
@@ -154,7 +154,7 @@ export function readEhr(value: unknown): Ehr {
   };
 }
 
-/** What `POST /workstations/pair` answers. */
+/** The response of `POST /workstations/pair`. */
 export interface Paired {
   token: string;
   workstation: string;
@@ -212,7 +212,7 @@ function asText(value: unknown, where: string): string {
   return value;
 }
 
-/** An object whose fields are looked at one by one. */
+/** An object whose fields are checked one by one. */
 class Fields {
   readonly #object: Record<string, unknown>;
   readonly #where: string;
@@ -237,7 +237,7 @@ class Fields {
     return this.value(name) == null ? null : this.text(name);
   }
 
-  /** Whole and not negative: counts, ids and durations all are. */
+  /** A non-negative integer, such as a count, id or duration. */
   number(name: string): number {
     const value = this.value(name);
     if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) {

@@ -1,10 +1,10 @@
-// Whether somebody is logged in to the EHR. Only the probe says so; everything else is a reason to ask it.
+// The login state of the EHR. Only the probe determines it; all other signs trigger a probe.
 
 import { below } from "./allowed.js";
 import type { Ehr, EhrRequest } from "./protocol.js";
 
 const PROBE_LIMIT_MS = 10_000;
-/** A sign of the session so recent that nobody asks again before a write. */
+/** Maximum age of a sign of the session that makes a probe before a write unnecessary. */
 const FRESH_MS = 10_000;
 
 export class Session {
@@ -27,7 +27,7 @@ export class Session {
     return this.#in && Date.now() - this.#sign < FRESH_MS;
   }
 
-  /** From now on it is about this EHR, of which nothing is known yet. Null: the extension may not look, or is not paired. */
+  /** Sets the EHR, with an unknown login state. Null if the extension has no permission or is not paired. */
   of(ehr: Ehr | null): void {
     if (JSON.stringify(ehr) !== JSON.stringify(this.#ehr)) {
       this.#ehr = ehr;
@@ -35,12 +35,15 @@ export class Session {
     }
   }
 
-  /** The EHR answered as it does to somebody who is logged in. */
+  /** Records a response that only a logged-in session gets. */
   seen(): void {
     this.#sign = Date.now();
   }
 
-  /** Asks the EHR. Who asks while it is being asked gets the next answer: the one under way may be older than the reason to ask. */
+  /**
+   * Probes the EHR. A call during a probe gets the result of the next one, because the current one may be older than
+   * its cause.
+   */
   probe(): Promise<boolean> {
     if (this.#asking === null) {
       this.#asking = this.#ask().finally(() => (this.#asking = null));
@@ -87,7 +90,7 @@ export class Session {
   }
 }
 
-/** How every request to the EHR is made. */
+/** Options of every request to the EHR. */
 export const IN_THE_SESSION = {
   credentials: "include",
   redirect: "manual",
@@ -95,7 +98,7 @@ export const IN_THE_SESSION = {
   referrerPolicy: "no-referrer",
 } as const satisfies RequestInit;
 
-/** Whether this answer is what somebody gets whose session is over. */
+/** Returns true if the response looks like that of an expired session. */
 export function looksLoggedOut(request: EhrRequest, answer: Response): boolean {
   return answer.status === 401 || isRedirect(answer) || (wantsOnlyJson(request) && contentType(answer) === "text/html");
 }

@@ -1,4 +1,4 @@
-// What the extension keeps: in the browser's profile for ever, and for as long as the browser runs.
+// The extension's storage: permanent in the browser's profile, and temporary while the browser runs.
 
 import type { Decisions } from "./approvals.js";
 import type { Ehr, Place, Write } from "./protocol.js";
@@ -13,29 +13,29 @@ export interface Pairing {
   ehr: Ehr;
 }
 
-/** `storage.local`: the profile's. */
+/** `storage.local`: in the profile. */
 export interface Kept {
-  /** Made once; the engine knows this installation by it. */
+  /** Created once; the engine identifies this installation by it. */
   install: string;
   pairing: Pairing | null;
   paused: boolean;
   decisions: Decisions;
-  /** Digest of the enrolment code of the policy that was tried last: it is not tried again. */
+  /** Digest of the last tried enrolment code of the policy, which is not tried again. */
   enrolled: string | null;
-  /** Why there is no pairing any more. */
+  /** The reason for the end of the pairing. */
   unpaired: "revoked" | "token" | null;
-  /** Writes that were begun, and of which the engine has not been told how they ended. */
+  /** Writes that were started, and whose outcome has not been reported to the engine. */
   begun: Write[];
 }
 
 /** `storage.session`: outlives the service worker, not the browser. */
 export interface Running {
-  /** The last request that was performed. */
+  /** The last executed request. */
   performed: { lease: number; number: number };
-  /** Another browser works under this installation's name: this one stays away until somebody says otherwise. */
+  /** Another browser uses this installation's name; this one stays disconnected until the user takes over. */
   replaced: boolean;
   view: View;
-  /** What was typed to pair: a browser's own question may close the popup. */
+  /** Values typed for pairing, because a browser prompt may close the popup. */
   draft: Draft;
 }
 
@@ -45,7 +45,7 @@ export interface Draft {
   name: string;
 }
 
-/** What an administrator's policy sets. */
+/** The values of an administrator's policy. */
 export interface Managed {
   engine?: string;
   code?: string;

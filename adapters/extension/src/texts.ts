@@ -1,4 +1,4 @@
-// The words people read, all from `_locales`.
+// Texts for users, all from `_locales`.
 
 import type { Write } from "./protocol.js";
 import { age } from "./view.js";
@@ -7,7 +7,7 @@ export function text(name: string, ...values: (string | number)[]): string {
   return chrome.i18n.getMessage(name, values.map(String));
 }
 
-/** Fills what carries the name of a text. */
+/** Fills the elements that contain the name of a text. */
 export function fill(document: Document): void {
   document.documentElement.lang = text("language");
   for (const element of document.querySelectorAll<HTMLElement>("[data-text]")) {
@@ -15,7 +15,7 @@ export function fill(document: Document): void {
   }
 }
 
-/** `create-appointment` as a person would say it; kinds without a text of their own as they are, in words. */
+/** Returns the text for `create-appointment`. Kinds without a text are shown as words. */
 export function kind({ kind }: Pick<Write, "kind">): string {
   return text(`kind_${kind.replace(/[^a-z0-9]/gi, "_")}`) || words(kind);
 }
@@ -24,7 +24,7 @@ export function state(state: string): string {
   return text(`state_${state.replace(/[^a-z0-9]/gi, "_")}`) || words(state);
 }
 
-/** The practice's local time, as the engine gave it: no zone is applied to it. */
+/** Formats the practice's local time as sent by the engine, without applying a zone. */
 export function localTime(at: string | null): string {
   const parts = at === null ? null : /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})/.exec(at);
   if (!parts) {

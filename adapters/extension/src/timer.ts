@@ -1,4 +1,4 @@
-// One timer that is set or not.
+// A timer with at most one pending callback.
 
 export class Timer {
   #running: ReturnType<typeof setTimeout> | null = null;
@@ -7,7 +7,7 @@ export class Timer {
     return this.#running !== null;
   }
 
-  /** Replaces what was set. */
+  /** Replaces the pending callback. */
   set(ms: number, call: () => void): void {
     this.stop();
     this.#running = setTimeout(() => {

@@ -1,29 +1,29 @@
-// What the popup and the badge show: written by the service worker, read by the popup, made of nothing else.
+// The state for popup and badge: written by the service worker, read by the popup.
 
 import type { PairingError } from "./pairing.js";
 import type { LastWrite, Write } from "./protocol.js";
 
 export interface View {
-  /** Null: to be paired. */
+  /** Null before pairing. */
   pairing: { location: string; engine: string; name: string; origin: string; base: string } | null;
-  /** Why it is not paired any more. */
+  /** The reason for the end of the pairing. */
   unpaired: "revoked" | "token" | null;
-  /** Why the policy's code did not pair it. */
+  /** The reason why pairing with the policy's code failed. */
   enrolment: PairingError | null;
   connection: "off" | "connecting" | "open" | "replaced";
-  /** Whether the browser lets the extension reach the EHR. */
+  /** True if the browser permits access to the EHR. */
   granted: boolean;
   session: "in" | "out";
   paused: boolean;
-  /** Whether this workstation does the work now. */
+  /** True if this workstation is active. */
   holds: boolean;
   awaiting: Write[];
   queue: { waiting: number; oldestSeconds: number | null; last: LastWrite[]; received: number } | null;
-  /** Writes that were cut off with the browser or its service worker. */
+  /** Writes interrupted by the end of the browser or its service worker. */
   cutOff: number;
 }
 
-/** The one word for where things stand; `status_*` and `explain_*` in `_locales` say it to people. */
+/** The overall status; `status_*` and `explain_*` in `_locales` contain its texts. */
 export type Status =
   | "unpaired"
   | "replaced"
@@ -74,7 +74,7 @@ export const TONES: Record<Status, Tone> = {
   standby: "calm",
 };
 
-/** An age in its largest unit: how many, and of what (`age_*` in `_locales`). */
+/** Returns an age in its largest unit: number and unit (`age_*` in `_locales`). */
 export function age(seconds: number): { unit: "seconds" | "minutes" | "hours" | "days"; count: number } {
   if (seconds < 60) {
     return { unit: "seconds", count: Math.floor(seconds) };

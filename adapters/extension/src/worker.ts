@@ -1,4 +1,4 @@
-// The service worker: what wakes it, and the badge.
+// The service worker: its events, and the badge.
 
 import type { Command, Reply } from "./commands.js";
 import * as store from "./store.js";
@@ -6,22 +6,22 @@ import { status, TONES, type View } from "./view.js";
 import { Workstation } from "./workstation.js";
 
 const ALARM = "keep";
-/** The shortest a browser allows: should the worker sleep all the same, it is not for long. */
+/** The minimum period that browsers permit; if the worker is suspended, it wakes up soon. */
 const ALARM_MINUTES = 0.5;
 
 const COLOURS = { good: "#1a7f4b", calm: "#5b6472", warn: "#b25e09", bad: "#b3261e" } as const;
 
-// One for the worker's life, and so one connection: whatever wakes the worker waits for it.
+// One instance per worker, and so one connection; every event waits for it.
 const workstation = Workstation.start(show);
 
 chrome.alarms.onAlarm.addListener(() => void workstation.then((it) => it.tick()));
 void chrome.alarms.create(ALARM, { periodInMinutes: ALARM_MINUTES });
 
-// To be started with the browser, and after an update, is all they are for.
+// These listeners only start the worker, with the browser and after an update.
 chrome.runtime.onStartup.addListener(() => undefined);
 chrome.runtime.onInstalled.addListener(() => undefined);
 
-// Without the permission `tabs` the address is there for pages of granted hosts only.
+// Without the permission `tabs` the address is available only for pages of granted hosts.
 chrome.tabs.onUpdated.addListener((_, change, tab) => {
   if (tab.url !== undefined && (change.status === "complete" || change.url !== undefined)) {
     const { url } = tab;
@@ -32,7 +32,7 @@ chrome.tabs.onUpdated.addListener((_, change, tab) => {
 chrome.permissions.onAdded.addListener(() => void workstation.then((it) => it.permissionsChanged()));
 chrome.permissions.onRemoved.addListener(() => void workstation.then((it) => it.permissionsChanged()));
 
-// A policy's values may come after the extension.
+// A policy may be applied after the installation of the extension.
 chrome.storage.onChanged.addListener((_, area) => {
   if (area === "managed") {
     void workstation.then((it) => it.tick());

@@ -1,4 +1,4 @@
-// The workstation: what the engine, the staff and the browser say, and what follows.
+// The workstation: combines the events of engine, staff and browser.
 
 import { hostPattern, isOfEhr } from "./allowed.js";
 import { Approvals } from "./approvals.js";
@@ -13,11 +13,11 @@ import { Timer } from "./timer.js";
 import type { View } from "./view.js";
 
 const MOST_UNDER_WAY = 16;
-/** Pages load in several steps; one look at the session is enough for them. */
+/** Delay that combines several loading steps of a page into one probe. */
 const SETTLED_MS = 300;
 const SHOWN_MS = 50;
 
-/** A lease, and what ends with it. */
+/** A lease and its abort controller. */
 interface Held {
   number: number;
   end: AbortController;
@@ -40,7 +40,7 @@ export class Workstation {
   #enrolment: pairing.PairingError | null = null;
   #enrolNotBefore = 0;
   #pairing: Promise<Reply> | null = null;
-  /** What the engine was told last; null: it has not been greeted yet. */
+  /** The last state sent to the engine; null before the greeting. */
   #told: string | null = null;
   #telling = new Timer();
   #showing = new Timer();
@@ -67,7 +67,7 @@ export class Workstation {
     });
   }
 
-  /** Called every half minute, and when there is reason to: whatever should stand, stands afterwards or is on its way. */
+  /** Called every half minute and after events. Enrols if unpaired, keeps the connection open, and checks for a login. */
   async tick(): Promise<void> {
     const paired = this.#kept.pairing;
     if (paired === null) {
@@ -108,7 +108,7 @@ export class Workstation {
     return { error: null };
   }
 
-  /** A page was loaded or changed its address: somebody may have logged in or out. */
+  /** A page was loaded or changed its address, so the login state may have changed. */
   pageChanged(url: string): void {
     const ehr = this.#kept.pairing?.ehr;
     if (ehr !== undefined && isOfEhr(ehr, url)) {
@@ -128,7 +128,7 @@ export class Workstation {
     this.#session.of(this.#granted ? ehr : null);
   }
 
-  /** Not while somebody is logged in: to ask would keep the session alive. */
+  /** Only while logged out, because a probe would keep a session alive. */
   #lookForLogin(): void {
     if (this.#granted && this.#phase === "open" && !this.#session.isIn) {
       void this.#session.probe();
@@ -201,7 +201,7 @@ export class Workstation {
     const reason = this.#whyNot(request);
     if (reason !== null) {
       if (reason.kind === "declined") {
-        // A no is forgotten before it is answered: whoever has the write tried again is asked again.
+        // A rejection is removed before it is returned, so that a retried write needs another decision.
         await this.#keep({ decisions: this.#approvals.stored });
       }
       return reason;
@@ -214,7 +214,7 @@ export class Workstation {
     return perform(prepared, this.#session, signal);
   }
 
-  /** What stands between an allowed request and the EHR. */
+  /** Returns the reason why an allowed request must not be sent to the EHR. */
   #whyNot({ write }: EhrRequest): Failed | null {
     if (this.#kept.paused || this.#underWay.size > MOST_UNDER_WAY) {
       return failed("not_sent", this.#kept.paused ? "paused" : "too many at once");
@@ -250,7 +250,7 @@ export class Workstation {
   async #queued({ waiting, oldest_seconds, last }: Queue): Promise<void> {
     this.#queue = { waiting, oldestSeconds: oldest_seconds, last, received: Date.now() };
     if (waiting === 0 && this.#underWay.size === 0 && this.#kept.begun.length > 0) {
-      // Whatever was cut off has been looked up.
+      // All interrupted writes have been looked up.
       await this.#keep({ begun: [] });
     }
     this.#changed();
@@ -282,7 +282,7 @@ export class Workstation {
     this.#changed();
   }
 
-  /** One at a time: a code is good once. */
+  /** One at a time, because a code is valid once. */
   async #pair(asked: Omit<pairing.Asked, "install">): Promise<Reply> {
     this.#pairing ??= this.#exchange(asked).finally(() => (this.#pairing = null));
     return this.#pairing;
@@ -298,7 +298,7 @@ export class Workstation {
     const { engine, paired } = outcome;
     this.#connection.end();
     this.#enrolment = null;
-    // Another engine counts its leases for itself.
+    // Each engine numbers its leases independently.
     this.#performed = { lease: 0, number: 0 };
     await this.#setReplaced(false);
     this.#approvals = new Approvals({}, Date.now());
@@ -308,7 +308,7 @@ export class Workstation {
     return { error: null };
   }
 
-  /** Pairs with the code of the policy, unless that was tried before. */
+  /** Pairs with the policy's code, unless it was tried before. */
   async #enrol(): Promise<void> {
     const { engine, code, name } = await store.managed();
     if (engine && code && this.#pairing === null && Date.now() >= this.#enrolNotBefore) {
@@ -342,7 +342,10 @@ export class Workstation {
     await store.keep(changes);
   }
 
-  /** Tells the engine and shows the staff, once this turn is over: an answer goes before the state it leads to. */
+  /**
+   * Reports the state to the engine and the staff after the current turn, so that a response precedes the state it
+   * causes.
+   */
   #changed(): void {
     this.#telling.set(0, () => this.#tell());
     if (!this.#showing.isSet) {
@@ -357,7 +360,7 @@ export class Workstation {
     const state: ToEngine = {
       type: "state",
       session: this.#session.isIn ? "in" : "out",
-      // What is under way is finished first.
+      // Requests in flight are finished first.
       paused: this.#kept.paused && this.#underWay.size === 0,
       awaiting: this.#approvals.open.length,
     };
@@ -397,7 +400,7 @@ async function isGranted(ehr: Ehr): Promise<boolean> {
   try {
     return await chrome.permissions.contains({ origins: [hostPattern(ehr)] });
   } catch {
-    // An address no permission can name.
+    // An address that no permission pattern can match.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// A roll-out by policy, in a browser that is made up: what the extension stores, asks and forgets.
+// A roll-out by policy in a simulated browser: the extension's storage, its requests, and removal of the policy.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 
@@ -34,7 +34,7 @@ beforeEach(() => {
   globalThis.WebSocket = FakeSocket;
 });
 
-// One that is paired connects for ever.
+// A paired extension keeps a connection open.
 afterEach(async () => {
   await Promise.all(workstations.map((workstation) => workstation.command({ do: "unpair" })));
   workstations = [];

@@ -134,7 +134,7 @@ test("a no is said once: what is tried again is asked about again", () => {
   const approvals = new Approvals({}, 0);
   approvals.ask(WAITING("a"), 0);
   approvals.decide([WAITING("a")], false, 0);
-  // One that was not said yet outlives the service worker.
+  // A decision not yet returned outlives the service worker.
   const later = new Approvals(approvals.stored, 1);
   assert.deepEqual([later.ask(WAITING("a"), 1), later.stored], ["declined", {}]);
   assert.equal(later.ask(WAITING("a"), 2), "open");
@@ -279,7 +279,7 @@ test("an engine that falls silent is left", (t) => {
   assert.deepEqual([FakeSocket.all[0].closed, phases.at(-1)], [true, "off"]);
   t.mock.timers.tick(1_000);
   assert.equal(FakeSocket.all.length, 2);
-  // One that never says welcome, too.
+  // Also a connection without `welcome`.
   t.mock.timers.tick(15_000);
   assert.equal(FakeSocket.all[1].closed, true);
 });

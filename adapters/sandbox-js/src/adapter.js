@@ -1,5 +1,6 @@
-// Adapter for the simulated EHR, in JavaScript: what a practice needs to book. `requests` builds, `map` translates, `faults` judges,
-// `lib` is what any adapter needs, and this file joins them. Every call gets a fresh copy of all that is here at build time.
+// Adapter for the simulated EHR, in JavaScript, with the resources and writes needed for booking. `requests` builds,
+// `map` converts, `faults` maps refusals, `lib` contains tools for any adapter, and this file combines them. Every call
+// starts with a fresh copy of the state at build time.
 
 import config from "practice-sync:ehr/config@1.0.0";
 import log from "practice-sync:ehr/log@1.0.0";
@@ -12,7 +13,9 @@ import * as http from "./lib/http.js";
 import * as map from "./map.js";
 import * as requests from "./requests.js";
 
-/** Resource: the dialect's list, the case of the contract's variant, how it is made, whether it is the location's own. */
+/**
+ * Resource: the EHR's list, the case of the contract's variant, the mapping, and `true` if it belongs to the location.
+ */
 const PULLS = {
   providers: ["providers", "provider", map.provider, false],
   "appointment-types": ["types", "appointment-type", map.appointmentType, false],
@@ -22,7 +25,7 @@ const PULLS = {
   appointments: ["appointments", "appointment", map.appointment, true],
 };
 
-/** Write: the dialect's write it takes, and how it is done. */
+/** Write: the EHR's write that it needs, and its implementation. */
 const WRITES = {
   "create-patient": ["create_patient", (key, patient) => {
     sayWhatIsLost(patient);
@@ -41,7 +44,7 @@ const WRITES = {
   "note-appointment": ["update_appointment", update(requests.note)],
 };
 
-/** The dialect's names of a patient's fields. Names of people are needed anyhow. */
+/** The EHR's names of a patient's fields. The names of people are always required. */
 const FIELDS = {
   middle_name: "middle-name", born: "date-of-birth", gender: "gender", email: "email", cell: "cell-phone",
   home: "home-phone", work: "work-phone", address: "address", guarantor: "guarantor", provider: "provider",
@@ -88,7 +91,7 @@ function pull(resource, cursor, limit) {
         records.push({ tag, val: made(record ?? {}) });
       } catch (error) {
         if (!(error instanceof map.Unreadable)) throw error;
-        // Without an identifier nothing can be said of a single record.
+        // Without an id the record cannot be skipped.
         if (!isIdentifier(record?.id)) throw retryLater(`a record of ${name}: ${error.message}`);
         skipped.push({ id: record.id, reason: error.message });
       }
@@ -117,7 +120,7 @@ function find(key) {
   const answer = http.send("get", requests.written(key));
   if (answer.status === 200) return understood(answer, receipt, true);
   if (answer.status !== 404) throw faults.ofAnswer(answer, true);
-  // Only the EHR's own word counts: a proxy's 404 says nothing about the write.
+  // Only the EHR's own code counts; a proxy's 404 proves nothing about the write.
   if (faults.code(answer) === "not_found") return null;
   throw retryLater("the EHR's base URL answers 404");
 }
@@ -141,7 +144,7 @@ function update(body) {
   return (key, { appointment }) => patch("appointments", appointment.id, body(key, appointment));
 }
 
-/** What staff have cancelled already is as cancelled as it was to be. */
+/** Cancels an appointment. One already cancelled by staff counts as cancelled by this write. */
 function cancel(key, { appointment, reason }) {
   const { id } = appointment;
   const answer = http.send("patch", requests.record("appointments", id), requests.cancel(key, appointment, reason));
@@ -158,7 +161,7 @@ function judged(answer, made, reads) {
   return understood(answer, made, reads);
 }
 
-/** What is made of an answer's JSON. */
+/** Converts a response's JSON with `made`. */
 function understood(answer, made, reads) {
   try {
     return made(http.json(answer) ?? {});

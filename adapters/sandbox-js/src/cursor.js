@@ -1,8 +1,11 @@
-// Where a pull goes on: the revision seen last, and whether this pass shows every record.
+// The position of a pull: the last revision, and whether this pass lists every record.
 
 import { rejected } from "./lib/fault.js";
 
-/** No cursor starts a whole pass. @param {string | null | undefined} text @returns {{ whole: boolean, revision: number }} */
+/**
+ * Parses a cursor; without one a whole pass begins. @param {string | null | undefined} text @returns {{ whole: boolean,
+ * revision: number }}
+ */
 export function parse(text) {
   if (text === null || text === undefined) return { whole: true, revision: 0 };
   const [, kind, revision] = /^(whole|delta):(\d{1,15})$/.exec(text) ?? [];
@@ -10,7 +13,7 @@ export function parse(text) {
   return { whole: kind === "whole", revision: Number(revision) };
 }
 
-/** After a page that ends at `revision`: this pass goes on, or the next one is a delta. */
+/** Returns the cursor after a page that ends at `revision`: the pass continues, or the next one is a delta. */
 export function next({ whole }, revision, more) {
   return `${whole && more ? "whole" : "delta"}:${revision}`;
 }

@@ -1,9 +1,9 @@
-// What the dialect's refusals mean for the engine.
+// Faults for the EHR's refusals.
 
 import { rejected, retryLater, unsupported } from "./lib/fault.js";
 import { faultOfStatus, json, retryAfter } from "./lib/http.js";
 
-/** The dialect's words that say more in a sentence. */
+/** Sentences for the EHR's codes. */
 const REASONS = new Map(
   Object.entries({
     slot_taken: "the operatory is occupied at that time",
@@ -24,26 +24,29 @@ const REASONS = new Map(
 );
 
 /**
- * The fault of an answer outside 200 to 299.
+ * Maps a response outside 200 to 299 to a fault.
  * @param {import("./lib/http.js").Answer} answer
- * @param {boolean} reads the request changed nothing, whatever became of it
+ * @param {boolean} reads the request changed nothing
  */
 export function ofAnswer(answer, reads) {
   const { status } = answer;
   if (status === 501) return unsupported("the EHR has no such write");
-  // The dialect answers 503 before it looks at a request.
+  // The EHR responds with 503 before it handles a request.
   if (status === 503) return retryLater("the EHR is closed for maintenance", retryAfter(answer));
   if ([400, 404, 409, 422].includes(status)) return rejected(reason(answer));
   return faultOfStatus(answer, reads);
 }
 
-/** The word of a refusal; undefined where there is none. @param {import("./lib/http.js").Answer} answer @returns {string | undefined} */
+/**
+ * Returns the code of a refusal, or undefined. @param {import("./lib/http.js").Answer} answer @returns {string |
+ * undefined}
+ */
 export function code(answer) {
   const word = json(answer)?.error;
   return typeof word === "string" ? word : undefined;
 }
 
-/** The EHR's word for it. Its `message` may name the patient and is never passed on. */
+/** Returns the reason of a refusal. The `message` may name the patient and is never passed on. */
 function reason(answer) {
   const word = code(answer);
   if (word === undefined) return `the EHR answered ${answer.status}`;

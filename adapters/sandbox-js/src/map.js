@@ -1,4 +1,5 @@
-// The dialect's records as the contract's. A record that cannot be one throws `Unreadable`: it is skipped, and the rest is read.
+// Conversion of the EHR's records to the contract's. An unreadable record throws `Unreadable`; it is skipped, and the
+// others are read.
 
 /** @import { Address, Appointment, AppointmentType, Operatory, Patient, Provider, Recurrence, WorkingHour } from "../types/contract.js" */
 
@@ -6,7 +7,7 @@ import clock from "practice-sync:ehr/clock@1.0.0";
 
 import { dayOf, instantOf, instantText, localOf } from "./lib/time.js";
 
-/** Why a record is skipped; never with a value of it. */
+/** The reason for skipping a record; never contains a value of it. */
 export class Unreadable extends Error {}
 
 const UNREADABLE = "a field is missing or not as expected";
@@ -18,13 +19,13 @@ const UNITS = { day: "day", week: "week", month: "month" };
 const STATUSES = ["scheduled", "confirmed", "arrived", "done", "missed", "cancelled"];
 const MOST = 2 ** 32 - 1;
 
-/** A field as it must be. @template T @param {boolean} right @param {T} value @returns {T} */
+/** Returns a valid field. @template T @param {boolean} right @param {T} value @returns {T} */
 function expect(right, value) {
   if (!right) throw new Unreadable(UNREADABLE);
   return value;
 }
 
-// Half a surrogate pair, which JSON can escape, is no text outside JavaScript.
+// An unpaired surrogate, which JSON can escape, is not valid text outside JavaScript.
 export const text = (value) => expect(typeof value === "string" && value.isWellFormed(), value);
 export const flag = (value) => expect(typeof value === "boolean", value);
 export const number = (value, most = Number.MAX_SAFE_INTEGER) =>
@@ -39,7 +40,9 @@ const date = (value) => {
 const oneOf = (words) => (word) => expect(Object.hasOwn(words, word), words[word]);
 const object = (value) => expect(typeof value === "object" && value !== null && !Array.isArray(value), value);
 
-/** A time with its zone; without a zone it is the location's, and what its clocks leap over is what they show an hour later. */
+/**
+ * A time with a zone. Without one it is in the location's zone, and a daylight-saving gap moves it forward by an hour.
+ */
 function instant(value) {
   const at = instantOf(text(value)) ?? first(localOf(value), 0) ?? first(localOf(value), 3_600);
   return /** @type {number} */ (expect(at !== null, at));
@@ -154,7 +157,7 @@ export function workingHour(h) {
     active: flag(h.active),
     extra: [],
   };
-  // Exactly one of the three says when.
+  // Exactly one of the three must be given.
   if ([days.length > 0, specificDate !== null, recurrence !== null].filter(Boolean).length !== 1) {
     throw new Unreadable(CONTRADICTION);
   }

@@ -1,4 +1,5 @@
-// The dialect's requests: paths, and bodies of writes. A record of the contract comes in camel case, a missing value as null.
+// The EHR's requests: paths, and bodies of writes. The contract's records are in camel case, with null for a missing
+// value.
 
 import { instantText } from "./lib/time.js";
 
@@ -6,7 +7,7 @@ export const ABOUT = "/v1/about";
 
 const GENDERS = { female: "F", male: "M", other: "X" };
 
-/** The next records of a list after a revision. Shared records are not asked for by location. */
+/** Returns the path of a list after a revision. Shared records have no location. */
 export function list(name, location, since, limit) {
   const at = location === null ? "" : `location=${encodeURIComponent(location)}&`;
   return `/v1/${name}?${at}since=${since}&limit=${limit}`;
@@ -15,7 +16,7 @@ export function list(name, location, since, limit) {
 export const written = (key) => `/v1/writes/${encodeURIComponent(key)}`;
 export const record = (name, id) => `/v1/${name}/${encodeURIComponent(id)}`;
 
-/** The fields of a patient; what is not known is not named. */
+/** Returns the fields of a patient without unknown ones. */
 export function patient(p) {
   return known({
     first_name: p.firstName,
@@ -39,12 +40,12 @@ export function patient(p) {
   });
 }
 
-/** The fields of a patient that a change changes, line by line for an address; null for what is gone. */
+/** Returns the changed fields of a patient, line by line for an address; null for cleared fields. */
 export function changedPatient({ patient: wanted, before }) {
   return before ? differing(patient(before), patient(wanted)) : patient(wanted);
 }
 
-/** What the dialect has no field for, by name: said in the log, since it is lost. */
+/** Returns the names of fields that the EHR cannot store, for the log. */
 export function unsupported(p) {
   const lost = {
     ssn: p.ssn,
@@ -87,7 +88,7 @@ function place(a) {
   return { provider, operatory, type: a.appointmentType, start: instantText(a.start), end: instantText(a.end) };
 }
 
-/** An update: it rests on the version the engine knows, where it knows one. */
+/** Returns an update with the expected version if the engine knows one. */
 function change(key, a, fields) {
   const version = /^\d{1,15}$/.test(a.version ?? "") ? Number(a.version) : null;
   return known({ ...fields, write_key: key, version });
@@ -97,12 +98,12 @@ function address(a) {
   return known({ street: a.line1, street2: a.line2, city: a.city, state: a.region, zip: a.postalCode, country: a.country });
 }
 
-/** Without the fields that are null: null would take a field away. */
+/** Removes fields with null, because null would clear a field. */
 function known(fields) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
 
-/** What differs between two objects, on every level; null for what is gone. */
+/** Returns the differences between two objects on every level; null for removed fields. */
 function differing(before, wanted) {
   const changed = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(wanted)])) {

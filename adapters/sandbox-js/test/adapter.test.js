@@ -15,14 +15,14 @@ const APPOINTMENT = {
 };
 const page = (...records) => ({ json: { records, deleted: ["A-9"], revision: 7, more: false, total: 2 } });
 
-/** An appointment as the engine gives it. */
+/** An appointment in the engine's format. */
 const booked = (changes = {}) => ({
   id: "A-1", patient: "P-1", provider: "D-1", operatory: null, appointmentType: null, start: 1_795_212_900, end: 1_795_214_700,
   note: null, unavailable: false, cancelled: false, confirmed: false, patientConfirmed: false, patientMissed: false,
   checkinAt: null, checkedOutAt: null, writeKey: null, version: "3", extra: [], ...changes,
 });
 
-/** A patient as the engine gives them. */
+/** A patient in the engine's format. */
 const person = (changes = {}) => ({
   id: "P-1", firstName: "Zoë", middleName: null, lastName: "Łopata", dateOfBirth: "1990-02-28", gender: "female", email: null,
   cellPhone: "312", homePhone: null, workPhone: null, workPhoneExtension: null, primaryPhone: null,
@@ -88,7 +88,7 @@ test("what cannot be read is skipped, and not shown without it", () => {
   for (const start of ["2026-12-01T14:00:00Z", "2026-12-01T09:00", "2026-12-01 09:00:00", "2026-12-01T15:00+0100"]) {
     assert.equal(read("appointments", { ...APPOINTMENT, start }).shown[0].start, 1_796_133_600, start);
   }
-  // The location's clocks leap over it.
+  // In the daylight-saving gap.
   assert.equal(read("appointments", { ...APPOINTMENT, start: "2026-12-01T02:30:00" }).shown[0].start, 1_796_113_800);
   for (const absent of [null, "", " ", undefined]) {
     const visit = read("appointments", { ...APPOINTMENT, arrived_at: absent, note: absent, patient: absent }).shown[0];

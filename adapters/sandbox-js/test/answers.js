@@ -1,4 +1,4 @@
-// A host for one test: it answers requests and keeps them.
+// A host for one test that responds to requests and records them.
 
 /**
  * @param {(request: { method: string, path: string, json: unknown }) => object} answer `status`, `json` or `body`, and `headers`; or throws
@@ -8,7 +8,7 @@ export function host(answer) {
   const requests = [];
   globalThis.host = {
     now: 1_795_212_942,
-    // Five hours west of Greenwich, and no hour from two to three.
+    // UTC-5, with a gap from two to three.
     toInstant: (local) => (local.includes("T02:") ? [] : [Date.parse(`${local}-05:00`) / 1_000]),
     config: { location: "main street" },
     lines: [],
@@ -25,7 +25,7 @@ export function host(answer) {
   return globalThis.host;
 }
 
-/** The fault a call ends with. */
+/** Returns the fault that a call throws. */
 export function faultOf(call) {
   try {
     call();

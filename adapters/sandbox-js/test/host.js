@@ -1,4 +1,4 @@
-// Plays the host: the modules that the contract's interfaces are inside a component. `node --import` loads it before the tests.
+// Simulates the host: the contract's interfaces as modules. `node --import` loads this file before the tests.
 
 import { register } from "node:module";
 

@@ -124,7 +124,7 @@ test("a mistake is in the log with its message and its place, and a fault is not
   assert.match(lines[0], /^error panicked at lacking \(.*lib\.test\.js:\d+:\d+\): TypeError: .*first/);
   assert.match(lines[1], /^error called .*lib\.test\.js/);
   lines.length = 0;
-  // Errors of syntax quote what they were given.
+  // The message of a syntax error quotes its input.
   assert.throws(() => calls(() => JSON.parse("Zoe")).describe(), SyntaxError);
   assert.match(lines[0], /^error panicked at JSON\.parse .*: SyntaxError$/);
   lines.length = 0;

@@ -1,11 +1,12 @@
-// The four calls, with what the engine would not learn otherwise: where an error was thrown and why, and which field of an answer is wrong.
+// The four calls, with logging that the engine cannot add: location and reason of an error, and the wrong field of a
+// result.
 
 import log from "practice-sync:ehr/log@1.0.0";
 
 import { wrong } from "./contract.js";
 
 /**
- * What `adapter.js` exports as `ehr`.
+ * Returns the object that `adapter.js` exports as `ehr`.
  * @param {import("../../types/contract.js").Ehr} calls
  * @returns {import("../../types/contract.js").Ehr}
  */
@@ -18,7 +19,7 @@ export function adapter({ describe, pull, push, find }) {
   };
 }
 
-/** A call whose mistakes are in the log before it ends. */
+/** Runs a call and logs its errors before it ends. */
 function reported(name, type, call) {
   return (...given) => {
     let answer;
@@ -33,7 +34,9 @@ function reported(name, type, call) {
   };
 }
 
-/** The host names the place, and the message with it, as the reason of the call's end. Errors of syntax quote what they were given. */
+/**
+ * The host reports location and message as the reason of a failed call. The message of a syntax error quotes its input.
+ */
 function withTrace(name, error) {
   const message = error instanceof SyntaxError ? "" : `: ${error.message}`;
   const lines = (error.stack ?? "").split("\n").map((line) => line.trim().replace("(/", "("));

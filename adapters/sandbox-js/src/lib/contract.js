@@ -1,4 +1,5 @@
-// Whether an answer is what the contract asks for. A record that lacks a field would end the call without a word; this names the field.
+// Validation of results against the contract. A record without a required field would end the call without an
+// explanation; this module names the field.
 
 import { TYPES } from "./types.js";
 
@@ -11,21 +12,21 @@ const RANGES = {
   s64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
 };
 
-/** @typedef {(value: any) => string | null} Check the place of what is wrong, and what is due there */
+/** @typedef {(value: any) => string | null} Check the path of the error and the expected type */
 
 /** @type {Map<string, Check>} */
 const CHECKS = new Map();
 
 /**
- * Null, or what is wrong, without any value of it: `records[0] (patient).lastName is missing: a text is due`.
- * @param {string} type as `types.js` has it, such as `page` or `receipt?`
+ * Returns null, or an error without any value: `records[0] (patient).lastName is missing: a text is due`.
+ * @param {string} type a name in `types.js`, such as `page` or `receipt?`
  */
 export function wrong(type, value) {
   const problem = check(type)(value);
   return problem === null ? null : problem.replace(/^\./, "").replace(/^ /, "it ");
 }
 
-/** Made once for each type. @returns {Check} */
+/** Cached by type. @returns {Check} */
 function check(type) {
   const known = CHECKS.get(type) ?? make(type);
   CHECKS.set(type, known);
@@ -88,7 +89,7 @@ function variant(cases) {
   };
 }
 
-/** What is due, and what is there instead: never the value itself, which may be a patient's. */
+/** Describes the expected and the actual type, never the value itself, which may be a patient's. */
 function due(what, value) {
   const kind = typeof value === "object" ? "an object" : `a ${typeof value}`;
   const found = value === undefined ? "missing" : value === null ? "null" : Array.isArray(value) ? "a list" : kind;

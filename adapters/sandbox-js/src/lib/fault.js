@@ -1,8 +1,8 @@
-// What is thrown out of a call: by what the engine does next. No patient data in a reason.
+// Exceptions of a call; the kind determines the engine's next step. Reasons contain no patient data.
 
 /** @typedef {{ tag: string, val?: string | { reason: string, seconds: number | null } }} Fault */
 
-/** The EHR said no and always will. @param {string} reason @returns {Fault} */
+/** The EHR refused and always will. @param {string} reason @returns {Fault} */
 export const rejected = (reason) => ({ tag: "rejected", val: reason });
 /** Nothing was written: try again. @param {string} reason @param {number | null} seconds @returns {Fault} */
 export const retryLater = (reason, seconds = null) => ({ tag: "retry-later", val: { reason, seconds } });
@@ -10,5 +10,5 @@ export const retryLater = (reason, seconds = null) => ({ tag: "retry-later", val
 export const unknown = (reason) => ({ tag: "unknown", val: reason });
 /** The credentials are not accepted. @param {string} reason @returns {Fault} */
 export const unauthorized = (reason) => ({ tag: "unauthorized", val: reason });
-/** This EHR cannot do it. @param {string} reason @returns {Fault} */
+/** The EHR does not support it. @param {string} reason @returns {Fault} */
 export const unsupported = (reason) => ({ tag: "unsupported", val: reason });

@@ -1,5 +1,5 @@
-// Requests to the EHR, and what their failures mean. Whether a request reads or writes decides what a lost answer means: a read is
-// tried again, a write is looked up first.
+// Requests to the EHR, and the faults of their failures. A lost response to a read is retried; a write with a lost
+// response is looked up first.
 
 import clock from "practice-sync:ehr/clock@1.0.0";
 import http from "practice-sync:ehr/http@1.0.0";
@@ -10,11 +10,11 @@ import { decode, encode } from "./utf8.js";
 
 /** @typedef {{ status: number, headers: { name: string, value: string }[], body: Uint8Array }} Answer */
 
-/** Most seconds the contract has a number for. */
+/** Maximum seconds that the contract can represent. */
 const MOST_SECONDS = 2 ** 32 - 1;
 
 /**
- * An answer of any status. Only a missing answer is a fault.
+ * Returns a response of any status. Only a missing response is a fault.
  * @param {"get" | "post" | "put" | "patch" | "delete"} method
  * @param {string} path
  * @param {unknown} [json] the body
@@ -30,7 +30,7 @@ export function send(method, path, json) {
   }
 }
 
-/** What a missing answer means. What is no answer of the host is a mistake of ours, and ends the call. */
+/** Maps a missing response to a fault. Any other exception is an error of the adapter and ends the call. */
 function faultOfError(error, reads) {
   const { tag, val } = error;
   if (tag === "not-sent") return retryLater(val);
@@ -39,7 +39,10 @@ function faultOfError(error, reads) {
   return error;
 }
 
-/** What an answer other than 200 to 299 means, unless the EHR's own words say more. @param {Answer} answer @param {boolean} reads */
+/**
+ * Maps a status other than 200 to 299, unless the EHR's code is more specific. @param {Answer} answer @param {boolean}
+ * reads
+ */
 export function faultOfStatus(answer, reads) {
   const { status } = answer;
   const after = retryAfter(answer);
@@ -52,7 +55,7 @@ export function faultOfStatus(answer, reads) {
   return rejected(reason);
 }
 
-/** The JSON of an answer; undefined where it is none. @param {Answer} answer */
+/** Returns the JSON of a response, or undefined. @param {Answer} answer */
 export function json(answer) {
   try {
     return JSON.parse(decode(answer.body));
@@ -61,13 +64,13 @@ export function json(answer) {
   }
 }
 
-/** An answer that cannot be understood: a read is tried again; a write may have happened. @param {boolean} reads */
+/** The fault of an unreadable response: a read is retried, a write may have happened. @param {boolean} reads */
 export function notUnderstood(answer, reads) {
   const reason = `the EHR's answer (status ${answer.status}) is not as expected`;
   return reads ? retryLater(reason) : unknown(reason);
 }
 
-/** Seconds an answer asks to wait, said as a number or as a date; null where it does not. @param {Answer} answer */
+/** Returns the seconds of `retry-after`, a number or a date, or null. @param {Answer} answer */
 export function retryAfter(answer) {
   const said = answer.headers.find(({ name }) => name.toLowerCase() === "retry-after")?.value.trim() ?? "";
   if (/^\d+$/.test(said)) return Math.min(Number(said), MOST_SECONDS);

@@ -1,7 +1,7 @@
-// QuickJS has no TextEncoder and no TextDecoder. Its URI functions are written in C and know UTF-8; `escape` and `unescape` join them
-// to bytes, which they see as the characters U+0000 to U+00FF.
+// QuickJS has no TextEncoder and no TextDecoder. Its URI functions are written in C and support UTF-8. `escape` and
+// `unescape` convert between them and bytes, represented as the characters U+0000 to U+00FF.
 
-/** Bytes that become a string in one step: a call takes only so many arguments. */
+/** Bytes converted to a string in one step, because the number of arguments of a call is limited. */
 const STEP = 8_192;
 
 /** @param {string} text @returns {Uint8Array} */
@@ -10,13 +10,13 @@ export function encode(text) {
   return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
 }
 
-/** Throws where the bytes are not UTF-8. @param {Uint8Array} bytes @returns {string} */
+/** Throws if the bytes are not UTF-8. @param {Uint8Array} bytes @returns {string} */
 export function decode(bytes) {
   let text = "";
   for (let at = 0; at < bytes.length; at += STEP) {
-    // Typed arrays are as good as arrays there.
+    // `apply` also accepts typed arrays in QuickJS.
     text += String.fromCharCode.apply(null, /** @type {any} */ (bytes.subarray(at, at + STEP)));
   }
-  // The detour is for other letters than those of ASCII: most answers have none.
+  // Only needed for non-ASCII letters, which most responses do not contain.
   return /[\x80-\xff]/.test(text) ? decodeURIComponent(escape(text)) : text;
 }
