@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_written_here_shows_its_shape_only() {
+    fn values_not_written_by_the_suite_are_masked() {
         let Value::Object(written) = json!({"last_name": "Łopata", "address": {"city": "Chicago"}}) else {
             panic!("an object")
         };

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn free_places_are_half_hours_of_the_location_and_none_is_about_a_change_of_the_clocks() {
+    fn free_times_are_local_half_hours_away_from_clock_changes() {
         let subject = read(LEAST).ok().unwrap();
         // Tuesday 2026-11-24, at noon in London; the days from Friday on.
         let starts = subject.keys.free.starts(subject.local.zone, 1_795_521_600);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_key_and_what_to_write() {
+    fn errors_contain_the_key_and_the_expected_value() {
         for (from, to, parts) in [
             ("zone", "zonne", ["zone", "missing"]),
             ("America/New_York", "New York", ["`zone`", "is no IANA zone"]),

@@ -197,7 +197,7 @@ async function mayReach(access: string): Promise<boolean> {
   }
 }
 
-/** Removes a permission that is not the paired EHR's. Permissions in the manifest cannot be removed. */
+/** Removes the access to the engine that pairing needed, unless it is also the EHR's. The manifest's permissions stay. */
 async function giveBack(access: string): Promise<void> {
   const { pairing } = await store.kept();
   const isEhrs = pairing !== null && pattern(new URL(pairing.ehr.origin)) === access;

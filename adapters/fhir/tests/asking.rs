@@ -92,7 +92,7 @@ fn book(server: &Server, a: &Appointment) -> Result<(), Fault> {
 }
 
 #[test]
-fn a_server_that_refuses_large_pages_is_asked_for_as_many_as_it_gives() {
+fn refused_page_sizes_are_reduced_to_the_servers_limit() {
     let start = instant_of("2026-12-01T14:00:00Z").unwrap();
     let slot = |n: i64| {
         json!({"resourceType": "Slot", "id": format!("s{n}"), "status": "free", "schedule": reference("Schedule/sch"),
@@ -143,7 +143,7 @@ fn the_limit_of_a_server_can_be_set() {
 }
 
 #[test]
-fn a_search_that_is_refused_for_another_reason_is_tried_with_few_records_once() {
+fn a_search_refused_for_another_reason_is_retried_once_with_a_small_page() {
     let server = practice([]).meanwhile(|_, r: &Request| {
         r.path.starts_with("/Patient").then(|| Ok(json_answer(400, &json!({"resourceType": "OperationOutcome"}))))
     });
@@ -208,7 +208,7 @@ fn by_dates(server: Server, most: i64, open: bool) -> Server {
 }
 
 #[test]
-fn a_server_that_demands_dates_is_asked_in_windows() {
+fn appointments_are_read_in_windows_if_the_server_requires_dates() {
     let now = crate::server::NOW;
     let days = [-900, -400, -365, -1, 0, 1, 29, 30, 31, 89, 90, 300, 449, 451, 900];
     let all = || days.iter().enumerate().map(move |(n, day)| appointment(&format!("a{n}"), now + day * DAY));
@@ -239,7 +239,7 @@ fn a_server_that_demands_dates_is_asked_in_windows() {
 }
 
 #[test]
-fn bookings_are_written_where_searches_demand_dates() {
+fn bookings_are_written_if_the_server_requires_dates() {
     let start = instant_of("2026-12-01T14:00:00Z").unwrap();
     let slot = json!({"resourceType": "Slot", "id": "s", "status": "busy", "schedule": reference("Schedule/sch"),
         "start": instant_text(start), "end": instant_text(start + 1_800),

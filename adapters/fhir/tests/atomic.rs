@@ -127,7 +127,7 @@ fn an_appointment_and_its_slots_are_one_request() {
 }
 
 #[test]
-fn a_slot_that_is_taken_meanwhile_leaves_nothing_behind() {
+fn a_concurrently_taken_slot_leaves_no_appointment() {
     let practice = Practice::new();
     let a = practice.booking();
     let mut done = false;

@@ -124,7 +124,7 @@ fn a_catalogue_is_walked_again_only_when_an_entry_changed() {
 }
 
 #[test]
-fn alerts_and_talks() {
+fn alerts_and_communications() {
     let alerts = alerts(Resource::PatientAlerts);
     assert_eq!((alerts[0].note.as_str(), alerts[0].disabled_at), ("Latex!", None));
     // A date is the beginning of its day at the location, five hours west of UTC.
@@ -162,7 +162,7 @@ fn payments_are_exact() {
 }
 
 #[test]
-fn what_is_not_named_is_neither_read_nor_written() {
+fn resource_types_outside_the_setting_are_neither_read_nor_written() {
     let server = server();
     let describe = |list: &str| server.run_with(&[("resources", list)], Fhir::describe).0.unwrap();
     let named = describe("Patient, Flag");

@@ -228,7 +228,7 @@ fn other_records_that_cannot_be_read_are_skipped_and_not_deleted() {
 }
 
 #[test]
-fn a_slot_that_cannot_be_read_opens_nothing_and_is_skipped() {
+fn an_unreadable_slot_is_skipped_and_opens_no_time() {
     let schedule = json!({"resourceType": "Schedule", "id": "sch",
         "actor": [{"reference": "Practitioner/doc"}, {"reference": "Location/room"}]});
     let slot = |id: &str, status: Value, start: &str, end: Value| {
@@ -256,7 +256,7 @@ fn a_slot_that_cannot_be_read_opens_nothing_and_is_skipped() {
 }
 
 #[test]
-fn empty_texts_hide_no_good_ones() {
+fn empty_values_do_not_hide_later_ones() {
     let patient = json!({"resourceType": "Patient", "id": "p", "birthDate": "1940-01-01T00:00:00.000+0000",
         "name": [{"family": "", "given": [""]}, {"use": "usual", "family": "Ek", "given": ["Em", ""]}],
         "telecom": [{"system": "email", "value": ""}, {"system": "email", "value": "em@x.example"},

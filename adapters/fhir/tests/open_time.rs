@@ -115,7 +115,7 @@ fn a_busy_slot_without_an_appointment_is_closed() {
 }
 
 #[test]
-fn a_busy_slot_is_working_time_as_far_as_a_shown_appointment_takes_it() {
+fn a_busy_slot_is_working_time_where_a_known_appointment_occupies_it() {
     let patient = ("Patient/p", "accepted");
     let server = practice([
         slot("a", "s1", "free", (540, 570)),
@@ -133,7 +133,7 @@ fn a_busy_slot_is_working_time_as_far_as_a_shown_appointment_takes_it() {
 }
 
 #[test]
-fn an_appointment_without_a_room_is_shown_and_takes_its_practitioners_time() {
+fn an_appointment_without_a_room_occupies_its_practitioners_time() {
     let patient = ("Patient/p", "accepted");
     let mut displayed = appointment("x", "booked", (540, 570), &[patient, ("Practitioner/d1", "accepted")]);
     let room = json!({"actor": {"display": "Room 1"}, "status": "accepted"});
@@ -311,7 +311,7 @@ fn open_time_is_that_of_the_standard_on_random_days() {
 }
 
 #[test]
-fn working_hours_take_five_requests_a_schedule() {
+fn working_hours_need_five_requests_per_schedule() {
     let a = |n: i64| {
         let actors = [("Practitioner/d1", "accepted"), ("Location/r1", "accepted")];
         appointment(&format!("a{n}"), "booked", (n * 30, n * 30 + 30), &actors)

@@ -83,7 +83,7 @@ fn a_catalogue_of_any_size_is_read_page_by_page() {
 }
 
 #[test]
-fn the_items_that_are_set_come_once_and_as_they_are_called() {
+fn configured_items_are_listed_once_with_their_names() {
     let condition = json!({"resourceType": "Condition", "id": "c", "subject": {"reference": "Patient/p"},
         "code": {"coding": [{"system": "urn:x", "code": "1", "display": "A"}]}});
     let server = practice([condition]);
@@ -159,7 +159,7 @@ fn one_lost_answer_makes_no_page_smaller() {
 }
 
 #[test]
-fn a_right_that_is_missing_holds_nothing_else_back() {
+fn a_missing_permission_does_not_block_other_resources() {
     let forbidden = |_: &mut Vec<Value>, _: &_| Some(Ok(refused(403, "forbidden")));
     let server = practice([]).meanwhile(forbidden);
     let log = CommunicationLog {
@@ -181,7 +181,7 @@ fn a_right_that_is_missing_holds_nothing_else_back() {
 }
 
 #[test]
-fn legal_nulls_are_read_and_what_cannot_be_read_is_not_gone() {
+fn nulls_are_read_and_unreadable_records_are_not_deleted() {
     let nulls = json!({"name": [{"family": "Ek", "given": [null, "Ann", "Zoë"], "_given": [{"extension": []}, null, null]}],
         "address": [{"line": [null, "Floor 2"], "city": "Bern"}]});
     let broken = json!({"name": "no list"});
@@ -286,7 +286,7 @@ fn medications_behind_references_are_found() {
 }
 
 #[test]
-fn what_the_host_refuses_holds_nothing_up() {
+fn records_beyond_the_hosts_limits_are_skipped() {
     let long = |bytes: usize| "ż".repeat(bytes);
     let form = |id: &str, text: String| {
         json!({"resourceType": "Questionnaire", "id": id, "status": "active", "title": "T",

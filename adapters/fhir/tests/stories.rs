@@ -128,7 +128,7 @@ fn records_are_read_in_every_script_and_state() {
 }
 
 #[test]
-fn the_next_pass_shows_what_changed_and_now_and_then_everything() {
+fn the_next_pass_lists_changes_and_periodically_everything() {
     let server = Server::new();
     let first = pass(&server, Resource::Patients, None, 100);
     let none = pass(&server, Resource::Patients, first.cursor.clone(), 100);
@@ -143,7 +143,7 @@ fn the_next_pass_shows_what_changed_and_now_and_then_everything() {
 }
 
 #[test]
-fn a_record_deleted_during_a_walk_does_not_take_its_neighbour_along() {
+fn a_deletion_during_a_walk_does_not_hide_the_next_record() {
     let mut pages = 0;
     let server = Server::new().meanwhile(move |resources, request| {
         if request.path.starts_with("/Patient?") {
@@ -171,7 +171,7 @@ fn a_server_that_cannot_search_by_change_shows_everything() {
 }
 
 #[test]
-fn a_booking_takes_its_slots_and_gives_them_back() {
+fn a_booking_takes_its_slots_and_frees_them() {
     let server = Server::new();
     let mut a = booking(&server, 60);
     let booked = create(&server, "k1", &a).unwrap();
@@ -224,7 +224,7 @@ fn an_occupied_room_and_a_busy_slot_are_refused() {
 }
 
 #[test]
-fn a_slot_we_marked_is_free_once_no_appointment_stands_on_it() {
+fn a_slot_marked_by_us_is_free_once_no_appointment_uses_it() {
     let server = Server::new();
     let a = booking(&server, 60);
     let by_staff = |booked: &Receipt, change: &dyn Fn(&mut Value)| {
@@ -249,7 +249,7 @@ fn a_slot_we_marked_is_free_once_no_appointment_stands_on_it() {
 }
 
 #[test]
-fn a_slot_taken_meanwhile_is_noticed_and_nothing_is_left_behind() {
+fn a_concurrently_taken_slot_is_detected_and_other_slots_are_freed() {
     let mut done = false;
     let server = Server::new().meanwhile(move |resources, request| {
         if request.method == Method::Put && request.path.starts_with("/Slot/") && !done {
@@ -337,7 +337,7 @@ fn a_change_in_between_is_read_again_unless_a_version_was_named() {
 }
 
 #[test]
-fn a_patient_is_created_once_with_everything_fhir_has_a_place_for() {
+fn a_patient_is_created_once_with_every_field_of_fhir() {
     let server = Server::new();
     let patient = Patient {
         first_name: "Ольга".into(),
@@ -372,7 +372,7 @@ fn a_patient_is_created_once_with_everything_fhir_has_a_place_for() {
 }
 
 #[test]
-fn answers_without_a_body_are_understood_and_others_are_unknown() {
+fn responses_without_a_body_are_accepted_and_others_are_unknown() {
     let bare = |headers: &[(&str, &str)]| {
         let headers: Vec<Header> = headers.iter().map(|(name, value)| Header::new(*name, *value)).collect();
         let server = Server::new().meanwhile(move |_, request| {
@@ -434,7 +434,7 @@ fn wrong_settings_cursors_and_resources_are_refused() {
 }
 
 #[test]
-fn a_lookup_believes_only_what_carries_the_key() {
+fn a_lookup_accepts_only_resources_with_the_key() {
     // A server that ignores the search parameter returns arbitrary resources.
     let server = Server::new().meanwhile(|resources, request| {
         let somebody = resources.iter().find(|r| r["resourceType"] == "Patient").cloned();
@@ -487,7 +487,7 @@ fn a_refused_change_leaves_the_appointment_on_its_slots() {
 }
 
 #[test]
-fn slots_are_given_back_once_the_appointment_is_written() {
+fn slots_are_freed_after_the_appointment_is_written() {
     let server = Server::new();
     let (_, moved) = booked_and_moved(&server);
     let since = server.0.borrow().requests.len();
@@ -512,7 +512,7 @@ fn slots_are_given_back_once_the_appointment_is_written() {
 }
 
 #[test]
-fn a_visit_that_is_over_stays_over() {
+fn a_fulfilled_visit_stays_fulfilled() {
     let server = Server::new();
     let (a, _) = booked_and_moved(&server);
     server.0.borrow_mut().resources.last_mut().unwrap()["status"] = json!("fulfilled");

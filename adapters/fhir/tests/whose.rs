@@ -101,7 +101,7 @@ fn ignoring_filters(server: Server) -> Server {
 }
 
 #[test]
-fn records_that_a_filter_should_have_kept_out_are_kept_out() {
+fn records_outside_an_ignored_filter_are_excluded() {
     let role = |id: &str, practitioner: &str| json!({"resourceType": "PractitionerRole", "id": id, "practitioner": reference(practitioner)});
     let server = ignoring_filters(practice([
         json!({"resourceType": "Practitioner", "id": "doc"}),
@@ -170,7 +170,7 @@ fn practitioners_and_roles_that_are_inactive_have_no_open_time() {
 }
 
 #[test]
-fn references_to_other_servers_lead_to_none_of_our_records() {
+fn references_to_other_servers_are_not_resolved() {
     let own = ["https://ehr.example/fhir/R4".to_owned()];
     for (reference, foreign) in [
         ("Patient/5", None),

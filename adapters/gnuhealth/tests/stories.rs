@@ -80,7 +80,7 @@ fn change(appointment: &Appointment) -> AppointmentChange {
 }
 
 #[test]
-fn a_booking_takes_a_free_place_and_gives_it_back() {
+fn a_booking_replaces_a_free_appointment_and_restores_it() {
     let tape = Tape::of("booking");
     let (nine, ten) = (at("2027-03-01T14:00:00Z"), at("2027-03-01T15:00:00Z"));
     let place = json!({"state": "free", "patient": null, "healthprof": 3, "institution": 1, "comments": null,
@@ -136,7 +136,7 @@ fn a_booking_takes_a_free_place_and_gives_it_back() {
 }
 
 #[test]
-fn what_was_changed_meanwhile_is_not_written_over() {
+fn concurrent_changes_are_not_overwritten() {
     let tape = Tape::of("stale");
     let stale = tape.run(|| client::write_over("gnuhealth.patient", 3, Some("1.0"), &json!({"general_info": "mine"})));
     assert_eq!(stale.unwrap(), client::Written::Stale);
@@ -144,7 +144,7 @@ fn what_was_changed_meanwhile_is_not_written_over() {
 }
 
 #[test]
-fn a_patient_is_made_in_one_call_and_changed_where_they_differ() {
+fn a_patient_is_created_in_one_call_and_updated_where_different() {
     let tape = Tape::of("patient");
     let new = Patient {
         first_name: "Þóra".into(),
@@ -250,7 +250,7 @@ fn the_chart_and_the_ledger_are_written_once() {
 }
 
 #[test]
-fn what_it_does_not_write_it_says() {
+fn unsupported_fields_are_logged() {
     let tape = Tape::of("none");
     assert!(matches!(push(&tape, "ps-7-50", &Write::DeleteWorkingHour("1".into())), Err(Fault::Unsupported(_))));
     assert!(matches!(tape.run(|| GnuHealth::pull(Resource::Claims, None, 5)), Err(Fault::Unsupported(_))));
@@ -260,7 +260,7 @@ fn what_it_does_not_write_it_says() {
 }
 
 #[test]
-fn what_staff_ended_stays_ended_as_they_said() {
+fn an_entry_ended_by_staff_keeps_its_reason() {
     let tape = Tape::of("history");
     let mut item = PatientHistoryItem {
         id: String::new(),
@@ -305,7 +305,7 @@ fn update_of(patient: &Patient) -> Write {
 
 /// A cleared address is no longer written to; values that are already right stay as staff entered them.
 #[test]
-fn what_a_patient_has_no_more_is_taken_away() {
+fn cleared_fields_of_a_patient_are_removed() {
     let tape = Tape::of("cleared");
     let full = Patient {
         first_name: "Zoë".into(),
@@ -367,7 +367,7 @@ fn what_a_patient_has_no_more_is_taken_away() {
 
 /// A server that refuses, and one with a malformed row: neither reports a deletion.
 #[test]
-fn what_cannot_be_read_is_not_gone() {
+fn unreadable_records_are_not_deleted() {
     use adapter_sdk::{
         http::{Request, Response},
         testing::Host,

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_adapter_is_said_plainly() {
+    fn errors_of_other_files_are_clear() {
         assert!(inspect(b"hello").is_err());
         assert!(inspect(b"\0asm\x01\0\0\0").unwrap_err().contains("a core module"));
         assert_eq!(inspect(EMPTY).unwrap().contract, None);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_sdk_and_the_contract_is_missing() {
+    fn all_files_of_the_sdk_and_the_contract_are_vendored() {
         let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let carried = |files: &[(&str, &str)]| -> BTreeSet<String> {
             files.iter().map(|(name, _)| name.split_once('/').unwrap().1.to_owned()).collect()

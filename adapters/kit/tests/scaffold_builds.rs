@@ -92,7 +92,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
 
 /// `tests/tests/javascript_adapter.rs` checks that npm builds the package and a server accepts it.
 #[test]
-fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
+fn a_new_package_has_its_own_name_and_is_self_contained() {
     let work = tempfile::tempdir().unwrap();
     let dir = work.path().join("my ehr");
     scaffold_javascript(&dir, "my-ehr").unwrap();
@@ -124,7 +124,7 @@ fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
 }
 
 #[test]
-fn what_cannot_be_built_is_named() {
+fn build_errors_name_their_cause() {
     let work = tempfile::tempdir().unwrap();
     let missing = build(work.path(), &work.path().join("out"), Profile::Quick, &mut |_| {}).unwrap_err();
     assert!(missing.to_string().contains("adapter.toml"), "{missing}");

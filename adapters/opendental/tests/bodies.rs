@@ -13,7 +13,7 @@ use opendental_adapter::{
 use serde_json::{Value, json};
 
 #[test]
-fn a_patient_is_written_without_what_would_be_refused() {
+fn a_patient_is_written_without_values_the_ehr_would_refuse() {
     let p = records::Patient {
         first_name: "Zoë".into(),
         last_name: "Łopata".into(),

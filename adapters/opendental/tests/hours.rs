@@ -107,7 +107,7 @@ fn times_of_day() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_read_is_left_out_and_deletes_nothing() {
+fn an_unreadable_entry_is_skipped_and_deletes_nothing() {
     let whole = |provider: Vec<Value>, practice: Vec<Value>| {
         let page = office(provider, practice).page();
         (page.records.len(), page.whole, page.deleted.len(), page.skipped.len())

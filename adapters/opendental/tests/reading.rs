@@ -133,7 +133,7 @@ fn patients_of_every_status() {
 /// At most 100 rows per page, each page overlapping the last by a row. A deletion in between is detected by the missing
 /// row.
 #[test]
-fn a_row_that_goes_while_pages_are_read_hides_no_other() {
+fn a_deletion_between_pages_hides_no_other_row() {
     let row = |n: u64| json!({"PatNum": n, "LName": "L", "FName": "F", "PatStatus": "Patient"});
     let gone = Rc::new(RefCell::new(false));
     let state = gone.clone();
@@ -165,7 +165,7 @@ fn a_row_that_goes_while_pages_are_read_hides_no_other() {
 }
 
 #[test]
-fn what_cannot_be_searched_by_change_is_not_read_before_its_time() {
+fn lists_without_changes_are_not_read_before_the_next_whole_pass() {
     let (host, asked) = client(|path| path.starts_with("/feescheds").then(|| json!([])));
     host.run(|| {
         let first = pull(Resource::FeeSchedules, None, 500).unwrap();
@@ -177,7 +177,7 @@ fn what_cannot_be_searched_by_change_is_not_read_before_its_time() {
 }
 
 #[test]
-fn answers_that_are_no_rows_are_no_answers() {
+fn responses_that_are_not_rows_are_retried() {
     for body in [json!([[1], null]), json!({}), json!([{}]), json!("x"), json!([{"PatNum": null}])] {
         let (host, _) = client(move |_| Some(body.clone()));
         let pulled = host.run(|| pull(Resource::Patients, None, 500));
@@ -202,7 +202,7 @@ fn refusing(status: u16, body: &'static str) -> Host {
 
 /// A refused list is not empty; otherwise its records would be deleted.
 #[test]
-fn a_refused_look_up_is_not_a_patient_without_records() {
+fn a_refused_lookup_is_not_an_empty_list() {
     let resources = [Resource::PatientHistoryItems, Resource::Adjustments, Resource::GuarantorBalances];
     for resource in resources {
         let to_the_end = || {
@@ -232,7 +232,7 @@ fn a_refused_look_up_is_not_a_patient_without_records() {
 }
 
 #[test]
-fn a_row_that_cannot_be_read_is_not_one_that_is_gone() {
+fn an_unreadable_row_is_not_deleted() {
     let rows = |broken: Value| {
         json!([
             {"serverDateTime": "2026-12-01 08:00:05", "AptNum": 7, "AptStatus": "Scheduled", "Pattern": "XX", "Op": 2,
@@ -262,7 +262,7 @@ fn a_row_that_cannot_be_read_is_not_one_that_is_gone() {
 
 /// An office whose clock is an hour slow, and a row that is changed after an empty pass.
 #[test]
-fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
+fn a_slow_office_clock_misses_no_changes() {
     let changed = Rc::new(RefCell::new(None::<String>));
     // `DateTStamp` selects rows changed after it, by the office's clock. Logs do not contain its time, providers do.
     let office_with = |path: &'static str, key: &'static str, tells: bool| {
@@ -309,7 +309,7 @@ fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
 
 /// A method that one key is not allowed to use does not stop other requests; invalid keys do.
 #[test]
-fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
+fn a_method_without_permission_differs_from_invalid_keys() {
     let client = |status: u16, body: &'static str, keys_work: bool| {
         Host::new().manifest(include_str!("../adapter.toml")).config("location", "office").answer(
             move |request: &Request| match request.path.as_str() {

@@ -98,7 +98,7 @@ fn ids(records: &[Record]) -> Vec<String> {
 
 /// The record's known state stays: it is neither listed without the value nor deleted, and the other one is listed.
 #[test]
-fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
+fn a_record_with_an_unreadable_value_is_skipped_and_not_deleted() {
     let texts = ["soon", "2026-02-30", "2026-12-01 25:00:00", "12/1/2026 9:00:00 AM", "20261201", "2026-12-01 or so"];
     let mut kinds = dated();
     kinds.extend(timed());
@@ -136,7 +136,7 @@ fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
 }
 
 #[test]
-fn times_and_dates_are_read_in_every_writing_that_has_one_meaning() {
+fn times_and_dates_are_read_in_every_unambiguous_format() {
     let nine = instant_of("2026-12-01T14:00:00Z");
     for kind in timed() {
         for text in [
@@ -262,7 +262,7 @@ fn a_row_without_a_key_leaves_the_others() {
 
 /// An office ignores unsupported parameters and returns all rows.
 #[test]
-fn rows_that_were_not_asked_for_are_not_believed() {
+fn unrequested_rows_are_ignored() {
     let rooms = json!([{"OperatoryNum": 1, "ClinicNum": 3}, {"OperatoryNum": 2, "ClinicNum": 4}, {"OperatoryNum": 5, "ClinicNum": "3"}]);
     let page = office("3", move |_| rooms.clone()).run(|| pass(Resource::Operatories));
     assert_eq!((ids(&page.records), page.deleted.len(), page.whole), (vec!["1".to_owned(), "5".to_owned()], 0, true));
@@ -314,7 +314,7 @@ fn an_unreadable_part_of_a_row_deletes_nothing() {
 
 /// An unreadable appointment or blockout may occupy the requested time.
 #[test]
-fn a_place_with_something_unreadable_is_not_booked() {
+fn an_operatory_with_an_unreadable_entry_is_not_booked() {
     let wanted = records::Appointment {
         patient: Some("5".into()),
         provider: Some("1".into()),

@@ -63,7 +63,7 @@ fn contested(ours: Value) -> (Host, Written) {
 }
 
 #[test]
-fn who_comes_between_look_and_write_stays_and_ours_goes() {
+fn a_concurrent_booking_stays_and_ours_is_cancelled() {
     let (host, written) = contested(row(55, "09:00:00"));
     let change = AppointmentChange { appointment: wanted(""), reason: None };
     let pushed = host.run(|| OpenDental::push("ps-1-1-aa".into(), Write::CreateAppointment(change)));
@@ -75,7 +75,7 @@ fn who_comes_between_look_and_write_stays_and_ours_goes() {
 }
 
 #[test]
-fn a_move_to_a_place_that_is_taken_meanwhile_is_taken_back() {
+fn a_move_to_a_concurrently_taken_time_is_reverted() {
     let (host, written) = contested(row(55, "11:00:00"));
     let change = AppointmentChange { appointment: wanted("55"), reason: None };
     let pushed = host.run(|| OpenDental::push("ps-1-2-aa".into(), Write::RescheduleAppointment(change)));
@@ -89,7 +89,7 @@ fn a_move_to_a_place_that_is_taken_meanwhile_is_taken_back() {
 }
 
 #[test]
-fn what_has_no_place_in_the_books_is_refused_before_anything_is_asked() {
+fn unrepresentable_writes_are_refused_without_a_request() {
     let at = |start: &str, end: &str| records::Appointment {
         start: instant_of(start).unwrap(),
         end: instant_of(end).unwrap(),
@@ -131,7 +131,7 @@ fn office_with(rows: Value) -> (Host, Written) {
 
 /// If only the note changes, the end of an entry stays as staff wrote it.
 #[test]
-fn a_change_of_a_note_says_nothing_of_the_state() {
+fn a_change_of_a_note_does_not_write_the_state() {
     use records::HistoryCategory::{Allergies, Conditions, Medications};
     let medication = |stop: &str| json!([{"MedicationPatNum": 5, "PatNum": 21, "MedicationNum": 3, "DateStop": stop}]);
     let problem = json!([{"DiseaseNum": 5, "PatNum": 21, "DiseaseDefNum": 3, "ProbStatus": "Resolved"}]);
@@ -179,7 +179,7 @@ fn all(patient: &records::Patient) -> PatientChange {
 
 /// A cleared field must be sent empty, because an omitted field stays unchanged.
 #[test]
-fn what_a_patient_has_no_more_is_emptied() {
+fn cleared_fields_of_a_patient_are_sent_empty() {
     let row = json!({"PatNum": 21, "LName": "Łopata", "FName": "Zoë", "MiddleI": "Ann", "PatStatus": "Patient",
         "Gender": "Female", "Birthdate": "1990-02-28", "Address": "1 Rue", "City": "Chicago", "State": "IL", "Zip": "60601",
         "WirelessPhone": "555", "HmPhone": "556", "WkPhone": "557 x1", "Email": "zoe@mail.example", "Language": "spa",
@@ -242,7 +242,7 @@ fn only_what_a_client_changed_is_emptied() {
 
 /// The client saw one mail address, and a phone number with its extension.
 #[test]
-fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
+fn a_change_modifies_only_the_value_the_client_saw() {
     let address = |region: &str| {
         Some(records::Address {
             region: Some(region.into()),

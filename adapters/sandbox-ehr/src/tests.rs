@@ -76,7 +76,7 @@ fn the_seed_decides_everything() {
 }
 
 #[test]
-fn the_demo_is_a_practice_with_room_left() {
+fn the_demo_has_free_time() {
     let ehr = ehr();
     let count = |resource| ehr.records(resource).count();
     assert_eq!((count(Resource::Operatories), count(Resource::Providers), count(Resource::Patients)), (14, 9, 240));
@@ -336,7 +336,7 @@ fn replies_get_lost_by_chance_and_by_seed() {
 }
 
 #[test]
-fn the_switches_do_what_they_say() {
+fn each_switch_has_its_effect() {
     let patient = json!({"first_name": "A", "last_name": "B", "born": "2000-01-01", "write_key": "k"});
     let refusal = |switches: Value| {
         let mut ehr = switched(switches);
@@ -389,7 +389,7 @@ fn down_lasts_until_its_end() {
 }
 
 #[test]
-fn staff_work_behind_our_back() {
+fn staff_change_records_without_the_adapter() {
     let mut ehr = ehr();
     let mut appointment = body(&ehr, "");
     appointment.as_object_mut().unwrap().remove("write_key");
@@ -413,7 +413,7 @@ fn staff_work_behind_our_back() {
 }
 
 #[test]
-fn dates_go_there_and_back() {
+fn dates_round_trip() {
     assert_eq!(calendar::date_text(i64::from(TODAY)), "2026-11-20");
     for days in (-800_000..800_000).step_by(37) {
         let (year, month, day) = calendar::civil(days);
@@ -451,7 +451,7 @@ fn book_for(ehr: &mut SandboxEhr, patient: &Value) -> (u16, Value) {
 }
 
 #[test]
-fn names_ask_for_trouble_in_any_case_and_nothing_like_them_does() {
+fn only_exact_trigger_names_in_any_case_have_an_effect() {
     for harmless in ["Sandbox", "Reject", "Sandbox-Rejected", "Sandbox Reject", "Von Sandbox-Reject"] {
         let mut ehr = ehr();
         let (status, patient) = register(&mut ehr, harmless, json!({}));
@@ -471,7 +471,7 @@ fn names_ask_for_trouble_in_any_case_and_nothing_like_them_does() {
 }
 
 #[test]
-fn staff_who_were_faster_have_the_chair() {
+fn the_slot_taken_name_blocks_the_operatory_first() {
     let mut ehr = ehr();
     let (_, patient) = register(&mut ehr, "Sandbox-Slot-Taken", json!({}));
     let mut wanted = body(&ehr, "late");
@@ -486,7 +486,7 @@ fn staff_who_were_faster_have_the_chair() {
 }
 
 #[test]
-fn names_of_new_patients() {
+fn trigger_names_of_new_patients() {
     let mut ehr = ehr();
     let error = |(status, reply): (u16, Value)| (status, reply["error"].as_str().unwrap_or_default().to_owned());
     let none = register(&mut ehr, "Sandbox-Not-Accepted", json!({}));

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_cannot_be_kept_was_not_done() {
+    async fn changes_that_cannot_be_stored_are_rolled_back() {
         let open = |store: &Arc<MemoryStore>| {
             let offset = || vec![OffsetFrom { from: 0, seconds: 0 }];
             Hosted::open(store.clone(), 1, Profile::demo(1, 20_000, offset(), offset())).unwrap()

@@ -136,7 +136,7 @@ fn booking(start: i64) -> AppointmentChange {
 }
 
 #[test]
-fn it_describes_what_the_ehr_says_of_itself() {
+fn it_describes_the_capabilities_of_the_ehr() {
     let switches = json!({"required_patient_fields": ["born", "cell"], "requests_per_minute": 600});
     let description = Practice::new().switch(switches).with(Sandbox::describe).unwrap();
     assert_eq!(description.name, "Sandbox EHR");
@@ -276,7 +276,7 @@ fn every_trouble_has_its_fault() {
 }
 
 #[test]
-fn what_the_ehr_has_no_field_for_is_said_without_its_value() {
+fn unsupported_fields_are_logged_without_their_values() {
     let practice = Practice::new();
     let ehr = practice.0.clone();
     let host =

@@ -30,7 +30,7 @@ fn every_outcome_has_its_fault() {
 }
 
 #[test]
-fn a_reason_never_holds_what_the_ehr_says_of_the_patient() {
+fn a_reason_never_contains_the_ehrs_message() {
     let body = r#"{"error":"duplicate_patient","message":"Zoë Łopata, 1990-02-28 is on file already"}"#;
     assert_eq!(
         of_answer(&answer(409, body, &[]), false),

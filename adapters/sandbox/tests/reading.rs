@@ -36,7 +36,7 @@ fn coverage() -> Value {
 }
 
 #[test]
-fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
+fn a_record_with_an_unreadable_value_is_skipped_and_not_deleted() {
     for (resource, row, field) in [
         (Resource::Appointments, visit(), "start"),
         (Resource::Appointments, visit(), "end"),
@@ -62,7 +62,7 @@ fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
 }
 
 #[test]
-fn times_and_dates_are_read_in_every_writing_that_has_one_meaning() {
+fn times_and_dates_are_read_in_every_unambiguous_format() {
     for text in [
         "2026-12-01T14:00:00Z",
         "2026-12-01T14:00Z",

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_staff_changed_meanwhile_stays() {
+    fn concurrent_changes_by_staff_stay() {
         let before = Some(patient(Some("old@mail.example"), "1"));
         let change = PatientChange { patient: patient(None, "1"), before };
         assert_eq!(change.onto(patient(Some("old@mail.example"), "2")), patient(None, "2"));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_an_address_that_staff_changed_meanwhile_stays() {
+    fn concurrent_changes_of_address_lines_stay() {
         let before = living("1 Elm St", None, Some("Chicago"));
         let change = PatientChange { patient: living("1 Elm St", None, Some("Peoria")), before: Some(before.clone()) };
         let by_staff = living("1 Elm St", Some("Apt 4"), Some("Chicago"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ehr_keeps_nothing_of_is_told_where_it_is_said() {
+    fn only_given_fields_the_ehr_cannot_store_are_reported() {
         let said = Patient { ssn: Some("1".to_owned()), unsubscribed_sms: true, ..patient(None, "1") };
         let unkept = [PatientField::Ssn, PatientField::UnsubscribedSms, PatientField::NonPatient, PatientField::Extra];
         assert_eq!(lost(&said, &unkept), ["ssn", "unsubscribed-sms"]);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_an_appointment_is_written_where_it_is_so() {
+    fn a_change_counts_as_written_if_the_appointment_matches() {
         let held = Appointment { start: 5, end: 9, operatory: Some("1".into()), ..Appointment::default() };
         let moved = |wanted: Appointment| AppointmentChange { appointment: wanted, reason: None }.stands(&held);
         assert!(moved(held.clone()) && moved(Appointment { operatory: None, ..held.clone() }));

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_clocks_were_put_back_is_not_missed() {
+    fn changes_before_clocks_were_put_back_are_not_missed() {
         assert_eq!(earlier("2026-11-01T01:50:00", 3_600), "2026-11-01T00:50:00");
         assert_eq!(earlier("2026-03-08T01:50:00", -3_600), "2026-03-08T01:50:00");
         assert_eq!(earlier("2026-11-01T00:10:00", 3_600), "2026-10-31T23:10:00");

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_go_there_and_back() {
+    fn codes_round_trip() {
         assert_eq!(codes().count(), 40);
         for (short, all) in codes() {
             assert_eq!(three(short), all.split(',').next());

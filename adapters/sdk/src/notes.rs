@@ -146,7 +146,7 @@ mod tests {
     const LINE: Style = Style { gap: "\n\n", begin: "[practice-sync ", between: "; ", equals: "=" };
 
     #[test]
-    fn notes_go_there_and_back() {
+    fn notes_round_trip() {
         let key = "ps-7-12-00ff00ff00ff00ff";
         let plain = SHORT.written(&Note::new(Some("Checkup – läuft"), key));
         assert_eq!(plain, "Checkup – läuft [ref:ps-7-12-00ff00ff00ff00ff]");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_staff_write_is_theirs() {
+    fn text_by_staff_is_preserved() {
         for text in ["", "  ", "by telephone", "[ref:", "see [ref 5]"] {
             assert_eq!(SHORT.read(text), Note { text: some(text), ..Note::default() }, "{text}");
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_told_from_a_longer_one() {
+    fn a_key_does_not_match_a_longer_one() {
         for (note, carries) in
             [("x [ref:k-1]", true), ("x [ref:k-1 tx:5]", true), ("x [ref:k-11]", false), ("k-1", false)]
         {

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_may_have_missed_something_is_done_again() {
+    fn a_pass_that_may_have_missed_records_is_repeated() {
         let whole = Pass { missed: true, ..first().after(Some((1, 7)), Some(NOW), NOW) };
         assert!(again(&whole.after(None, None, NOW), NOW, HOUR).is_whole());
         let delta = ById { since: Some(7), started: Some(NOW), whole_at: NOW, missed: true, ..Pass::default() };
@@ -234,14 +234,14 @@ mod tests {
 
     /// An empty page has no row with a time, and the adapter's clock may be ahead of the EHR's.
     #[test]
-    fn a_pass_that_told_no_time_moves_nothing_ahead() {
+    fn a_pass_without_a_time_does_not_advance() {
         let silent = first().after(None, None, NOW);
         assert_eq!(silent.since, Some(NOW - MARGIN));
         assert_eq!(silent.clone().after(None, None, NOW + 60).since, silent.since);
     }
 
     #[test]
-    fn what_went_from_a_list_that_is_shown_to_the_end_makes_the_next_pass_whole() {
+    fn deletions_from_a_fully_listed_list_force_a_whole_pass() {
         let shown = |ids: u64, pass: &ById| Pass { ids, ..pass.clone() }.after(None, Some(NOW), NOW);
         let whole = shown(5, &first());
         assert_eq!((whole.ids_before, whole.whole_at), (5, NOW));
@@ -251,20 +251,20 @@ mod tests {
 
     /// Cursors outlive releases of an adapter; one without a position restarts its pass.
     #[test]
-    fn a_cursor_without_a_place_goes_on_from_the_beginning_of_its_pass() {
+    fn a_cursor_without_a_position_restarts_its_pass() {
         let held: ById = Pass::of(Some(r#"{"since":5,"started":null,"whole_at":1000000}"#), NOW, HOUR).unwrap();
         assert_eq!((held.since, held.at), (Some(5), (0, 0)));
     }
 
     #[test]
-    fn other_text_is_no_cursor() {
+    fn other_text_is_rejected_as_a_cursor() {
         for bad in ["", "{}", "delta:5", "null", "[1]"] {
             assert_eq!(Pass::<u32>::of(Some(bad), NOW, HOUR), Err(foreign()), "{bad}");
         }
     }
 
     #[test]
-    fn marks_go_there_and_back() {
+    fn marks_round_trip() {
         let first = Marks::of(None).unwrap();
         assert_eq!(first.clone().after("e.5", true).to_string(), "whole:e.5");
         let after = first.after("e.9", false);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn other_books_in_the_middle_of_a_whole_pass_ask_for_another() {
+    fn replaced_data_during_a_whole_pass_forces_another() {
         let torn = Marks::of(Some("whole:e.5")).unwrap().started_over();
         assert!(torn.is_whole());
         let on = Marks::of(Some(&torn.after("f.3", true).to_string())).unwrap();

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sent_is_taken_out_of_a_sentence() {
+    fn sent_values_are_removed_from_a_sentence() {
         let sent = json!({"name": [{"family": "Ash", "given": ["Zoë Ashley"]}], "born": 1990, "died": null});
         assert_eq!(texts(&sent), [("family", "Ash"), ("given", "Zoë Ashley")]);
         let values: Vec<&str> = texts(&sent).into_iter().map(|(_, text)| text).collect();

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_and_not_quoted() {
+    fn invalid_values_are_named_and_not_quoted() {
         for (name, value, expected) in [
             ("mode", "s3cret", "the setting `mode` must be one of `parts`, `all`"),
             ("slots", "s3cret", "the setting `slots` must be `on` or `off`"),

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_certain_stays() {
+    fn faults_with_a_certain_outcome_are_unchanged() {
         for certain in [Fault::rejected("no"), Fault::unsupported("never"), Fault::unauthorized("who?")] {
             assert_eq!((after(certain.clone()), before(certain.clone())), (certain.clone(), certain));
         }

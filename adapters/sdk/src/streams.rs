@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_pass_goes_by_ids_and_a_delta_reports_what_is_gone() {
+    fn a_whole_pass_pages_by_id_and_a_delta_reports_deletions() {
         let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 5}), json!({"id": 9, "name": "gone"})], 7_000);
         let first = pull(&STREAM, &ehr, None);
         assert_eq!((first.records.len(), first.skipped.len(), first.last), (1, 1, false));
@@ -402,14 +402,14 @@ mod tests {
 
     /// If absence does not mean deletion, a repeated whole pass is the only source of deletions.
     #[test]
-    fn deletions_that_are_reported_are_passed_on_in_a_whole_pass_too() {
+    fn reported_deletions_are_passed_on_in_a_whole_pass() {
         let stream = Stream::since(Resource::Operatories, |_| Whole::Never, ROOMS).reporting_deletions();
         let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 9, "name": "gone"})], 7_000);
         assert_eq!(pull(&stream, &ehr, None).deleted, ["9"]);
     }
 
     #[test]
-    fn a_pass_with_a_row_that_has_no_id_takes_nothing_away() {
+    fn a_pass_with_a_row_without_an_id_is_not_whole() {
         let ehr = Ehr(vec![json!({"name": null})], 7_000);
         let page = pull(&STREAM, &ehr, None);
         assert!(!page.whole && page.last && page.skipped.is_empty());
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_one_page_is_whole_each_time() {
+    fn a_single_page_is_always_whole() {
         let stream =
             Stream::one_page(Resource::Operatories, |_: &Ehr| Ok(vec![Record::Operatory(Operatory::default())]));
         let ehr = Ehr(Vec::new(), 7_000);
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_more_records_than_a_page_has_room_for_is_shown_on_several() {
+    fn a_row_with_more_records_than_fit_is_split_across_pages() {
         let stream = Stream::whole(Resource::Operatories, IN_ROWS);
         let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 5, "name": "B"})], 7_000);
         let (mut pages, mut cursor) = (Vec::new(), None);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_goes_while_pages_are_read_hides_no_other() {
+    fn a_deletion_between_pages_hides_no_other_row() {
         let row = |id: u64| json!({"id": id, "name": "A"});
         let list = List { prefix: "", page: overlapping, rows: Rows { id: "id", map: room } };
         let stream = Stream::since(Resource::Operatories, |_| Whole::After(60), Box::leak(Box::new([list])));
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_for_changes_is_not_read_before_its_time() {
+    fn lists_without_changes_are_not_read_before_the_next_whole_pass() {
         let stream = Stream::seldom(Resource::Operatories, |_| Whole::After(60), ROOMS);
         let first = pull(&stream, &Ehr(vec![json!({"id": 1, "name": "A"})], 7_000), None);
         let next = pull(&stream, &Ehr(vec![json!({"id": 1, "name": "B"})], 7_000), Some(&first.cursor));
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn other_books_are_read_from_their_beginning() {
+    fn an_unknown_mark_starts_a_whole_pass() {
         fn list(_: &Ehr, asked: &Ask) -> Result<Option<Changes>, Fault> {
             let rows = vec![json!({"id": 1, "name": "A"})];
             Ok((asked.at != Some("old")).then(|| Changes {

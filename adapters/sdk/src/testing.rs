@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misunderstood_answer_does_not_quote_the_body() {
+    fn an_unreadable_response_is_not_quoted() {
         let Err(Fault::RetryLater(RetryLater { reason, .. })) = status(200, &[]).json::<Vec<u8>>() else {
             panic!("it is no list")
         };
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn local_times_go_there_and_back() {
+    fn local_times_round_trip() {
         let host = Host::new().offset_seconds(-5 * 3600);
         host.run(|| {
             let at = crate::clock::to_instant("2024-02-29T23:30:00");

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_go_there_and_back() {
+    fn dates_round_trip() {
         for days in (-700_000..2_000_000).step_by(37) {
             assert_eq!(date_of(&date_text(days)), Some(days));
         }

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_go_there_and_back() {
+    fn words_round_trip() {
         for word in ["self", "handicap_dep", "other"] {
             assert_eq!(to_value(from_value::<Relation>(json!(word)).unwrap()).unwrap(), json!(word));
         }

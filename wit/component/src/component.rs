@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_too_long_to_compile_is_refused() {
+    fn components_too_large_to_compile_quickly_are_refused() {
         let most = FUNCTIONS as usize;
         assert_eq!(component(most, 2).verdict(), Err(Unfit::NoManifest), "as many as there may be");
         assert_eq!(component(most + 1, 2).verdict(), Err(Unfit::TooManyFunctions));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
+    fn all_mistakes_are_reported_at_once() {
         let text = GOOD.replace("contract = 1", "contract = 3").replace("1.0.0", "one point oh");
         let refused = Manifest::parse(&format!("{text}memory_mib = 0\ncall_seconds = 0\n")).unwrap_err();
         for name in ["`contract`", "`version`", "`memory_mib`", "`call_seconds`"] {

@@ -206,7 +206,7 @@ mod tests {
         [settings.types]\ntype = \"json\"\ndoc = \"Appointment types.\"\n";
 
     #[test]
-    fn what_an_operator_sets_is_checked_by_what_is_declared() {
+    fn configured_values_are_checked_against_the_declaration() {
         let manifest = Manifest::parse(&format!("{HEAD}{DECLARED}")).unwrap();
         let refused = |set: &[(&str, &str)]| manifest.refused_settings(set.iter().copied());
         assert_eq!(refused(&[("site", "main"), ("page", "5"), ("location", "L1"), ("types", "[]")]), [""; 0]);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_a_readme_says_all_of_it() {
+    fn the_readme_table_lists_every_setting() {
         let table = Manifest::parse(&format!("{HEAD}{DECLARED}")).unwrap().settings_table().unwrap();
         assert_eq!(
             table,
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_declares_nothing_takes_everything() {
+    fn an_adapter_without_declared_settings_accepts_any() {
         assert_eq!(Manifest::parse(HEAD).unwrap().refused_settings([("any", "thing")]), [""; 0]);
     }
 

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_trusted_signer_signed_passes_where_there_are_any() {
+    fn with_trusted_signers_only_their_components_pass() {
         let (one, other) = (key(), key());
         let signed = one.sign(EMPTY).unwrap();
         assert_eq!(signed_by_one_of(EMPTY, &[]), Ok(()));
@@ -143,7 +143,7 @@ mod tests {
 
     /// Made with `openssl genpkey -algorithm ed25519`.
     #[test]
-    fn a_key_of_openssl_is_one() {
+    fn keys_of_openssl_are_accepted() {
         let pem = b"-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
         let key = SigningKey::from_pem(pem).unwrap();
         assert_eq!(signer(&key.sign(EMPTY).unwrap()), Ok(Some(key.signer())));

@@ -19,7 +19,7 @@ fn host(answer: impl Fn(&Request) -> (u16, Value) + 'static) -> Host {
 }
 
 #[test]
-fn patients_are_read_and_one_that_cannot_be_is_left_out() {
+fn patients_are_read_and_an_unreadable_one_is_skipped() {
     let page: Value = serde_json::from_str(include_str!("../fixtures/patients.json")).unwrap();
     let host = host(move |request| {
         assert_eq!(request.path, "/v1/patients?location=main-street&since=0&limit=50");

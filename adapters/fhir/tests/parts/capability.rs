@@ -12,7 +12,7 @@ fn offer(statement: Option<Value>, resources: Option<&str>) -> Result<Offer, Fau
 }
 
 #[test]
-fn a_statement_says_what_can_be_done_and_the_operator_narrows_it() {
+fn capabilities_are_those_of_the_statement_within_the_setting() {
     let statement = json!({"resourceType": "CapabilityStatement", "rest": [
         {"mode": "client", "resource": [{"type": "Claim"}]},
         {"mode": "server", "resource": [
@@ -26,7 +26,7 @@ fn a_statement_says_what_can_be_done_and_the_operator_narrows_it() {
 }
 
 #[test]
-fn without_a_statement_the_operator_says_it() {
+fn without_a_statement_the_setting_determines_the_capabilities() {
     let core = offer(None, None).unwrap();
     assert!(core.updates("Appointment") && !core.reads("Flag"));
     let named = offer(None, Some("Patient,Flag")).unwrap();

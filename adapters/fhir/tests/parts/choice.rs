@@ -17,7 +17,7 @@ fn patient(fields: &Value) -> records::Patient {
 const ENDED: &str = "2020-07-22";
 
 #[test]
-fn a_name_that_has_ended_is_shown_only_where_no_other_is() {
+fn an_ended_name_is_used_only_without_a_current_one() {
     let last_name = |names: Value| patient(&json!({"name": names})).last_name;
     let before = json!({"family": "Maidenname", "given": ["Anna"], "period": {"end": ENDED}});
     let after = json!({"family": "Marriedname", "given": ["Anna"], "period": {"start": ENDED}});
@@ -37,7 +37,7 @@ fn a_name_that_has_ended_is_shown_only_where_no_other_is() {
 }
 
 #[test]
-fn an_address_that_has_ended_is_shown_only_where_no_other_is() {
+fn an_ended_address_is_used_only_without_a_current_one() {
     let city = |addresses: Value| patient(&json!({"address": addresses})).address.and_then(|address| address.city);
     let before = json!({"use": "home", "city": "Bern", "period": {"end": ENDED}});
     let after = json!({"city": "Thun", "period": {"start": ENDED}});
@@ -95,7 +95,7 @@ fn identifiers_count_by_period_and_use() {
 }
 
 #[test]
-fn languages_and_codings_count_as_they_were_chosen() {
+fn preferred_languages_and_selected_codings_take_precedence() {
     let language = |all: Value| patient(&json!({"communication": all})).preferred_language;
     let spoken =
         |code: &str, preferred: bool| json!({"language": {"coding": [{"code": code}]}, "preferred": preferred});
@@ -113,7 +113,7 @@ fn a_patient_who_was_merged_into_another_is_inactive() {
 }
 
 #[test]
-fn a_change_touches_the_value_that_counts() {
+fn a_change_replaces_the_preferred_value() {
     let theirs = json!({"resourceType": "Patient", "id": "p",
         "name": [{"use": "official", "family": "Before", "period": {"end": ENDED}}, {"family": "After"}],
         "telecom": [{"system": "phone", "use": "mobile", "value": "1"},

@@ -33,7 +33,7 @@ fn a_delta_in_progress_does_not_turn_whole() {
 }
 
 #[test]
-fn an_unsteady_pass_is_done_again() {
+fn an_unsteady_pass_is_repeated() {
     let whole = Cursor::parse(None, NOW, true, 60).unwrap().after(Some(At::Link("/p".into())), false, NOW);
     assert!(parse(&whole.after(None, true, NOW), NOW, true).is_whole());
     let delta = Cursor { since: Some(7), started: Some(NOW), ..first(NOW) };
@@ -41,7 +41,7 @@ fn an_unsteady_pass_is_done_again() {
 }
 
 #[test]
-fn other_text_is_no_cursor() {
+fn other_text_is_rejected_as_a_cursor() {
     for bad in ["", "{}", "delta:5", "null", "[1]"] {
         assert_eq!(Cursor::parse(Some(bad), NOW, true, 60), Err(pass::foreign()), "{bad}");
     }

@@ -27,7 +27,7 @@ fn a_validators_text_is_kept() {
 }
 
 #[test]
-fn what_was_sent_is_taken_out() {
+fn sent_values_are_removed_from_reasons() {
     let sent = json!({"resourceType": "Patient", "birthDate": "1990-02-28", "gender": "female",
         "name": [{"family": "Łopata", "given": ["Zoë"]}], "telecom": [{"system": "phone", "value": "+1 312 555 0100"}]});
     let text = "Invalid value Łopata or Zoë for \"Jane Doe\" with 1990-02-28, +1 312 555 0100 and a@b.example";
@@ -39,7 +39,7 @@ fn what_was_sent_is_taken_out() {
 }
 
 #[test]
-fn of_what_is_not_about_the_form_only_codes_are_kept() {
+fn only_codes_are_kept_of_issues_not_about_the_form() {
     let issue = json!({"code": "duplicate", "diagnostics": "Zoë Łopata exists already",
         "details": {"text": "Zoë Łopata", "coding": [{"code": "MSG_DUPLICATE_ID"}]}});
     assert_eq!(rejected(issue, json!({})), "the server answered 422: duplicate MSG_DUPLICATE_ID");

@@ -24,7 +24,7 @@ fn a_questionnaire_becomes_components() {
 }
 
 #[test]
-fn answers_are_found_wherever_they_stand() {
+fn answers_are_found_at_any_nesting() {
     let response_ = json!({"resourceType": "QuestionnaireResponse", "id": "r", "status": "completed",
         "questionnaire": "q1", "subject": {"reference": "Patient/p"}, "authored": "2026-11-20", "item": [
             {"linkId": "about", "item": [{"linkId": "smoker", "answer": [{"valueBoolean": true,

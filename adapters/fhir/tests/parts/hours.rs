@@ -30,7 +30,7 @@ fn times(slots: Vec<Slot>) -> Vec<(i64, i64, Vec<String>)> {
 }
 
 #[test]
-fn free_slots_that_touch_are_one_stretch_less_what_is_not_free() {
+fn adjacent_free_slots_are_merged_and_busy_time_is_subtracted() {
     let slots = vec![
         slot("free", "09:30", "10:00", None),
         slot("busy", "08:30", "09:00", None),
@@ -48,7 +48,7 @@ fn free_slots_that_touch_are_one_stretch_less_what_is_not_free() {
 }
 
 #[test]
-fn slots_for_other_types_are_other_stretches() {
+fn slots_of_different_types_are_not_merged() {
     let slots = vec![
         slot("free", "09:00", "09:30", Some("hyg")),
         slot("free", "09:30", "10:00", None),
@@ -58,7 +58,7 @@ fn slots_for_other_types_are_other_stretches() {
 }
 
 #[test]
-fn stretches_are_cut_at_midnight() {
+fn periods_are_split_at_midnight() {
     let schedule: Schedule = serde_json::from_value(json!({"id": "s"})).unwrap();
     let days = |start: &str, end: &str| -> Vec<(String, String, String)> {
         let local = |at: i64| if at == 0 { start } else { end }.to_owned();
@@ -89,7 +89,7 @@ fn hours_belong_to_each_practitioner_and_room() {
 }
 
 #[test]
-fn stretches_of_different_types_that_begin_together_are_different_hours() {
+fn periods_with_the_same_start_and_different_types_have_different_ids() {
     let schedule: Schedule =
         serde_json::from_value(json!({"id": "s", "actor": [{"reference": "Practitioner/p"}]})).unwrap();
     let stretch =

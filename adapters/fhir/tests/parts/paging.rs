@@ -25,7 +25,7 @@ fn ids(step: &Step) -> Vec<&str> {
 }
 
 #[test]
-fn counting_servers_are_walked_with_a_seam() {
+fn pages_by_offset_overlap_by_one_record() {
     let first = step(&Spot::default(), bundle(&["a", "b"], Some(5), &[]), "Patient", None).unwrap();
     let second_at = first.next.unwrap();
     assert_eq!(path("/Patient?", &second_at, 2), "/Patient?_count=2&_offset=1");
@@ -38,7 +38,7 @@ fn counting_servers_are_walked_with_a_seam() {
 }
 
 #[test]
-fn records_that_come_or_go_meanwhile_make_a_walk_unsteady() {
+fn insertions_and_deletions_make_a_walk_unsteady() {
     let at = At::Offset { offset: 2, last: "b".into(), total: 5 };
     // "a" was deleted: all move up, and "c" would never be listed.
     let moved = step(&spot(at.clone()), bundle(&["c", "d", "e"], Some(4), &[]), "Patient", None).unwrap();
@@ -119,7 +119,7 @@ fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn the_base_is_learnt_where_it_shows_and_remembered() {
+fn the_base_url_is_learnt_from_a_page_and_kept() {
     let (first, second) =
         ("https://h/fhir?_getpages=7&_getpagesoffset=2", "https://h/fhir?_getpages=7&_getpagesoffset=4");
     let expected: Vec<String> =

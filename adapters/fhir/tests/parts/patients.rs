@@ -56,7 +56,7 @@ fn every_field_is_written_and_read_back() {
 }
 
 #[test]
-fn a_change_touches_what_it_changes_and_nothing_else() {
+fn a_change_modifies_only_the_changed_fields() {
     let theirs = json!({"resourceType": "Patient", "id": "p", "active": true, "birthDate": "1969-10",
         "name": [{"use": "old", "family": "Before"}, {"use": "official", "family": "Łopata", "given": ["Zoë"],
             "prefix": ["Dr."], "text": "Dr. Zoë Łopata"}],
@@ -90,7 +90,7 @@ fn a_change_touches_what_it_changes_and_nothing_else() {
 }
 
 #[test]
-fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
+fn cleared_fields_are_removed_whether_absent_or_empty() {
     let full = records::Patient {
         home_phone: Some("3".into()),
         address: Some(records::Address {
@@ -173,7 +173,7 @@ fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
 }
 
 #[test]
-fn a_change_exchanges_the_value_that_is_shown_and_leaves_others() {
+fn a_change_replaces_the_pulled_value_and_keeps_others() {
     let whose = json!([{"url": "urn:x:whose", "valueString": "mother"}]);
     let theirs = json!({"resourceType": "Patient", "id": "p",
         "name": [{"family": "Ek", "_family": {"id": "f"}, "given": ["Ann", "Zoë", "May"], "_given": [{"id": "g"}, null, null]}],
@@ -229,7 +229,7 @@ fn a_change_exchanges_the_value_that_is_shown_and_leaves_others() {
 }
 
 #[test]
-fn a_social_security_number_goes_only_when_it_is_cleared() {
+fn a_social_security_number_is_removed_only_when_cleared() {
     let with = patient(&settings(), "k", &records::Patient { ssn: Some("078-05-1120".into()), ..somebody() });
     let mut theirs = with;
     theirs["id"] = "p".into();

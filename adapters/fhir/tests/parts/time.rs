@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::parts::host;
 
 #[test]
-fn a_time_that_can_mean_one_thing_only_is_read() {
+fn unambiguous_times_are_read() {
     let read = |text: &str| host().offset_seconds(-5 * 3_600).run(|| instant(text));
     let at = instant_of("2026-12-01T15:00:00Z");
     for text in [

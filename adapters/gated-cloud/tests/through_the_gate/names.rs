@@ -9,7 +9,7 @@ fn releases() -> [Markup; 2] {
 }
 
 #[test]
-fn names_go_there_and_back() {
+fn names_round_trip() {
     let own = json!({"id": "O-1", "name": "Chair 1", "closed": false});
     let shown = releases().map(|markup| markup.names(OPERATORIES.names).theirs(&own));
     assert_eq!(shown, [own.clone(), json!({"key": "O-1", "label": "Chair 1", "archived": false})]);
@@ -31,7 +31,7 @@ fn all_releases_have_the_same_own_names() {
 }
 
 #[test]
-fn a_release_that_lacks_a_name_is_told_by_it() {
+fn a_missing_field_is_reported_with_its_name() {
     let shown = json!({"key": "O-1", "label": "Chair 1"});
     let lacking = Err(Lacking { ours: "closed", theirs: "archived" });
     assert_eq!(OPERATORIES.names[1].all_ours(&shown), lacking);

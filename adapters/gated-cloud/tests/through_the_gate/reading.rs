@@ -43,7 +43,7 @@ fn both_releases_show_the_same() {
 }
 
 #[test]
-fn a_release_nobody_knows_is_not_read() {
+fn an_unknown_release_is_not_read() {
     let mut next = fixture(V4);
     next["markup"] = json!("v5");
     let Err(Fault::RetryLater(RetryLater { reason, seconds: Some(900) })) = pulled(answer(200, &next)) else {
@@ -67,7 +67,7 @@ fn a_release_nobody_knows_is_not_read() {
 
 /// The known state of the record stays: it is not deleted, and the others are listed.
 #[test]
-fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
+fn a_record_with_an_unreadable_value_is_skipped_and_not_deleted() {
     for (release, names) in
         [(V3, ["/start", "/end", "/arrivedAt", "/status"]), (V4, ["/period/from", "/period/to", "/arrival", "/state"])]
     {
@@ -92,7 +92,7 @@ fn a_record_with_an_unreadable_value_is_skipped_and_not_gone() {
 }
 
 #[test]
-fn times_are_read_in_every_writing_that_has_one_meaning_and_empty_texts_are_absent() {
+fn unambiguous_times_are_read_and_empty_texts_are_absent() {
     let nine = 1_796_133_600;
     for value in ["2026-12-01T14:00:00Z", "2026-12-01T09:00-05:00", "2026-12-01 14:00+0000", "2026-12-01T14:00:00"] {
         let mut other = fixture(V3);
@@ -106,7 +106,7 @@ fn times_are_read_in_every_writing_that_has_one_meaning_and_empty_texts_are_abse
 }
 
 #[test]
-fn a_session_that_is_over_is_a_closed_gate() {
+fn an_expired_session_closes_the_gate() {
     assert_eq!(pulled(login_page()), Err(Fault::GateClosed));
     assert_eq!(pulled(refusal(401, "logged_out")), Err(Fault::GateClosed));
     let to_login = adapter_sdk::http::Response {
@@ -128,7 +128,7 @@ fn a_session_that_is_over_is_a_closed_gate() {
 }
 
 #[test]
-fn other_books_are_read_from_their_beginning() {
+fn an_expired_mark_starts_a_whole_pass() {
     let (host, asked) = desk(vec![refusal(410, "mark_expired"), answer(200, V3)]);
     let page = host.run(|| GatedCloud::pull(Resource::Appointments, Some("delta:old.7".into()), 10)).unwrap();
     assert_eq!((page.whole, page.cursor.as_str()), (true, "delta:e.42"));
@@ -136,7 +136,7 @@ fn other_books_are_read_from_their_beginning() {
 }
 
 #[test]
-fn it_describes_itself_before_anybody_logs_in() {
+fn it_describes_itself_before_a_login() {
     let description = Host::new().manifest(include_str!("../../adapter.toml")).run(GatedCloud::describe).unwrap();
     assert!(description.gated && description.requests_per_minute == Some(60));
     let wrong = Host::new().config("requests_per_minute", "many").run(GatedCloud::describe);

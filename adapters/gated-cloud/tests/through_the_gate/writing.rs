@@ -44,7 +44,7 @@ fn create(replies: Vec<Reply>) -> (Result<Receipt, Fault>, Vec<(String, Value)>)
 }
 
 #[test]
-fn it_is_looked_for_before_it_is_made() {
+fn creations_look_for_an_earlier_write_first() {
     let (pushed, asked) = create(vec![answer(200, json!({"markup": "v3", "items": [row()]}))]);
     assert_eq!(pushed, Ok(Receipt { id: "A-000001".into(), version: Some("41".into()) }));
     assert_eq!(asked, [("GET /api/appointments?reference=ps-1-1-aa".into(), Value::Null)]);
@@ -70,7 +70,7 @@ fn the_sessions_token_is_renewed_once() {
 }
 
 #[test]
-fn what_ends_before_the_form_is_sent_is_not_written() {
+fn failures_before_the_form_is_sent_write_nothing() {
     for reply in [login_page(), Err(Error::NotSent("closed".into()))] {
         assert_eq!(create(vec![reply.clone()]).0, Err(Fault::GateClosed));
         assert_eq!(create(vec![nothing(), reply.clone()]).0, Err(Fault::GateClosed));
@@ -84,7 +84,7 @@ fn what_ends_before_the_form_is_sent_is_not_written() {
 }
 
 #[test]
-fn an_answer_that_proves_nothing_leaves_a_form_unknown() {
+fn an_unreadable_response_to_a_form_is_unknown() {
     let redirect = Response { status: 303, headers: vec![Header::new("location", "/app/login")], body: Vec::new() };
     let mut lacking = json!({"markup": "v3", "item": row()});
     lacking["item"].as_object_mut().unwrap().remove("id");
@@ -111,7 +111,7 @@ fn a_refusal_has_its_reason_and_no_patient() {
 }
 
 #[test]
-fn a_move_rests_on_what_was_read() {
+fn a_move_contains_the_expected_revision() {
     let mut moved = change("A-000001");
     moved.appointment.start += 3_600;
     moved.appointment.end += 3_600;
@@ -127,7 +127,7 @@ fn a_move_rests_on_what_was_read() {
 }
 
 #[test]
-fn who_has_come_is_not_expected_again() {
+fn an_arrived_patient_is_not_set_to_confirmed() {
     let mut arrived = row();
     (arrived["status"], arrived["arrivedAt"]) = (json!("arrived"), json!("2026-12-01T08:55:00-05:00"));
     let shown = answer(200, json!({"markup": "v3", "item": arrived}));
@@ -139,7 +139,7 @@ fn who_has_come_is_not_expected_again() {
 }
 
 #[test]
-fn what_is_off_the_books_already_is_cancelled() {
+fn a_cancelled_or_deleted_appointment_counts_as_cancelled() {
     for code in ["cancelled", "not_found"] {
         let (host, _) = desk(vec![session("c"), refusal(409, code)]);
         let pushed = host.run(|| GatedCloud::push(KEY.into(), Write::CancelAppointment(change("A-000001"))));
@@ -148,7 +148,7 @@ fn what_is_off_the_books_already_is_cancelled() {
 }
 
 #[test]
-fn only_the_applications_own_word_says_that_there_is_none() {
+fn only_the_applications_own_refusal_proves_a_missing_record() {
     let look = |reply: Reply| {
         let (host, _) = desk(vec![reply]);
         host.run(|| GatedCloud::find(KEY.into(), Write::RescheduleAppointment(change("A-000001"))))
@@ -162,7 +162,7 @@ fn only_the_applications_own_word_says_that_there_is_none() {
 }
 
 #[test]
-fn a_patient_is_as_they_were_to_be_where_every_field_is() {
+fn an_update_is_found_only_if_every_field_matches() {
     let shown = || answer(200, include_str!("../fixtures/patient.json"));
     let mut patient = records::Patient {
         id: "P-01".into(),

@@ -48,7 +48,7 @@ fn the_ehrs_reason_is_kept_without_the_patient() {
 }
 
 #[test]
-fn names_and_numbers_are_taken_out_wherever_they_stand() {
+fn names_and_numbers_are_removed_anywhere() {
     let sent = json!([[{"name": "Zoë", "lastname": "Łopata", "mobile": "+1 312 555 0100"}]]);
     let said = reason(
         "The patient Jane DOE (HHC601RXQ), born 1990-02-28, has latex allergy (Łopata) +1 312 555 0100 a@b.example محمد",

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 /// The host would repeatedly refuse a page with words that are not in the contract.
 #[test]
-fn what_staff_make_of_our_line_refuses_no_page() {
+fn edits_of_our_footer_by_staff_do_not_fail_a_page() {
     let host = Host::new().manifest(include_str!("../../adapter.toml")).config("location", "1");
     let ehr = host.run(GnuHealth::open).unwrap();
     let shown = |mapped: Mapped| match mapped.unwrap() {
@@ -78,7 +78,7 @@ fn visit(changed: Value) -> Value {
 
 /// An unreadable value makes its row skipped: neither deleted nor free.
 #[test]
-fn a_row_with_an_unreadable_value_is_skipped_and_not_gone() {
+fn a_row_with_an_unreadable_value_is_skipped_and_not_deleted() {
     let ehr = ehr();
     let appointment = |row: Value| read(row).map_err(Into::into).and_then(|row| map::appointment(&ehr, row));
     let patient = |row: Value| read(row).map_err(Into::into).and_then(|row| map::patient(&ehr, row));
@@ -117,7 +117,7 @@ fn a_row_with_an_unreadable_value_is_skipped_and_not_gone() {
 }
 
 #[test]
-fn times_and_dates_are_read_in_every_writing_that_has_one_meaning() {
+fn times_and_dates_are_read_in_every_unambiguous_format() {
     let ehr = ehr();
     let ten = adapter_sdk::time::instant_of("2026-12-01T10:00:00Z").unwrap();
     for value in [
@@ -164,7 +164,7 @@ fn null_and_empty_texts_are_absent() {
 
 /// The client saw one entry of each kind: others by staff stay, and so do unchanged parts of an address.
 #[test]
-fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
+fn a_change_modifies_only_the_value_the_client_saw() {
     let contact = |id: i64, kind: &str, value: &str| json!({"id": id, "type": kind, "value": value, "active": true});
     let row: PatientRow = read(person(json!({
         "contact_mechanisms.": [contact(1, "phone", ""), contact(2, "phone", "301"), contact(3, "phone", "302"), contact(4, "mobile", "401"),
@@ -216,7 +216,7 @@ fn a_change_touches_the_value_a_client_saw_and_nothing_next_to_it() {
 
 /// The institution in a search is checked again in the response.
 #[test]
-fn an_appointment_of_another_institution_is_not_believed() {
+fn an_appointment_of_another_institution_is_ignored() {
     let ehr = ehr();
     for (institution, shown) in [(json!(1), true), (json!(null), true), (json!(2), false)] {
         let mapped = map::appointment(&ehr, read(visit(json!({"institution": institution}))).unwrap()).unwrap();

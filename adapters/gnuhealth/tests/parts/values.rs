@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 #[test]
-fn times_and_dates_go_there_and_back() {
+fn times_and_dates_round_trip() {
     let there = json!({"__class__": "datetime", "year": 2026, "month": 11, "day": 20, "hour": 22, "minute": 15,
         "second": 42, "microsecond": 0});
     assert_eq!(serde_json::to_value(DateTime::at(1_795_212_942)).unwrap(), there);

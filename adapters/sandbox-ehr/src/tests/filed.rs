@@ -60,7 +60,7 @@ fn refusal(ehr: &mut SandboxEhr, method: &str, target: &str, body: Value) -> (u1
 }
 
 #[test]
-fn every_list_has_something_to_show_and_refers_to_what_there_is() {
+fn every_list_has_rows_and_valid_references() {
     let ehr = ehr();
     for resource in Resource::ALL {
         let rows: Vec<&Record> = ehr.records(*resource).collect();
