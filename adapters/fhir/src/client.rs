@@ -26,7 +26,7 @@ const FEWER: u32 = 4;
 const FEW: u32 = 10;
 const SIZES: [u32; 5] = [500, 200, 100, 50, 20];
 
-/// A page of a search, its position with what was learnt about the server, and the server's time.
+/// A page of a search, its position with the learnt properties of the server, and the server's time.
 pub struct Searched {
     pub step: Step,
     pub spot: Spot,

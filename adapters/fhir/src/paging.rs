@@ -37,7 +37,7 @@ pub struct Walked {
     pub last: String,
 }
 
-/// The position of a walk and what was learnt about the server.
+/// The position of a walk and the learnt properties of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
     pub at: At,

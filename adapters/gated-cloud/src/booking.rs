@@ -28,7 +28,7 @@ pub fn confirm(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Recei
     if is_confirmed(&held, c) {
         return Ok(held.receipt());
     }
-    // A patient who has arrived does not return to the status `confirmed`.
+    // An arrived patient does not return to the status `confirmed`.
     let status = (c.appointment.confirmed && !held.came).then_some("confirmed");
     change(app, c, &requests::confirmed(&c.appointment, status))
 }

@@ -96,7 +96,7 @@ pub fn visit(mut own: Value) -> Result<Option<Visit>, Trouble> {
         return Err("its status is none that is known".into());
     }
     let came = ["arrived", "completed"].contains(&status.as_str());
-    // A patient who has arrived counts as confirmed.
+    // An arrived patient counts as confirmed.
     own["confirmed"] = (came || status == "confirmed").into();
     (own["cancelled"], own["patient_missed"]) = ((status == "cancelled").into(), (status == "missed").into());
     own["version"] = own["version"].as_u64().ok_or_else(wrong_kind)?.to_string().into();

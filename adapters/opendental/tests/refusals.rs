@@ -19,7 +19,7 @@ fn an_explanation_is_kept_without_the_patient() {
         assert!(!reason.contains(secret), "{secret} in {reason}");
     }
     assert!(reason.starts_with("Open Dental: A patient named") && reason.ends_with("exists already"), "{reason}");
-    // A person who was not sent, and words that are fields of the request.
+    // A person's name outside the request, and words that are fields of the request.
     let sent = json!({"AdjAmt": "12.50", "PatNum": 15});
     let body = "AdjAmt of Jane O'Neill (王秀英) must be negative for this AdjType.";
     let said = of_answer(&answer(400, body), false, Some(&sent));

@@ -39,7 +39,7 @@ pub const NAMES: [(&str, Rehearsal); 6] = [
     ("Sandbox-Unconverted", Rehearsal::Unconverted),
 ];
 
-/// Suffix of the id of a patient who is not converted yet.
+/// Suffix of the id of an unconverted patient.
 pub(super) const UNCONVERTED: &str = "_np";
 
 impl Rehearsal {

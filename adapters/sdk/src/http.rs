@@ -131,7 +131,10 @@ impl Call {
     ///
     /// fn fault(answer: &Response, reads: bool) -> Fault {
     ///     match answer.status {
-    ///         409 => Fault::rejected(redact::refusal("overlap", &[("overlap", "the operatory is occupied at that time")])),
+    ///         409 => {
+    ///             let known = [("overlap", "the operatory is occupied at that time")];
+    ///             Fault::rejected(redact::refusal("overlap", &known))
+    ///         }
     ///         _ => fault_of_status(answer, reads),
     ///     }
     /// }

@@ -17,10 +17,12 @@
 //!
 //! impl Adapter for Example {
 //!     fn describe() -> Result<Description, Fault> {
-//!         Ok(Description { name: "Example".into(), version: "1.0.0".into(), hosting: Hosting::Cloud, ..Default::default() })
+//!         let (name, version) = ("Example".into(), "1.0.0".into());
+//!         Ok(Description { name, version, hosting: Hosting::Cloud, ..Default::default() })
 //!     }
 //!     fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
-//!         let _answer = http::get(format!("/{resource:?}?after={}&limit={limit}", cursor.unwrap_or_default())).send()?;
+//!         let after = cursor.unwrap_or_default();
+//!         let _answer = http::get(format!("/{resource:?}?after={after}&limit={limit}")).send()?;
 //!         Ok(Page { last: true, whole: true, ..Default::default() })
 //!     }
 //!     fn push(_write_key: String, _write: Write) -> Result<Receipt, Fault> {

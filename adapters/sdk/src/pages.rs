@@ -94,7 +94,8 @@ impl Listed {
     /// use serde_json::json;
     ///
     /// let first = Ask { resource: Resource::Operatories, started: None, now: 0, since: None, at: None, limit: 2 };
-    /// let listed = Listed::overlapping(vec![json!({"id": 5}), json!({"id": 7})], &first, "id", true).expect("a first page");
+    /// let rows = vec![json!({"id": 5}), json!({"id": 7})];
+    /// let listed = Listed::overlapping(rows, &first, "id", true).expect("a first page");
     /// let next = Ask { at: listed.next.as_deref(), ..first };
     /// assert_eq!(next.overlapping().map(|asked| (asked.offset, asked.limit)), Ok((1, 3)));
     /// // Row 5 was deleted in between: 9 has moved up, and 8 may never have been shown.

@@ -17,7 +17,7 @@
 //! let manifest = "[settings.page]\ntype = \"integer\"\ndefault = 100\ndoc = \"Rows of a page.\"";
 //! let host = Host::new().manifest(manifest).config("location", "L1").config("statuses", "booked, arrived");
 //! let settings: Settings = host.run(settings::read).expect("they fit");
-//! assert_eq!((settings.page, settings.statuses.as_slice()), (100, ["booked", "arrived"].map(String::from).as_slice()));
+//! assert_eq!((settings.page, settings.statuses), (100, vec!["booked".to_owned(), "arrived".to_owned()]));
 //! assert_eq!(settings.site, None);
 //! ```
 

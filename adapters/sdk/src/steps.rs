@@ -3,7 +3,7 @@
 //! ```
 //! use adapter_sdk::{Fault, steps};
 //!
-//! // The person is there, and the patient behind them is not.
+//! // The person exists, and the patient does not.
 //! assert_eq!(steps::after(Fault::retry_later("busy", None)), Fault::unknown("busy"));
 //! // A slot may have been marked; the booking has not begun.
 //! assert_eq!(steps::before(Fault::unknown("no answer")), Fault::retry_later("no answer", None));

@@ -10,7 +10,7 @@
 //! };
 //! use serde_json::Value;
 //!
-//! /// The EHR for one call: settings, credentials that are asked for, what is looked up once.
+//! /// The EHR for one call: settings, requested credentials, cached lookups.
 //! struct Example;
 //!
 //! impl Tables for Example {
@@ -22,7 +22,8 @@
 //!     }
 //!
 //!     fn about(&self, by_tables: Description) -> Result<Description, Fault> {
-//!         Ok(Description { name: "Example".into(), version: env!("CARGO_PKG_VERSION").into(), operatories: true, ..by_tables })
+//!         let version = env!("CARGO_PKG_VERSION").into();
+//!         Ok(Description { name: "Example".into(), version, operatories: true, ..by_tables })
 //!     }
 //! }
 //!
@@ -35,7 +36,8 @@
 //!
 //! fn room(_: &Example, _: Resource, row: Value) -> Mapped {
 //!     let text = |name: &str| row[name].as_str().map(str::to_owned).ok_or(format!("`{name}` is missing"));
-//!     Ok(Record::Operatory(Operatory { id: text("id")?, name: text("name")?, active: true, ..Default::default() }).into())
+//!     let (id, name) = (text("id")?, text("name")?);
+//!     Ok(Record::Operatory(Operatory { id, name, active: true, ..Default::default() }).into())
 //! }
 //!
 //! adapter_sdk::export_adapter!(Example);

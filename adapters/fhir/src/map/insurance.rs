@@ -126,7 +126,7 @@ fn plan_of(c: &Coverage, settings: &Settings) -> Option<String> {
     }
 }
 
-/// A subscriber who is not a patient is contained in the coverage.
+/// A non-patient subscriber is contained in the coverage.
 fn contained_person(c: &Coverage) -> (Option<String>, Option<String>) {
     let Reference { reference: Some(reference) } = &c.subscriber else { return (None, None) };
     let Some(id) = reference.strip_prefix('#') else { return (None, None) };

@@ -88,7 +88,7 @@ pub fn coverage(settings: &Settings, write_key: &str, c: &records::Coverage) -> 
     }))
 }
 
-/// Returns a subscriber who is not a patient, as a contained resource.
+/// Returns a non-patient subscriber, as a contained resource.
 fn contained(c: &records::Coverage) -> Option<Value> {
     let said = c.subscriber.is_none() && (c.subscriber_name.is_some() || c.subscriber_date_of_birth.is_some());
     said.then(|| {

@@ -43,7 +43,7 @@ pub struct AtomicServer {
 /// A refusal: status, code of the issue, text.
 type Refusal = (u16, &'static str, String);
 
-/// The resource types and their interactions besides reading.
+/// The resource types and their interactions other than reading.
 const TYPES: [(&str, &[&str]); 16] = [
     ("Patient", &["create", "update"]),
     ("Practitioner", &[]),
