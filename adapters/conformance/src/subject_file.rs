@@ -65,7 +65,7 @@ where
     named.into_iter().map(|(name, of)| Ok((resource(name)?, of))).collect()
 }
 
-/// How a new patient becomes one that the EHR refuses: an action in the EHR, or fields.
+/// Preparation of a new patient that the EHR refuses: an action in the EHR, or fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refused {

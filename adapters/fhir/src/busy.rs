@@ -14,7 +14,7 @@ use crate::{
 /// The appointments that occupy the actors of a schedule.
 #[derive(Default)]
 pub struct Busy {
-    /// With the span, and `true` if the engine has the appointment in the same form.
+    /// Appointments with their span, and `true` if the engine has the appointment in the same form.
     appointments: Vec<(Span, bool, Appointment)>,
 }
 

@@ -38,9 +38,9 @@ pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/conta
 /// Why a resource yields no record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unmapped {
-    /// It may be a record but cannot be read. The reason quotes no data.
+    /// The resource may be a record but cannot be read. The reason quotes no data.
     Unreadable(String),
-    /// It is not a record, or no longer: entered in error, or not about a patient.
+    /// The resource is not a record, or no longer: entered in error, or not about a patient.
     NoRecord(String),
 }
 

@@ -157,7 +157,7 @@ pub fn check_in(arrived: &mut Value, at: i64) {
 
 /// Sets the note.
 pub fn note(noted: &mut Value, text: Option<&str>) {
-    // Without a comment the description is read as the note.
+    // Pulls read the description as the note if there is no comment.
     if text.is_none_or(str::is_empty) && noted["comment"].is_null() {
         set(noted, "description", Value::Null);
     }

@@ -120,7 +120,7 @@ elements! {
         name: Vec<HumanName>,
         telecom: Vec<ContactPoint>,
         identifier: Vec<Identifier>,
-        /// Of a role, added by `enrich`.
+        /// The specialty of a role, added by `enrich`.
         #[serde(rename = "_specialty")]
         specialty: Option<String>,
     }

@@ -87,7 +87,7 @@ pub struct HistoryItem {
 pub struct AppointmentType {
     /// The code for `Appointment.appointmentType`.
     pub id: String,
-    /// Its code system.
+    /// The code's system.
     pub system: Option<String>,
     pub name: String,
     pub minutes: u32,

@@ -143,7 +143,7 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
         appointment_type: kind.map(str::to_owned),
         start,
         end,
-        // It occupies its time without a patient.
+        // An appointment without a patient still occupies time.
         unavailable: row.patient.is_none(),
         cancelled: row.is_cancelled(),
         confirmed: ["confirmed", "checked_in", "done"].iter().any(|state| row.is(state)),

@@ -168,7 +168,7 @@ rows! {
         code: Option<String>,
         name: Option<String>,
     }
-    /// Its `name` is the code.
+    /// A procedure code; `name` is the code.
     ProcedureCode [id: i64] {
         name: Option<String>,
         description: Option<String>,

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{KitError, files};
 
-/// Its folder in a new crate.
+/// The SDK's folder in a new crate.
 pub const FOLDER: &str = "vendor/adapter-sdk";
 
 macro_rules! sources {

@@ -34,7 +34,7 @@ impl SandboxRequest {
     }
 }
 
-/// How the transport delivers a reply.
+/// Delivery of a reply by the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
     #[default]

@@ -103,7 +103,7 @@ pub fn shown(record: Record) -> Mapped {
     Ok(record.into())
 }
 
-/// How rows become records.
+/// Conversion of rows into records.
 pub struct Rows<C: 'static> {
     /// The field of a row's id, a text or a number.
     pub id: &'static str,
@@ -132,7 +132,7 @@ pub struct List<C: 'static> {
     pub prefix: &'static str,
     /// Requests a page.
     pub page: fn(&C, &Ask) -> Result<Listed, Fault>,
-    /// How its rows become records.
+    /// Conversion of the list's rows into records.
     pub rows: Rows<C>,
 }
 

@@ -111,7 +111,7 @@ impl Facts {
         match self.manifests.as_slice() {
             [] => Err(Unfit::NoManifest),
             [one] => serde_json::from_slice(one).map_err(|error| Unfit::Manifest(error.to_string())),
-            // It would be ambiguous which one counts.
+            // The effective manifest would be ambiguous.
             several => Err(Unfit::Manifests(several.len())),
         }
     }
