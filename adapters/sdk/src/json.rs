@@ -1,6 +1,6 @@
-//! Records as JSON, for an EHR whose names are, or can be mapped to, those of the contract in snake case: `{"id":
-//! "C-1", "paid_at": "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers. Enum
-//! values are in snake case; an unknown value of an enum with `other` becomes `other`.
+//! Records as JSON, for an EHR whose names are, or can be mapped to, those of the contract in snake case:
+//! `{"id": "C-1", "paid_at": "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers.
+//! Enum values are in snake case; an unknown value of an enum with `other` becomes `other`.
 
 use std::fmt::Display;
 
@@ -222,8 +222,8 @@ pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> 
     known.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Deserializes a list of the contract's words, such as `mon` and `tue`, for `#[serde(deserialize_with =
-/// "json::words")]`.
+/// Deserializes a list of the contract's words, such as `mon` and `tue`, for
+/// `#[serde(deserialize_with = "json::words")]`.
 ///
 /// ```
 /// use adapter_sdk::{json, records::Weekday};

@@ -19,8 +19,8 @@ use crate::{
     limits,
 };
 
-/// The format of a mark, which always ends with `]`: after the text, or on a separate line, such as `[practice-sync
-/// ps-7-12; mode=phone]`. Keys and values in it are percent-encoded.
+/// The format of a mark, which always ends with `]`: after the text, or on a separate line, such as
+/// `[practice-sync ps-7-12; mode=phone]`. Keys and values in it are percent-encoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// Separator between the text and the mark.
