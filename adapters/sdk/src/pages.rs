@@ -12,9 +12,9 @@ pub struct Ask<'a> {
     pub resource: Resource,
     /// Start of this pass, see [`Pass::started`](pass::Pass::started); `None` on the first page.
     pub started: Option<Instant>,
-    /// The adapter's time before the page is read. A list may count relative times from it.
+    /// Time before the page is read; the reference of relative dates on the first page.
     pub now: Instant,
-    /// Request only rows changed since this time, by the EHR's clock; `None` for all rows.
+    /// Start of the requested changes, by the EHR's clock; `None` for all rows.
     pub since: Option<Instant>,
     /// Start of the page: [`Listed::next`] of the previous page, `None` for the first.
     pub at: Option<&'a str>,
