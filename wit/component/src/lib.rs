@@ -1,5 +1,5 @@
 //! The manifest, signature and properties of an adapter's component, read without running it, and the rules for them.
-//! The build tool and the engine share these rules, so that the engine accepts what the tool builds.
+//! The build tool and the engine share these rules, so that the engine accepts every built component.
 
 mod component;
 mod manifest;
