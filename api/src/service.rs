@@ -24,7 +24,7 @@ use tokio::{
 use crate::{
     access::{
         api::Api,
-        audited::{tell_of_backups, tell_of_workstations, tell_what_is_left},
+        audited::{audit_backups, audit_orphaned_changes, audit_workstation_actions},
         keys::KeyRing,
         token_uses,
     },
@@ -35,7 +35,7 @@ use crate::{
     reload::Reload,
     server, service_manager,
     values::secret::{self, Secret},
-    views::published::RecordViews,
+    views::record_views::RecordViews,
 };
 
 /// Running server with its engine.
@@ -94,11 +94,14 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         actix_web::rt::spawn(watch_certificates(Arc::downgrade(&api.clone().into_inner())));
     }
     actix_web::rt::spawn(token_uses::run(Arc::downgrade(&api.clone().into_inner())));
-    actix_web::rt::spawn(tell_what_is_left(api.engine.clone(), Arc::downgrade(&api.clone().into_inner())));
-    actix_web::rt::spawn(tell_of_workstations(api.engine.gateway().acts(), Arc::downgrade(&api.clone().into_inner())));
-    actix_web::rt::spawn(tell_of_backups(api.engine.backups_ended(), Arc::downgrade(&api.clone().into_inner())));
-    if let Some(said) = api.engine.said() {
-        actix_web::rt::spawn(tell_others(api.clone(), said));
+    actix_web::rt::spawn(audit_orphaned_changes(api.engine.clone(), Arc::downgrade(&api.clone().into_inner())));
+    actix_web::rt::spawn(audit_workstation_actions(
+        api.engine.gateway().acts(),
+        Arc::downgrade(&api.clone().into_inner()),
+    ));
+    actix_web::rt::spawn(audit_backups(api.engine.backups_ended(), Arc::downgrade(&api.clone().into_inner())));
+    if let Some(announcements) = api.engine.announcements() {
+        actix_web::rt::spawn(notify_nodes(api.clone(), announcements));
     }
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, operators = %for_operators, "serving");
@@ -189,11 +192,11 @@ async fn watch_certificates(api: Weak<Api>) {
 }
 
 /// Notifies other nodes of membership changes, so that a handover is only a short interruption.
-async fn tell_others(api: Data<Api>, mut said: watch::Receiver<Vec<String>>) {
-    while said.changed().await.is_ok() {
-        let others = said.borrow_and_update().clone();
+async fn notify_nodes(api: Data<Api>, mut announcements: watch::Receiver<Vec<String>>) {
+    while announcements.changed().await.is_ok() {
+        let others = announcements.borrow_and_update().clone();
         if let Some(peers) = &api.peers {
-            peers.tell_to_look(&others).await;
+            peers.notify_members_changed(&others).await;
         }
     }
 }

@@ -27,7 +27,7 @@ impl Engine {
 
     /// Returns the state of a configured adapter.
     pub fn configured_adapter(&self, name: &str) -> Option<AdapterState> {
-        Some(adapter_state(name, self.connections().adapters().registry().standing(name)?))
+        Some(adapter_state(name, self.connections().adapters().registry().load_state(name)?))
     }
 
     /// Returns the name of a location's adapter and its roll-out, or `None` for a location without adapter.

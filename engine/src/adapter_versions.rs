@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use adapter_host::{Adapter, AdapterRegistry, Host, LoadError, Standing};
+use adapter_host::{Adapter, AdapterRegistry, Host, LoadError, LoadState};
 use location::{pull::Resource, time::Timestamp};
 use records::ehr::{Ehr, Fault};
 use runtime::clock;
@@ -117,12 +117,12 @@ impl AdapterVersions {
 
     /// Verifies a component like a start does, and stores it. Adding the same component again changes nothing.
     pub(crate) async fn add(&self, name: &str, component: Vec<u8>) -> Result<AdapterVersion, VersionError> {
-        let (Some(host), Some(configured)) = (&self.host, self.registry.standing(name)) else {
+        let (Some(host), Some(configured)) = (&self.host, self.registry.load_state(name)) else {
             return Err(VersionError::NoAdapter(name.to_owned()));
         };
         let refused = |error: LoadError| VersionError::Refused(error.to_string());
         let adapter = host.load_bytes(component.clone()).await.map_err(refused)?;
-        if let Standing::Ready(configured) = &configured
+        if let LoadState::Ready(configured) = &configured
             && configured.manifest().id != adapter.manifest().id
         {
             let (id, known) = (&adapter.manifest().id, &configured.manifest().id);
@@ -134,7 +134,7 @@ impl AdapterVersions {
             Some(known) => version(&key, &known)?,
             None => self.keep(name, &digest, &component, &adapter).await?,
         };
-        self.registry.stand_version(name, &added.sha256, Standing::Ready(adapter));
+        self.registry.set_version_state(name, &added.sha256, LoadState::Ready(adapter));
         self.forget_old(name).await?;
         Ok(added)
     }
@@ -232,16 +232,16 @@ impl AdapterVersions {
                 }
                 continue;
             };
-            let known = match self.registry.standing(name) {
-                Some(Standing::Preparing) if as_before => continue,
-                Some(Standing::Preparing) => {
+            let known = match self.registry.load_state(name) {
+                Some(LoadState::Preparing) if as_before => continue,
+                Some(LoadState::Preparing) => {
                     problems.push(format!(
                         "adapters.{name}: its former file is still being prepared; try again when it is ready"
                     ));
                     continue;
                 }
-                Some(Standing::Ready(adapter)) => Some(adapter),
-                Some(Standing::Refused(_)) | None => None,
+                Some(LoadState::Ready(adapter)) => Some(adapter),
+                Some(LoadState::Refused(_)) | None => None,
             };
             if let Some(known) = &known
                 && sha256_of(file).await.is_some_and(|sha256| sha256 == known.sha256())
@@ -282,11 +282,12 @@ impl AdapterVersions {
     /// version.
     fn prepare(&self, name: &str, sha256: &str) {
         let known = self.registry.version(name, sha256);
-        let Some(host) = self.host.clone().filter(|_| !matches!(known, Some(Standing::Ready(_) | Standing::Preparing)))
+        let Some(host) =
+            self.host.clone().filter(|_| !matches!(known, Some(LoadState::Ready(_) | LoadState::Preparing)))
         else {
             return;
         };
-        self.registry.stand_version(name, sha256, Standing::Preparing);
+        self.registry.set_version_state(name, sha256, LoadState::Preparing);
         let (registry, store) = (self.registry.clone(), self.store.clone());
         let (name, sha256) = (name.to_owned(), sha256.to_owned());
         tokio::spawn(async move {
@@ -298,7 +299,7 @@ impl AdapterVersions {
                 Ok(bytes) => host.load_bytes(bytes).await.map_err(|error| error.to_string()),
                 Err(reason) => Err(reason),
             };
-            let standing = loaded.map_or_else(
+            let load_state = loaded.map_or_else(
                 |reason| {
                     tracing::error!(
                         name,
@@ -306,14 +307,14 @@ impl AdapterVersions {
                         reason,
                         "a version of an adapter cannot be used; its locations are closed"
                     );
-                    Standing::Refused(reason.into())
+                    LoadState::Refused(reason.into())
                 },
                 |adapter| {
                     tracing::info!(name, version = adapter.manifest().version, sha256, "adapter version: ready");
-                    Standing::Ready(adapter)
+                    LoadState::Ready(adapter)
                 },
             );
-            registry.stand_version(&name, &sha256, standing);
+            registry.set_version_state(&name, &sha256, load_state);
         });
     }
 
@@ -333,12 +334,12 @@ impl AdapterVersions {
         let missing = || VersionError::NoVersion(sha256.to_owned());
         let digest = digest(sha256).ok_or_else(missing)?;
         self.store.get(&keys::adapter_version(&digest, &name))?.ok_or_else(missing)?;
-        if let Some(Standing::Ready(adapter)) = self.registry.version(&name, sha256) {
+        if let Some(LoadState::Ready(adapter)) = self.registry.version(&name, sha256) {
             return Ok(adapter);
         }
         let bytes = component(&*self.store, sha256)?;
         let adapter = host.load_bytes(bytes).await.map_err(|error| VersionError::Refused(error.to_string()))?;
-        self.registry.stand_version(&name, sha256, Standing::Ready(adapter.clone()));
+        self.registry.set_version_state(&name, sha256, LoadState::Ready(adapter.clone()));
         Ok(adapter)
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Cluster {
     /// The last published state of this node's row.
     told: Mutex<Option<(u64, bool, Option<u64>)>>,
     /// Addresses of the other nodes, sent whenever this node has published something that they wait for.
-    said: watch::Sender<Vec<String>>,
+    announcements: watch::Sender<Vec<String>>,
     /// Addresses of nodes with another configuration, as of the last read.
     otherwise: Mutex<Vec<String>>,
 }
@@ -53,9 +53,10 @@ impl Cluster {
         let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
         let mut member = Member::new(Node { id, address: rules.address }, Rules { period });
         member.set_configuration(places(setup));
-        let (began, period, soon, said) = (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
+        let (began, period, soon, announcements) =
+            (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
         let (member, told, otherwise) = (Mutex::new(member), Mutex::default(), Mutex::default());
-        Arc::new(Cluster { name, store, member, began, period, soon, told, said, otherwise })
+        Arc::new(Cluster { name, store, member, began, period, soon, told, announcements, otherwise })
     }
 
     /// Applies another setup, and publishes the digest of its placements at once.
@@ -67,7 +68,7 @@ impl Cluster {
     }
 
     /// Returns the addresses of nodes whose configuration has other institutions or locations than this node's.
-    pub(crate) fn set_up_otherwise(&self) -> Vec<String> {
+    pub(crate) fn nodes_configured_differently(&self) -> Vec<String> {
         self.otherwise.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -119,14 +120,14 @@ impl Cluster {
 
     /// Returns a receiver that changes when this node has published something that others wait for. It holds their
     /// addresses.
-    pub(crate) fn said(&self) -> watch::Receiver<Vec<String>> {
-        self.said.subscribe()
+    pub(crate) fn announcements(&self) -> watch::Receiver<Vec<String>> {
+        self.announcements.subscribe()
     }
 
     fn say(&self, look: &Snapshot) {
         let own = self.name.as_str();
         let others = look.rows.iter().map(|row| &row.node).filter(|node| node.id.name != own);
-        self.said.send_replace(others.map(|node| node.address.clone()).collect());
+        self.announcements.send_replace(others.map(|node| node.address.clone()).collect());
     }
 
     /// Waits for the next beat.

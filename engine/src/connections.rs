@@ -7,14 +7,14 @@ use std::{
 };
 
 use adapter_host::{
-    Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, Standing, Transport, check_address,
+    Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, LoadState, Transport, check_address,
 };
 use location::ids::LocationId;
 use processor::error::EngineError;
 use records::ehr::Ehr;
 use setup::{
     DataSource, LocationSetup, Setup,
-    changes::{Changes, Touched},
+    changes::{ChangeImpact, Changes},
     current::Current,
     guests::GuestLimits,
     secret::Secret,
@@ -101,12 +101,12 @@ impl Connections {
     }
 
     /// Returns the data source of a location and the state of its adapter, if it has one.
-    pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(Arc<DataSource>, Standing)> {
+    pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(Arc<DataSource>, LoadState)> {
         let source = self.source(location)?;
         let own = self.own.contains_key(&location.id);
-        let standing =
-            self.adapters.registry().standing_at(&source.adapter, &location.id.to_string()).filter(|_| !own)?;
-        Some((source, standing))
+        let load_state =
+            self.adapters.registry().load_state_at(&source.adapter, &location.id.to_string()).filter(|_| !own)?;
+        Some((source, load_state))
     }
 
     fn source(&self, location: &LocationSetup) -> Option<Arc<DataSource>> {
@@ -130,7 +130,7 @@ impl Connections {
                 .iter()
                 .any(|ids| ids.binary_search(&source.id).is_ok());
             let missing =
-                || !is_loaded(&source.adapter) && self.adapters.registry().standing(&source.adapter).is_none();
+                || !is_loaded(&source.adapter) && self.adapters.registry().load_state(&source.adapter).is_none();
             if changes.adapters.gone.contains(&source.adapter) || (new && missing()) {
                 problems.push(format!("source {}: no adapter called {} is configured", source.id, source.adapter));
             }
@@ -155,7 +155,7 @@ impl Connections {
     /// Drops the connections that another setup has changed. They are created again on their next use.
     pub(crate) fn set_up(&self, changes: &Changes) {
         let kept = |location: &LocationId| {
-            let anew = changes.touched.get(location).is_some_and(|touched| *touched != Touched::Settings);
+            let anew = changes.touched.get(location).is_some_and(|touched| *touched != ChangeImpact::Settings);
             !anew && changes.locations.gone.binary_search(location).is_err()
         };
         self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| kept(location));
@@ -169,9 +169,9 @@ impl Connections {
     /// Returns an error if the adapter of a location is not ready.
     pub(crate) fn open(&self, location: &LocationSetup) -> Result<(), EngineError> {
         match self.adapter(location) {
-            Some((_, Standing::Preparing)) => Err(EngineError::AdapterPreparing),
-            Some((_, Standing::Refused(_))) => Err(EngineError::AdapterRefused),
-            Some((_, Standing::Ready(_))) | None => Ok(()),
+            Some((_, LoadState::Preparing)) => Err(EngineError::AdapterPreparing),
+            Some((_, LoadState::Refused(_))) => Err(EngineError::AdapterRefused),
+            Some((_, LoadState::Ready(_))) | None => Ok(()),
         }
     }
 

@@ -16,7 +16,7 @@ use location::{
 };
 use membership::Place;
 use processor::{
-    actor::{Ask, Asked, LocationActor, Means, QueueWatcher, Reply},
+    actor::{LocationActor, LocationMessage, LocationRuntime, QueueWatcher, Reply, RequestJob},
     disk_share::DiskShare,
     error::EngineError,
     processor::Deps,
@@ -30,7 +30,7 @@ use runtime::{
 };
 use setup::{
     LocationSetup, Setup,
-    changes::{Changes, Touched},
+    changes::{ChangeImpact, Changes},
 };
 use store::{StoreError, due, keys};
 use tokio::sync::oneshot;
@@ -38,7 +38,7 @@ use tokio::sync::oneshot;
 use crate::{
     cluster::Cluster,
     connections::Connections,
-    here::{Here, Moved},
+    here::{LocalInstitutions, Moved},
     resume::Resume,
 };
 
@@ -64,7 +64,7 @@ pub(crate) struct Directory {
     shares: Mutex<HashMap<LocationId, Arc<DiskShare>>>,
     /// `None` if all institutions are on this node.
     cluster: Option<Arc<Cluster>>,
-    here: Here,
+    here: LocalInstitutions,
     /// More locations may have to be loaded than the due index contains.
     gained: Arc<AtomicBool>,
     stopping: AtomicBool,
@@ -87,7 +87,7 @@ impl Directory {
             locations: Mutex::default(),
             shares: Mutex::default(),
             cluster,
-            here: Here::default(),
+            here: LocalInstitutions::default(),
             gained: Arc::default(),
             stopping: AtomicBool::new(false),
         })
@@ -114,9 +114,9 @@ impl Directory {
         Ok(address)
     }
 
-    fn means(&self, setup: &Setup, location: &LocationSetup) -> Result<Means, EngineError> {
+    fn means(&self, setup: &Setup, location: &LocationSetup) -> Result<LocationRuntime, EngineError> {
         let gated = self.connections.gateway_location(location.id);
-        Ok(Means {
+        Ok(LocationRuntime {
             source: location.source,
             ehr: self.connections.of(location)?,
             watcher: gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher),
@@ -133,9 +133,9 @@ impl Directory {
     }
 
     /// Sends a message. A full mailbox is an error.
-    fn offer(&self, id: LocationId, ask: Ask) -> Result<(), EngineError>
+    fn offer(&self, id: LocationId, ask: LocationMessage) -> Result<(), EngineError>
     where
-        actix::Context<LocationActor>: ToEnvelope<LocationActor, Ask>,
+        actix::Context<LocationActor>: ToEnvelope<LocationActor, LocationMessage>,
     {
         match self.actor(id)?.try_send(ask) {
             Ok(()) => Ok(()),
@@ -168,8 +168,8 @@ impl Directory {
             }
             let (reply, answer) = oneshot::channel();
             let begun = Arc::new(AtomicBool::new(false));
-            let job = Asked::by(request.clone(), reply, origin::current());
-            self.offer(id, Ask::Do { job, begun: begun.clone() })?;
+            let job = RequestJob::by(request.clone(), reply, origin::current());
+            self.offer(id, LocationMessage::Do { job, begun: begun.clone() })?;
             match answer.await {
                 Ok(answer) => return answer,
                 // This process ends and no longer waits for the answer.
@@ -177,7 +177,7 @@ impl Directory {
                     return Err(EngineError::OutcomeUnknown);
                 }
                 Err(_) if begun.load(Ordering::SeqCst) => {
-                    self.went_wrong(id, "it ended unexpectedly while it did what was asked of it");
+                    self.record_error(id, "it ended unexpectedly while it did what was asked of it");
                     return Err(EngineError::Internal);
                 }
                 Err(_) => {}
@@ -186,13 +186,17 @@ impl Directory {
         Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
     }
 
-    fn went_wrong(&self, id: LocationId, reason: &str) {
+    fn record_error(&self, id: LocationId, reason: &str) {
         let error = RecentError::new(Part::Location, reason, origin::current(), clock::now());
         self.metrics.recent_errors.note(id, error);
     }
 
     /// Sends a query that a location answers from memory.
-    pub(crate) async fn ask<T>(&self, id: LocationId, make: impl Fn(Reply<T>) -> Ask) -> Result<T, EngineError> {
+    pub(crate) async fn ask<T>(
+        &self,
+        id: LocationId,
+        make: impl Fn(Reply<T>) -> LocationMessage,
+    ) -> Result<T, EngineError> {
         for _ in 0..OFFERS {
             let (reply, answer) = oneshot::channel();
             self.offer(id, make(reply))?;
@@ -215,13 +219,13 @@ impl Directory {
         let wanted = |id| self.is_here(id) && !self.is_in_memory(id);
         let due = due::due(&*self.deps.store, now.0, WAKE_AT_ONCE, |id| wanted(LocationId(id)))?;
         for (_, id) in &due {
-            self.attend(LocationId(*id));
+            self.activate(LocationId(*id));
         }
         let room = WAKE_AT_ONCE - due.len();
         if room > 0 {
             let found = resume.step(&*self.deps.store, &setup, now, room)?.into_iter();
             for id in found.filter(|id| wanted(*id)) {
-                self.attend(id);
+                self.activate(id);
             }
         }
         Ok(room == 0 || !resume.is_done())
@@ -258,10 +262,10 @@ impl Directory {
         let setup = self.deps.setup.now();
         for (id, how, address) in touched {
             let Some(location) = setup.locations.get(&id) else { continue };
-            let means = (how != Touched::Source).then(|| self.means(&setup, location));
+            let means = (how != ChangeImpact::Source).then(|| self.means(&setup, location));
             match means {
                 // Queued behind earlier messages, even if the mailbox is full.
-                Some(Ok(means)) => address.do_send(Ask::SetUp(means)),
+                Some(Ok(means)) => address.do_send(LocationMessage::SetUp(means)),
                 Some(Err(_)) | None => drop(leaving.insert(id, address)),
             }
         }
@@ -287,7 +291,7 @@ impl Directory {
         }
         for id in leaving.into_keys() {
             if setup.locations.contains_key(&id) {
-                self.attend(id);
+                self.activate(id);
             } else {
                 self.forget(id);
             }
@@ -332,8 +336,8 @@ impl Directory {
     }
 
     /// Sends the activation message. Returns `true` if the mailbox accepted it.
-    fn attend(&self, id: LocationId) -> bool {
-        let offered = self.offer(id, Ask::Attend);
+    fn activate(&self, id: LocationId) -> bool {
+        let offered = self.offer(id, LocationMessage::Activate);
         if let Err(error) = &offered {
             tracing::warn!(location = %id, %error, "a due location could not be started; retrying");
         }
@@ -342,7 +346,7 @@ impl Directory {
 
     /// Restarts actors that ended although the store has their locations marked as active, after a panic or a failed
     /// commit. Their work would otherwise wait for a request or a start.
-    fn revive(&self) {
+    fn restart_ended(&self) {
         let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
         let ended: Vec<LocationId> =
             locations.iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
@@ -362,9 +366,9 @@ impl Directory {
             match self.deps.store.get(&keys::active(id.0)) {
                 Ok(Some(_)) => {
                     // A location that cannot be started now is tried again soon, without another error each time.
-                    if self.attend(id) {
+                    if self.activate(id) {
                         tracing::warn!(location = %id, "the actor of a location ended unexpectedly; it was started again");
-                        self.went_wrong(id, "it ended unexpectedly, and was started again");
+                        self.record_error(id, "it ended unexpectedly, and was started again");
                     }
                 }
                 Ok(None) => self.forget(id),
@@ -396,7 +400,7 @@ impl Directory {
                 tracing::error!(%error, "the times at which locations are due could not be read");
                 false
             });
-            self.revive();
+            self.restart_ended();
             tokio::time::sleep(if more { LOOK_AGAIN } else { LOOK_EVERY }).await;
         }
     }
@@ -425,7 +429,7 @@ impl Directory {
 async fn leave(locations: impl IntoIterator<Item = &Addr<LocationActor>>) {
     let ask = |address: &Addr<LocationActor>| {
         let (done, left) = oneshot::channel();
-        address.do_send(Ask::Leave { done });
+        address.do_send(LocationMessage::Leave { done });
         left
     };
     let all: Vec<_> = locations.into_iter().map(ask).collect();

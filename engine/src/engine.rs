@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, Standing, Transport};
+use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, LoadState, Transport};
 use location::{
     command::{Closed, Command, Hold, Placement},
     ids::{AppointmentId, InstitutionId, LocationId},
@@ -18,14 +18,14 @@ use location::{
 };
 use membership::Place;
 use processor::{
-    actor::Ask,
+    actor::LocationMessage,
     change_counter::ChangeCounter,
     commands::{BookSlot, Booked, CancelAppointment, HoldSlot, Offer},
     error::EngineError,
     history,
     id_pool::Pool,
     long_work::LongWork,
-    processor::{Deps, LivesHere},
+    processor::{Deps, IsLocal},
     reply::{FreeSlots, Saved},
     request::{Idempotent, Request},
     untold::AuditOutbox,
@@ -70,26 +70,28 @@ use workstations::Gateway;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Placement of tasks that concern all nodes. No institution has this id.
-pub const EVERYBODY: InstitutionId = InstitutionId(0);
+pub const CLUSTER_WIDE: InstitutionId = InstitutionId(0);
 
 /// Returns the state of a configured adapter.
-pub(crate) fn adapter_state(name: &str, standing: Standing) -> AdapterState {
+pub(crate) fn adapter_state(name: &str, load_state: LoadState) -> AdapterState {
     let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
-    match standing {
-        Standing::Preparing => state(AdapterStatus::Preparing),
-        Standing::Ready(adapter) => AdapterState {
+    match load_state {
+        LoadState::Preparing => state(AdapterStatus::Preparing),
+        LoadState::Ready(adapter) => AdapterState {
             version: Some(adapter.manifest().version.clone()),
             sha256: Some(adapter.sha256().to_owned()),
             ..state(AdapterStatus::Ready)
         },
-        Standing::Refused(reason) => AdapterState { reason: Some(reason.to_string()), ..state(AdapterStatus::Refused) },
+        LoadState::Refused(reason) => {
+            AdapterState { reason: Some(reason.to_string()), ..state(AdapterStatus::Refused) }
+        }
     }
 }
 
 /// Returns whether this process runs the tasks that one node runs for all.
 fn upkeep(cluster: &Option<Arc<Cluster>>) -> impl Fn() -> bool + Send + Sync + 'static {
     let cluster = cluster.clone();
-    move || cluster.as_ref().is_none_or(|cluster| cluster.place(EVERYBODY) == Place::Mine)
+    move || cluster.as_ref().is_none_or(|cluster| cluster.place(CLUSTER_WIDE) == Place::Mine)
 }
 
 /// The parts of an engine in addition to its setup.
@@ -192,8 +194,7 @@ impl Engine {
         let (views, pool) = (parts.views, Pool::default());
         let (index, long_work) = (Arc::new(Index::default()), LongWork::on(&*store));
         let shared = (store.clone(), index.clone());
-        let lives_here =
-            cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as LivesHere);
+        let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
         let deps = Arc::new(Deps {
             change_counter,
             setup: current.clone(),
@@ -206,7 +207,7 @@ impl Engine {
             index,
             long_work,
             untold: AuditOutbox::default(),
-            lives_here,
+            is_local,
         });
         let (store, index) = shared;
         let backups = Backups::new(current.clone(), store.clone(), owner);
@@ -325,7 +326,7 @@ impl Engine {
     pub fn adapters_not_ready(&self) -> Vec<AdapterState> {
         let adapters = self.connections.adapters().registry();
         let states =
-            adapters.names().into_iter().filter_map(|name| Some(adapter_state(&name, adapters.standing(&name)?)));
+            adapters.names().into_iter().filter_map(|name| Some(adapter_state(&name, adapters.load_state(&name)?)));
         states.filter(|state| state.status != AdapterStatus::Ready).collect()
     }
 
@@ -396,7 +397,7 @@ impl Engine {
     pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {
         self.directory.open(location)?;
         let query = Box::new(query);
-        self.directory.ask(location, |reply| Ask::FreeSlots { query: query.clone(), reply }).await
+        self.directory.ask(location, |reply| LocationMessage::FreeSlots { query: query.clone(), reply }).await
     }
 
     /// Sends a request to a location.
@@ -463,9 +464,9 @@ impl Engine {
     }
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
-        let state = self.directory.ask(location, |reply| Ask::SyncState { reply }).await?;
+        let state = self.directory.ask(location, |reply| LocationMessage::SyncState { reply }).await?;
         let adapter = self.location(location).and_then(|setup| self.connections.adapter(&setup));
-        let adapter = adapter.map(|(source, standing)| adapter_state(&source.adapter, standing));
+        let adapter = adapter.map(|(source, load_state)| adapter_state(&source.adapter, load_state));
         Ok(state.at_gate(self.gateway.status(location)).through(adapter))
     }
 

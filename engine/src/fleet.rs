@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use location::ids::LocationId;
 use records::sync_state::{AdapterState, GateStatus};
-use runtime::{metrics::Standing, recent_errors::RecentError};
+use runtime::{metrics::LocationHealth, recent_errors::RecentError};
 
 use crate::{Engine, engine::adapter_state};
 
 impl Engine {
     /// Returns each location's status after its last turn. Locations that were not in memory since the start are
     /// missing.
-    pub fn standings(&self) -> BTreeMap<LocationId, Standing> {
+    pub fn standings(&self) -> BTreeMap<LocationId, LocationHealth> {
         self.counted().locations.all()
     }
 

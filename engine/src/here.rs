@@ -8,7 +8,7 @@ use std::{
 use location::{ids::InstitutionId, time::Timestamp};
 
 #[derive(Default)]
-pub(crate) struct Here(Mutex<BTreeMap<InstitutionId, Timestamp>>);
+pub(crate) struct LocalInstitutions(Mutex<BTreeMap<InstitutionId, Timestamp>>);
 
 /// The result of comparing all institutions with those before.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Moved {
     pub(crate) left: u64,
 }
 
-impl Here {
+impl LocalInstitutions {
     /// Records the institutions on this node. One that stays keeps its time.
     pub(crate) fn note(&self, here: impl Iterator<Item = InstitutionId>, now: Timestamp) -> Moved {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,7 +39,8 @@ mod tests {
 
     #[test]
     fn institution_that_stays_keeps_its_time_and_one_that_returns_gets_a_new_one() {
-        let (here, ids) = (Here::default(), |ids: &[u32]| ids.iter().copied().map(InstitutionId).collect::<Vec<_>>());
+        let (here, ids) =
+            (LocalInstitutions::default(), |ids: &[u32]| ids.iter().copied().map(InstitutionId).collect::<Vec<_>>());
         let look = |these: &[u32], now| here.note(ids(these).into_iter(), Timestamp(now));
         assert_eq!(look(&[1, 2], 10), Moved { here: 2, came: 2, left: 0 });
         assert_eq!(look(&[2, 3], 20), Moved { here: 2, came: 1, left: 1 });

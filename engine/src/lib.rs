@@ -67,7 +67,7 @@ pub use crate::{
     copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},
     data_dir::{Incomplete, compact_data, salvage_data},
     database::{OwnersOfSetup, check_database, migrate_database, owners_of},
-    engine::{EVERYBODY, Engine, Parts, StartError},
+    engine::{CLUSTER_WIDE, Engine, Parts, StartError},
     open::{OpenError, Opened, open},
     reads::Shown,
     reconfigure::{NotReconfigurable, Reconfigured},

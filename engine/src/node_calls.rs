@@ -27,8 +27,8 @@ impl Engine {
     }
 
     /// Returns the addresses of nodes whose configuration has other institutions or locations.
-    pub fn nodes_set_up_otherwise(&self) -> Vec<String> {
-        self.cluster.as_ref().map(|cluster| cluster.set_up_otherwise()).unwrap_or_default()
+    pub fn nodes_configured_differently(&self) -> Vec<String> {
+        self.cluster.as_ref().map(|cluster| cluster.nodes_configured_differently()).unwrap_or_default()
     }
 
     /// Reads the members at once instead of at the next beat, because another node has published a change.
@@ -38,7 +38,7 @@ impl Engine {
 
     /// Returns a receiver of the other nodes' addresses, sent when this node has published something that they wait
     /// for. Returns `None` without a cluster.
-    pub fn said(&self) -> Option<watch::Receiver<Vec<String>>> {
-        self.cluster.as_ref().map(|cluster| cluster.said())
+    pub fn announcements(&self) -> Option<watch::Receiver<Vec<String>>> {
+        self.cluster.as_ref().map(|cluster| cluster.announcements())
     }
 }

@@ -10,7 +10,7 @@ use adapter_host::{Adapter, Transport};
 use runtime::clock;
 use setup::{
     Setup,
-    changes::{Changes, Touched, needs_restart},
+    changes::{ChangeImpact, Changes, needs_restart},
 };
 use store::CommitError;
 
@@ -121,9 +121,9 @@ fn take_in(changes: &mut Changes, setup: &Setup, loaded: &BTreeMap<String, Arc<A
     };
     let concerned = setup.locations.values().filter(|location| runs(location.source));
     for location in concerned.filter(|location| changes.locations.added.binary_search(&location.id).is_err()) {
-        let touched = changes.touched.entry(location.id).or_insert(Touched::Connection);
-        if *touched == Touched::Settings {
-            *touched = Touched::Connection;
+        let touched = changes.touched.entry(location.id).or_insert(ChangeImpact::Connection);
+        if *touched == ChangeImpact::Settings {
+            *touched = ChangeImpact::Connection;
         }
     }
 }

@@ -136,7 +136,7 @@ impl AtRest {
                 }
                 // This check also works in databases without locks.
                 if let Some(node) = &rules.node {
-                    nobody_serves(&store, node.period * 2)?;
+                    ensure_not_served(&store, node.period * 2)?;
                 }
                 Box::new(store)
             }
@@ -150,7 +150,7 @@ impl AtRest {
 }
 
 /// Returns an error if a node renews its row.
-fn nobody_serves(store: &dyn Store, within: Duration) -> Result<(), KeyError> {
+fn ensure_not_served(store: &dyn Store, within: Duration) -> Result<(), KeyError> {
     let before = membership::read_snapshot(store)?;
     if before.rows.is_empty() {
         return Ok(());

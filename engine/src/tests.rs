@@ -12,14 +12,14 @@ use std::{
 };
 
 use location::{
-    command::{Command, Cx, Failure},
+    command::{Command, DecisionContext, Failure},
     decision::Call,
     event::CallKind,
     ids::{AppointmentId, InstitutionId, LocationId},
     time::{DAY, MINUTE},
 };
 use processor::{
-    actor::{Asked, Job},
+    actor::{Job, RequestJob},
     change_counter::ChangeCounter,
     commands::CreateRecord,
     disk_share,
@@ -81,7 +81,7 @@ fn plan() -> CreateRecord<InsurancePlan> {
 async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(EngineRules::default())));
     let deps = Arc::new(Deps {
-        lives_here: None,
+        is_local: None,
         change_counter: ChangeCounter::new(&setup),
         setup: Current::new(setup),
         store: store.clone(),
@@ -98,8 +98,8 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let description = FakeEhr::default().description;
     store.commit_now(processor.describing(&description).unwrap()).unwrap();
     processor.described(description);
-    let cx = Cx { now: clock::now().plus(DAY), random: 1 };
-    let mut next: Vec<Box<dyn Job>> = vec![Asked::own(Command::Wake), Asked::own(plan())];
+    let cx = DecisionContext { now: clock::now().plus(DAY), random: 1 };
+    let mut next: Vec<Box<dyn Job>> = vec![RequestJob::own(Command::Wake), RequestJob::own(plan())];
     while let Some(mut request) = next.pop() {
         let mut turn = match request.prepare(&processor, cx) {
             Err(Reject::NeedIds(resource)) => {
@@ -113,7 +113,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         for call in processor.finish(turn) {
             if let Call::Write { write, attempt, kind: CallKind::Push, .. } = call {
                 let outcome = Err(Failure::RetryLater { reason: "down".into(), after: None });
-                next.push(Asked::own(Command::Pushed { write, attempt, outcome }));
+                next.push(RequestJob::own(Command::Pushed { write, attempt, outcome }));
             }
         }
     }

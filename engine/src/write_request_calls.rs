@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use location::ids::{LocationId, WriteId};
 use processor::{
-    actor::Ask,
+    actor::LocationMessage,
     commands::{DropWrite, RetryWrite},
     error::EngineError,
     note_keys::{failed_writes_everywhere, failed_writes_of},
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     pub async fn unfinished_writes(&self, location: LocationId) -> Result<Vec<WriteRequest>, EngineError> {
-        self.directory().ask(location, |reply| Ask::Writes { reply }).await
+        self.directory().ask(location, |reply| LocationMessage::Writes { reply }).await
     }
 
     /// Returns writes that are no longer in the queue.

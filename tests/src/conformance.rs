@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-pub use adapter_conformance::{EhrUnderTest, Here, Place};
+pub use adapter_conformance::{EhrUnderTest, ExistingIds, Place};
 
 use crate::harness::components;
 

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use adapter_host::Transport;
-use api::views::published::RecordViews;
+use api::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     decision::Refusal,
@@ -20,18 +20,18 @@ use processor::{
 };
 use records::Writeback;
 use sandbox_ehr::records::Resource;
-use sandbox_host::Hosted;
+use sandbox_host::InProcessEhr;
 use store::{EmbeddedStore, Store, StoreConfig, StoreKey};
 use testing::until;
 use tests::harness::{components, fixtures};
 
-async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
+async fn start(dir: &Path) -> (Engine, Arc<InProcessEhr>) {
     let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let store: Arc<dyn Store> = Arc::new(store);
-    let ehr = Hosted::open(store.clone(), fixtures::SOURCE, fixtures::profile(1)).unwrap();
+    let ehr = InProcessEhr::open(store.clone(), fixtures::SOURCE, fixtures::profile(1)).unwrap();
     let mut parts = Parts::new(store, RecordViews::shared());
     parts.adapters = components::load(&["sandbox"]).await;
     parts.in_process = BTreeMap::from([(fixtures::SOURCE, ehr.clone() as Arc<dyn Transport>)]);

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use api::views::published::RecordViews;
+use api::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::time::HOUR;
 use runtime::clock;

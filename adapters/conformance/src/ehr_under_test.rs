@@ -31,7 +31,7 @@ pub trait EhrUnderTest: 'static {
     fn zone(&self) -> Tz;
 
     /// Existing records that writes can refer to.
-    fn here(&self) -> Here;
+    fn here(&self) -> ExistingIds;
     /// Start of the n-th free half hour of `here().operatory`, from 0, in seconds since 1970. Up to about 500 are
     /// requested.
     fn free(&self, n: usize) -> i64;
@@ -96,7 +96,7 @@ pub enum Place {
 /// Foreign ids of records that the EHR has from the start.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Here {
+pub struct ExistingIds {
     pub patient: String,
     pub provider: String,
     pub operatory: Option<String>,

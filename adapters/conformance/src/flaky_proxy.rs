@@ -11,7 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-pub use crate::trouble::{Spoiler, Trouble, When};
+pub use crate::trouble::{FaultInjector, InjectedFault, When};
 
 const MAX_HEAD: usize = 64 << 10;
 const MAX_BODY: usize = 64 << 20;
@@ -20,7 +20,7 @@ const EXCHANGE: Duration = Duration::from_secs(60);
 pub struct FlakyProxy {
     address: SocketAddr,
     server: SocketAddr,
-    spoiler: Spoiler,
+    spoiler: FaultInjector,
     /// `None` while the proxy is shut.
     task: Option<JoinHandle<()>>,
 }
@@ -29,7 +29,7 @@ impl FlakyProxy {
     pub async fn to(server: SocketAddr) -> FlakyProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
-        let spoiler = Spoiler::default();
+        let spoiler = FaultInjector::default();
         let task = tokio::spawn(serve(listener, server, spoiler.clone()));
         FlakyProxy { address, server, spoiler, task: Some(task) }
     }
@@ -53,11 +53,11 @@ impl FlakyProxy {
         }
     }
 
-    pub fn spoiler(&self) -> &Spoiler {
+    pub fn spoiler(&self) -> &FaultInjector {
         &self.spoiler
     }
 
-    pub fn set(&self, when: When, trouble: Trouble) {
+    pub fn set(&self, when: When, trouble: InjectedFault) {
         self.spoiler.set(when, trouble);
     }
 
@@ -83,7 +83,7 @@ impl Drop for FlakyProxy {
 }
 
 /// Accepts connections; all end with this task.
-async fn serve(listener: TcpListener, server: SocketAddr, spoiler: Spoiler) {
+async fn serve(listener: TcpListener, server: SocketAddr, spoiler: FaultInjector) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
@@ -95,18 +95,18 @@ async fn serve(listener: TcpListener, server: SocketAddr, spoiler: Spoiler) {
     }
 }
 
-async fn exchange(mut client: TcpStream, server: SocketAddr, spoiler: &Spoiler) -> io::Result<()> {
+async fn exchange(mut client: TcpStream, server: SocketAddr, spoiler: &FaultInjector) -> io::Result<()> {
     let Some(request) = read_request(&mut client).await? else { return Ok(()) };
     let trouble = spoiler.next();
     let answer = match &trouble {
-        Some(Trouble::LoseRequest) => return Ok(()),
-        Some(Trouble::Answer(status, headers, body)) => answer(*status, headers, body),
+        Some(InjectedFault::LoseRequest) => return Ok(()),
+        Some(InjectedFault::Answer(status, headers, body)) => answer(*status, headers, body),
         _ => ask(server, &request).await?,
     };
     match trouble {
-        Some(Trouble::LoseReply) => return Ok(()),
-        Some(Trouble::Half) => return client.write_all(&answer[..middle(&answer)]).await,
-        Some(Trouble::Slow(pause)) => tokio::time::sleep(pause).await,
+        Some(InjectedFault::LoseReply) => return Ok(()),
+        Some(InjectedFault::Half) => return client.write_all(&answer[..middle(&answer)]).await,
+        Some(InjectedFault::Slow(pause)) => tokio::time::sleep(pause).await,
         _ => (),
     }
     client.write_all(&answer).await?;

@@ -6,15 +6,15 @@ use std::{sync::Arc, time::Duration};
 use adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
 use setup::secret::Secret;
 
-use crate::trouble::{Spoiler, Trouble};
+use crate::trouble::{FaultInjector, InjectedFault};
 
 pub struct FlakyTransport {
     inner: Arc<dyn Transport>,
-    spoiler: Spoiler,
+    spoiler: FaultInjector,
 }
 
 impl FlakyTransport {
-    pub fn around(inner: Arc<dyn Transport>, spoiler: Spoiler) -> FlakyTransport {
+    pub fn around(inner: Arc<dyn Transport>, spoiler: FaultInjector) -> FlakyTransport {
         FlakyTransport { inner, spoiler }
     }
 }
@@ -29,16 +29,16 @@ impl Transport for FlakyTransport {
             match self.spoiler.next() {
                 None => self.inner.send(request, deadline).await,
                 // The adapter cannot know whether the request arrived.
-                Some(Trouble::LoseRequest) => Err(none("the connection was cut")),
-                Some(Trouble::LoseReply) => {
+                Some(InjectedFault::LoseRequest) => Err(none("the connection was cut")),
+                Some(InjectedFault::LoseReply) => {
                     self.inner.send(request, deadline).await?;
                     Err(none("the connection was cut"))
                 }
-                Some(Trouble::Half) => {
+                Some(InjectedFault::Half) => {
                     self.inner.send(request, deadline).await?;
                     Err(none("the answer broke off"))
                 }
-                Some(Trouble::Slow(pause)) => {
+                Some(InjectedFault::Slow(pause)) => {
                     let answer = self.inner.send(request, deadline).await?;
                     if pause >= deadline {
                         tokio::time::sleep(deadline).await;
@@ -47,7 +47,7 @@ impl Transport for FlakyTransport {
                     tokio::time::sleep(pause).await;
                     Ok(answer)
                 }
-                Some(Trouble::Answer(status, headers, body)) => {
+                Some(InjectedFault::Answer(status, headers, body)) => {
                     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
                     Ok(HttpResponse { status, headers: headers.collect(), body: body.as_bytes().to_vec() })
                 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     effect::left,
-    ehr_under_test::{EhrUnderTest, Here, Place},
+    ehr_under_test::{EhrUnderTest, ExistingIds, Place},
     request::Action,
     subject::{DEADLINE, same},
     subject_file::SubjectFile,
@@ -165,7 +165,7 @@ impl EhrUnderTest for FromFile {
         self.file.local.zone
     }
 
-    fn here(&self) -> Here {
+    fn here(&self) -> ExistingIds {
         self.file.keys.ids.clone()
     }
 

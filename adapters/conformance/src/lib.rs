@@ -28,16 +28,16 @@ use adapter_host::{Adapter, Host};
 use setup::guests::HostLimits;
 
 pub use cases::{NAMES, RESOURCES};
-pub use ehr_under_test::{EhrUnderTest, Here, Place};
+pub use ehr_under_test::{EhrUnderTest, ExistingIds, Place};
 pub use flaky_transport::FlakyTransport;
 pub use from_file::FromFile;
 pub use local::Local;
 pub use report::{Case, Finding, Outcome, Report};
 pub use shown::{masked, name};
 pub use subject_file::SubjectFile;
-pub use trouble::{Spoiler, Trouble, When};
+pub use trouble::{FaultInjector, InjectedFault, When};
 
-use report::{Ended, Going};
+use report::{CaseEnd, CaseResult};
 use subject::Subject;
 
 /// Loads the adapter of a component file; `cache` contains compiled code.
@@ -66,7 +66,7 @@ pub async fn run<S: EhrUnderTest>(
         subject.spoiler.calm();
         let since = Instant::now();
         // In a separate task, so that a case that panics does not end the others.
-        let going: Going = match tokio::task::spawn_local(case(subject.clone())).await {
+        let going: CaseResult = match tokio::task::spawn_local(case(subject.clone())).await {
             Ok(going) => going,
             Err(broken) => Err(panicked(&subject, broken)),
         };
@@ -78,7 +78,7 @@ pub async fn run<S: EhrUnderTest>(
 }
 
 /// The finding of a case that panicked because the simulated EHR failed.
-fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinError) -> Ended {
+fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinError) -> CaseEnd {
     let said = match broken.try_into_panic() {
         Ok(panic) => {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -86,7 +86,7 @@ fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinErro
         }
         Err(cancelled) => cancelled.to_string(),
     };
-    Ended::Failed(Box::new(Finding {
+    CaseEnd::Failed(Box::new(Finding {
         asked: subject.asked_last(),
         answered: said,
         expected: "the case comes to its end".to_owned(),

@@ -30,14 +30,14 @@ impl fmt::Display for Finding {
 
 /// Why a case ended early.
 #[derive(Clone, Debug)]
-pub enum Ended {
+pub enum CaseEnd {
     /// The adapter or its EHR does not support the case.
     NotAsked(String),
     Failed(Box<Finding>),
 }
 
 /// The result of a step of a case.
-pub type Going<T = ()> = Result<T, Ended>;
+pub type CaseResult<T = ()> = Result<T, CaseEnd>;
 
 /// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,12 +48,12 @@ pub enum Outcome {
     Failed(Finding),
 }
 
-impl From<Going> for Outcome {
-    fn from(going: Going) -> Outcome {
+impl From<CaseResult> for Outcome {
+    fn from(going: CaseResult) -> Outcome {
         match going {
             Ok(()) => Outcome::Passed,
-            Err(Ended::NotAsked(reason)) => Outcome::NotAsked(reason),
-            Err(Ended::Failed(finding)) => Outcome::Failed(*finding),
+            Err(CaseEnd::NotAsked(reason)) => Outcome::NotAsked(reason),
+            Err(CaseEnd::Failed(finding)) => Outcome::Failed(*finding),
         }
     }
 }

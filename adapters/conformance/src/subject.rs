@@ -17,9 +17,9 @@ use crate::{
     ehr_under_test::{EhrUnderTest, Place},
     flaky_proxy::FlakyProxy,
     flaky_transport::FlakyTransport,
-    report::{Ended, Finding, Going},
+    report::{CaseEnd, CaseResult, Finding},
     shown,
-    trouble::Spoiler,
+    trouble::FaultInjector,
 };
 
 pub const DEADLINE: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ const MAX_PAGES: usize = 20_000;
 
 pub struct Subject<S> {
     pub system: S,
-    pub spoiler: Spoiler,
+    pub spoiler: FaultInjector,
     pub ehr: Arc<dyn Ehr>,
     pub description: Description,
     /// Kept alive for the connections through it.
@@ -77,7 +77,7 @@ impl<S: EhrUnderTest> Subject<S> {
                 (connection, Some(proxy), spoiler)
             }
             Place::Url(base_url) => {
-                let spoiler = Spoiler::default();
+                let spoiler = FaultInjector::default();
                 let transport = Arc::new(FlakyTransport::around(network, spoiler.clone()));
                 (connection(&system, &base_url, transport), None, spoiler)
             }
@@ -111,9 +111,9 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Skips the case unless all these kinds are described.
-    pub fn needs(&self, kinds: &[&str]) -> Going {
+    pub fn needs(&self, kinds: &[&str]) -> CaseResult {
         match kinds.iter().find(|kind| !self.writes(kind)) {
-            Some(missing) => Err(Ended::NotAsked(format!("the adapter does not describe {missing}"))),
+            Some(missing) => Err(CaseEnd::NotAsked(format!("the adapter does not describe {missing}"))),
             None => Ok(()),
         }
     }
@@ -122,19 +122,24 @@ impl<S: EhrUnderTest> Subject<S> {
         self.description.pulls.iter().find(|ability| ability.resource == resource)
     }
 
-    pub async fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32) -> Going<Result<Page, Fault>> {
+    pub async fn pull(
+        &self,
+        resource: Resource,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> CaseResult<Result<Page, Fault>> {
         let from = cursor.as_ref().map_or_else(|| "from the beginning".to_owned(), |at| format!("from cursor {at}"));
         let asked = format!("pull {}, pages of {limit}, {from}", shown::name(resource));
         let call = self.ehr.pull(resource, cursor, limit, DEADLINE);
         self.timely(asked, DEADLINE, call, shown::page).await
     }
 
-    pub async fn push(&self, key: &str, write: &Write) -> Going<Result<Receipt, Fault>> {
+    pub async fn push(&self, key: &str, write: &Write) -> CaseResult<Result<Receipt, Fault>> {
         let call = self.ehr.push(key.to_owned(), write.clone(), DEADLINE);
         self.timely(format!("push with key {key}: {}", shown::write(write)), DEADLINE, call, shown::receipt).await
     }
 
-    pub async fn find(&self, key: &str, write: &Write) -> Going<Result<Option<Receipt>, Fault>> {
+    pub async fn find(&self, key: &str, write: &Write) -> CaseResult<Result<Option<Receipt>, Fault>> {
         let call = self.ehr.find(key.to_owned(), write.clone(), DEADLINE);
         self.timely(format!("find with key {key}: {}", shown::write(write)), DEADLINE, call, shown::found).await
     }
@@ -146,7 +151,7 @@ impl<S: EhrUnderTest> Subject<S> {
         deadline: Duration,
         call: impl Future<Output = Result<T, Fault>>,
         show: impl FnOnce(&T) -> String,
-    ) -> Going<Result<T, Fault>> {
+    ) -> CaseResult<Result<T, Fault>> {
         *self.last.borrow_mut() = (asked, "nothing yet".to_owned());
         let start = Instant::now();
         let ended = call.await;
@@ -172,12 +177,12 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Creates a finding about the last call.
-    pub fn failed(&self, expected: impl Into<String>, mend: impl Into<String>) -> Ended {
+    pub fn failed(&self, expected: impl Into<String>, mend: impl Into<String>) -> CaseEnd {
         let (asked, answered) = self.last.borrow().clone();
-        Ended::Failed(Box::new(Finding { asked, answered, expected: expected.into(), mend: mend.into() }))
+        CaseEnd::Failed(Box::new(Finding { asked, answered, expected: expected.into(), mend: mend.into() }))
     }
 
-    pub fn hold(&self, holds: bool, expected: impl Into<String>, mend: impl Into<String>) -> Going {
+    pub fn hold(&self, holds: bool, expected: impl Into<String>, mend: impl Into<String>) -> CaseResult {
         if holds { Ok(()) } else { Err(self.failed(expected, mend)) }
     }
 
@@ -187,7 +192,13 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Checks a condition of the last call's response or of the EHR during it.
-    pub fn hold_seen(&self, holds: bool, seen: String, expected: impl Into<String>, mend: impl Into<String>) -> Going {
+    pub fn hold_seen(
+        &self,
+        holds: bool,
+        seen: String,
+        expected: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> CaseResult {
         if holds {
             return Ok(());
         }
@@ -196,24 +207,24 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Returns the response of a call without injected faults.
-    pub fn answered<T>(&self, ended: Result<T, Fault>) -> Going<T> {
+    pub fn answered<T>(&self, ended: Result<T, Fault>) -> CaseResult<T> {
         let mend = "nothing was spoilt on the way: see what the fault says, and what the EHR answered";
         ended.map_err(|_| self.failed("an answer", mend))
     }
 
     /// Sends a write without injected faults.
-    pub async fn written(&self, write: &Write) -> Going<Receipt> {
+    pub async fn written(&self, write: &Write) -> CaseResult<Receipt> {
         let pushed = self.push(&self.key(), write).await?;
         self.answered(pushed)
     }
 
     /// Reads all pages from a cursor to the end of the pass.
-    pub async fn pass(&self, resource: Resource, cursor: Option<String>, limit: u32) -> Going<Pass> {
+    pub async fn pass(&self, resource: Resource, cursor: Option<String>, limit: u32) -> CaseResult<Pass> {
         self.walk(resource, cursor, limit, Pass::default()).await
     }
 
     /// Reads the rest of a pass. A record listed twice is a finding unless it changed in between.
-    pub async fn walk(&self, resource: Resource, cursor: Option<String>, limit: u32, begun: Pass) -> Going<Pass> {
+    pub async fn walk(&self, resource: Resource, cursor: Option<String>, limit: u32, begun: Pass) -> CaseResult<Pass> {
         let (mut pass, mut at) = (begun, cursor);
         for _ in 0..MAX_PAGES {
             let page = self.pull(resource, at, limit).await?;
@@ -239,16 +250,16 @@ impl<S: EhrUnderTest> Subject<S> {
         Err(self.failed("a page that is the last", "say `last` on the page after which the EHR has no more records"))
     }
 
-    pub async fn everything(&self, resource: Resource) -> Going<Pass> {
+    pub async fn everything(&self, resource: Resource) -> CaseResult<Pass> {
         self.pass(resource, None, 1_000).await
     }
 
     /// Returns the record listed by a pull, or `None`.
-    pub async fn shown(&self, resource: Resource, id: &str) -> Going<Option<EhrRecord>> {
+    pub async fn shown(&self, resource: Resource, id: &str) -> CaseResult<Option<EhrRecord>> {
         Ok(self.everything(resource).await?.records.remove(id))
     }
 
-    pub async fn patient_shown(&self, id: &str) -> Going<EhrPatient> {
+    pub async fn patient_shown(&self, id: &str) -> CaseResult<EhrPatient> {
         match self.shown(Resource::Patients, id).await? {
             Some(EhrRecord::Patient(patient)) => Ok(patient),
             _ => Err(self.failed(format!("patient {id}, who was written"), SHOW_WHAT_IS_WRITTEN)),
@@ -275,11 +286,11 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Checks that the effect of the write exists exactly once.
-    pub async fn stands_once(&self, write: &Write) -> Going {
+    pub async fn exists_once(&self, write: &Write) -> CaseResult {
         self.stands(write, due(write)).await
     }
 
-    pub async fn stands(&self, write: &Write, wanted: usize) -> Going {
+    pub async fn stands(&self, write: &Write, wanted: usize) -> CaseResult {
         if !self.system.counts(left(write).0) {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
 
 use crate::{
-    ehr_under_test::Here,
+    ehr_under_test::ExistingIds,
     local::{Local, typed},
     request::Action,
 };
@@ -28,7 +28,7 @@ pub struct SubjectFile {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Keys {
     /// Ids of existing records.
-    pub(crate) ids: Here,
+    pub(crate) ids: ExistingIds,
     pub(crate) free: Free,
     /// The EHR stores write keys, so two writes with the same fields can be distinguished.
     #[serde(default)]

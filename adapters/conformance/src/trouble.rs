@@ -7,7 +7,7 @@ use std::{
 
 /// A fault of a request.
 #[derive(Clone, Debug)]
-pub enum Trouble {
+pub enum InjectedFault {
     /// The request does not reach the EHR; the connection is cut.
     LoseRequest,
     /// The EHR executes the request; the connection is cut before the response.
@@ -33,15 +33,15 @@ struct State {
     seen: usize,
     /// Faults of all plans.
     spoilt: usize,
-    plan: Option<(When, Trouble)>,
+    plan: Option<(When, InjectedFault)>,
 }
 
 /// Determines for each request whether a fault is injected, and which.
 #[derive(Clone, Default)]
-pub struct Spoiler(Arc<Mutex<State>>);
+pub struct FaultInjector(Arc<Mutex<State>>);
 
-impl Spoiler {
-    pub fn set(&self, when: When, trouble: Trouble) {
+impl FaultInjector {
+    pub fn set(&self, when: When, trouble: InjectedFault) {
         self.begin(Some((when, trouble)));
     }
 
@@ -61,7 +61,7 @@ impl Spoiler {
     }
 
     /// Counts one more request and returns its fault.
-    pub(crate) fn next(&self) -> Option<Trouble> {
+    pub(crate) fn next(&self) -> Option<InjectedFault> {
         let mut state = self.state();
         state.seen += 1;
         let (when, trouble) = state.plan.clone()?;
@@ -73,7 +73,7 @@ impl Spoiler {
         due.then_some(trouble)
     }
 
-    fn begin(&self, plan: Option<(When, Trouble)>) {
+    fn begin(&self, plan: Option<(When, InjectedFault)>) {
         let mut state = self.state();
         (state.seen, state.plan) = (0, plan);
     }

@@ -6,7 +6,7 @@ use location::resource::Operation;
 use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Write};
 use serde_json::{Map, Value, json};
 
-use crate::{ehr_under_test::EhrUnderTest, report::Going, subject::Subject};
+use crate::{ehr_under_test::EhrUnderTest, report::CaseResult, subject::Subject};
 
 /// The kinds of writes, by the contract's names.
 pub const KINDS: [&str; 21] = [
@@ -39,7 +39,7 @@ const NOBODY: &str = "none-such-1";
 impl<S: EhrUnderTest> Subject<S> {
     /// Returns a write of this kind. The record it changes is created first, if the EHR supports that; else the write
     /// refers to a missing record.
-    pub async fn fresh(&self, kind: &str) -> Going<Write> {
+    pub async fn fresh(&self, kind: &str) -> CaseResult<Write> {
         let mut write = match kind {
             "create-patient" => Write::CreatePatient(self.somebody()),
             "update-patient" => self.changed_patient().await?,
@@ -109,7 +109,7 @@ impl<S: EhrUnderTest> Subject<S> {
         }
     }
 
-    async fn changed_patient(&self) -> Going<Write> {
+    async fn changed_patient(&self) -> CaseResult<Write> {
         let mut patient = self.somebody();
         patient.id = match self.writes("create-patient") {
             true => {
@@ -124,7 +124,7 @@ impl<S: EhrUnderTest> Subject<S> {
         Ok(Write::UpdatePatient(patient, None))
     }
 
-    async fn changed_appointment(&self, kind: &str) -> Going<Write> {
+    async fn changed_appointment(&self, kind: &str) -> CaseResult<Write> {
         let mut a = self.appointment();
         a.id = NOBODY.into();
         if self.writes("create-appointment") {
@@ -185,7 +185,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Creates working hours if the EHR supports that.
-    async fn known_hour(&self) -> Going<EhrWorkingHour> {
+    async fn known_hour(&self) -> CaseResult<EhrWorkingHour> {
         let mut made = Write::CreateWorkingHour(self.hour());
         self.system.adjust(&mut made);
         let id = match self.writes("create-working-hour") {
@@ -206,7 +206,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Returns the same entry as another operation on an existing record.
-    async fn over(&self, kind: &str, operation: Operation, made: Write, change: Value) -> Going<Write> {
+    async fn over(&self, kind: &str, operation: Operation, made: Write, change: Value) -> CaseResult<Write> {
         let Write::Record(_, entry) = made else { panic!("a record") };
         let id = match self.writes(kind) {
             true => self.written(&Write::Record(Operation::Create, entry.clone())).await?.id,
@@ -229,7 +229,7 @@ impl<S: EhrUnderTest> Subject<S> {
         })
     }
 
-    async fn coverage(&self) -> Going<Value> {
+    async fn coverage(&self) -> CaseResult<Value> {
         let plan = match self.writes("create-insurance-plan") {
             true => {
                 let mut plan = self.entry(Resource::InsurancePlans, self.plan());
@@ -244,14 +244,14 @@ impl<S: EhrUnderTest> Subject<S> {
         }))
     }
 
-    async fn gone_coverage(&self) -> Going<Write> {
+    async fn gone_coverage(&self) -> CaseResult<Write> {
         let mut made = self.entry(Resource::Coverages, self.coverage().await?);
         self.system.adjust(&mut made);
         self.over("create-coverage", Operation::Delete, made, Value::Null).await
     }
 
     /// About an entry of any catalogue.
-    async fn history(&self) -> Going<Value> {
+    async fn history(&self) -> CaseResult<Value> {
         let item = self.first(Resource::HistoryItems, |_| true).await?;
         let (id, category) = match item {
             Some((id, fields)) => (id, fields["category"].clone()),
@@ -268,7 +268,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Returns, for each catalogue with an entry, a new item and the write that ends another item.
-    pub async fn ended_histories(&self) -> Going<Vec<(Write, Write)>> {
+    pub async fn ended_histories(&self) -> CaseResult<Vec<(Write, Write)>> {
         let mut all = Vec::new();
         for category in ["allergies", "conditions", "medications"] {
             let of_it = |fields: &Map<String, Value>| fields["category"] == category;
@@ -290,7 +290,7 @@ impl<S: EhrUnderTest> Subject<S> {
         json!({"patient": self.system.here().patient, "note": format!("Latex! {}", self.number())})
     }
 
-    async fn disabled_alert(&self) -> Going<Write> {
+    async fn disabled_alert(&self) -> CaseResult<Write> {
         let mut made = self.entry(Resource::PatientAlerts, self.alert());
         self.system.adjust(&mut made);
         self.over("create-patient-alert", Operation::Update, made, json!({"disabled_at": 1_790_000_000})).await
@@ -303,7 +303,7 @@ impl<S: EhrUnderTest> Subject<S> {
         })
     }
 
-    async fn answers(&self) -> Going<Value> {
+    async fn answers(&self) -> CaseResult<Value> {
         let form = self.first(Resource::FormSchemas, |_| true).await?;
         Ok(json!({
             "patient": self.system.here().patient, "form_schema": form.map_or_else(|| NOBODY.into(), |(id, _)| id),
@@ -312,7 +312,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// A payment or an adjustment, depending on the resource of its type.
-    async fn payment(&self, types: Resource) -> Going<Value> {
+    async fn payment(&self, types: Resource) -> CaseResult<Value> {
         let kind = self.first(types, |fields| fields["active"] != json!(false)).await?.map(|(id, _)| id);
         let amount = json!({"amount": format!("{}.50", self.number() % 90_000), "currency": "USD"});
         let (kind_field, day) = match types {
@@ -331,7 +331,7 @@ impl<S: EhrUnderTest> Subject<S> {
         &self,
         resource: Resource,
         fits: impl Fn(&Map<String, Value>) -> bool,
-    ) -> Going<Option<(String, Map<String, Value>)>> {
+    ) -> CaseResult<Option<(String, Map<String, Value>)>> {
         if self.ability(resource).is_none() {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     bundle, client, map, requests, responses,
-    revision::{self, Beside},
+    revision::{self, BundleEntries},
     settings::Settings,
     slots, windows,
 };
@@ -96,7 +96,7 @@ pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Res
     let slots = RefCell::new(Slots::default());
     let ended = revision::revise(settings, key, ("Appointment", &a.id), |resource, off| {
         let read = parsed(resource)?;
-        if read.is_off() {
+        if read.is_cancelled() {
             return Ok(None);
         }
         current(a, &read)?;
@@ -156,11 +156,11 @@ fn change(
     settings: &Settings,
     key: &str,
     a: &Appointment,
-    decide: impl Fn(&responses::Appointment, &mut Value) -> Result<Beside, Fault>,
+    decide: impl Fn(&responses::Appointment, &mut Value) -> Result<BundleEntries, Fault>,
 ) -> Result<Receipt, Fault> {
     revision::revise(settings, key, ("Appointment", &a.id), |resource, changed| {
         let read = parsed(resource)?;
-        if read.is_off() {
+        if read.is_cancelled() {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
         current(a, &read)?;

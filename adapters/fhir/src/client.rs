@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     absent::strip,
     faults,
-    paging::{self, At, Spot, Step},
+    paging::{self, At, Step, WalkPosition},
     references,
     requests::{self, MEDIA_TYPE},
     responses::{Bundle, Reference},
@@ -29,7 +29,7 @@ const SIZES: [u32; 5] = [500, 200, 100, 50, 20];
 /// A page of a search, its position with the learnt properties of the server, and the server's time.
 pub struct Searched {
     pub step: Step,
-    pub spot: Spot,
+    pub spot: WalkPosition,
     pub now: Option<i64>,
 }
 
@@ -55,7 +55,7 @@ pub fn page(
     settings: &Settings,
     resource_type: &str,
     search: &str,
-    spot: &Spot,
+    spot: &WalkPosition,
     limit: u32,
 ) -> Result<Searched, Fault> {
     let search = match &settings.sort {
@@ -140,7 +140,7 @@ fn stated_limit(refused: &Response, count: u32) -> Option<u32> {
 
 /// Reads the first page of a small search.
 pub fn first(settings: &Settings, resource_type: &str, search: &str, limit: u32) -> Result<Vec<Value>, Fault> {
-    Ok(page(settings, resource_type, search, &Spot::default(), limit)?.step.resources)
+    Ok(page(settings, resource_type, search, &WalkPosition::default(), limit)?.step.resources)
 }
 
 /// Reads all results of a small search, prepared like [`Searched::read`].
@@ -159,7 +159,7 @@ fn every_page(
     search: &str,
     resources: impl Fn(&mut Searched, &str) -> Vec<Value>,
 ) -> Result<Vec<Value>, Fault> {
-    let (mut found, mut spot) = (Vec::new(), Spot::default());
+    let (mut found, mut spot) = (Vec::new(), WalkPosition::default());
     for _ in 0..MAX_PAGES {
         let mut searched = page(settings, resource_type, search, &spot, 1_000)?;
         if !searched.step.steady {
@@ -169,7 +169,7 @@ fn every_page(
         let Searched { step, spot: learnt, .. } = searched;
         match step.next {
             Some(At::Start) => (found, spot) = (Vec::new(), learnt.again()),
-            Some(at) => spot = Spot { at, ..learnt },
+            Some(at) => spot = WalkPosition { at, ..learnt },
             None => return Ok(found),
         }
     }

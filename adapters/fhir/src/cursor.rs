@@ -3,7 +3,7 @@
 use adapter_sdk::{Fault, pass};
 use serde::{Deserialize, Serialize};
 
-use crate::paging::{At, Spot};
+use crate::paging::{At, WalkPosition};
 
 /// Date windows in which a pass searches: days of each, and the start of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Cursor {
     /// No record can have been missed so far.
     pub steady: bool,
     #[serde(flatten)]
-    pub spot: Spot,
+    pub spot: WalkPosition,
     /// Working hours of the current schedule that were already listed.
     #[serde(default)]
     pub shown: usize,
@@ -42,7 +42,7 @@ pub struct Cursor {
 impl Cursor {
     /// Starts a whole pass.
     fn whole(now: i64) -> Cursor {
-        let spot = Spot::default();
+        let spot = WalkPosition::default();
         let (since, started, windows) = (None, None, None);
         Cursor { since, started, whole_at: now, steady: true, spot, shown: 0, part: 0, partial: false, windows }
     }
@@ -54,7 +54,7 @@ impl Cursor {
         let begins = cursor.started.is_none();
         let due = !delta || cursor.since.is_none() || now >= cursor.whole_at + whole_minutes * 60;
         // A page size limit of the server applies to every pass.
-        let spot = Spot { allowed: cursor.spot.allowed, ..Spot::default() };
+        let spot = WalkPosition { allowed: cursor.spot.allowed, ..WalkPosition::default() };
         Ok(if begins && due { Cursor { spot, windows: cursor.windows, ..Cursor::whole(now) } } else { cursor })
     }
 
@@ -79,7 +79,9 @@ impl Cursor {
         let started = self.started.unwrap_or(now);
         let steady = self.steady && steady;
         match next {
-            Some(at) => Cursor { started: Some(started), steady, spot: Spot { at, ..self.spot }, shown: 0, ..self },
+            Some(at) => {
+                Cursor { started: Some(started), steady, spot: WalkPosition { at, ..self.spot }, shown: 0, ..self }
+            }
             // After an unsteady pass, the next one starts at the same time.
             None => {
                 let since = if steady { Some(started - pass::OVERLAP) } else { self.since };

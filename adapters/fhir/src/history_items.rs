@@ -11,7 +11,7 @@ use crate::{
     client,
     cursor::Cursor,
     map::{self, history},
-    paging::{At, Spot},
+    paging::{At, WalkPosition},
     requests,
     responses::{CodeableConcept, filed::History},
     settings::Settings,
@@ -78,7 +78,7 @@ fn look(settings: &Settings, parts: &[Part], since: Option<i64>) -> Result<(bool
     let mut present = None;
     for Part { resource_type, search, .. } in parts {
         let search = since.map_or_else(|| search.clone(), |at| requests::since(search, at));
-        let found = match client::page(settings, resource_type, &search, &Spot::default(), 1) {
+        let found = match client::page(settings, resource_type, &search, &WalkPosition::default(), 1) {
             // The server does not support searches by time of change.
             Err(Fault::Rejected(_)) if since.is_some() => return Ok((true, clock::now())),
             found => found?,

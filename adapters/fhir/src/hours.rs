@@ -16,7 +16,7 @@ use crate::{
 
 /// A period of working time and its appointment types; empty for all types.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct OpenPeriod {
     pub start: i64,
     pub end: i64,
     pub types: Vec<String>,
@@ -32,8 +32,8 @@ pub struct Taken {
 
 /// Returns free time minus occupied time. A busy slot is working time if it has our mark, or as far as an appointment
 /// known to the engine occupies it. Otherwise its time is occupied.
-pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<Stretch> {
-    let mut open: Vec<Stretch> = Vec::new();
+pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<OpenPeriod> {
+    let mut open: Vec<OpenPeriod> = Vec::new();
     let mut closed: Vec<Span> = taken.iter().filter(|taken| !taken.shown).map(|taken| taken.span).collect();
     let shown: Vec<Span> = taken.iter().filter(|taken| taken.shown).map(|taken| taken.span).collect();
     for slot in slots {
@@ -44,7 +44,7 @@ pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<St
             "busy" | "busy-tentative" => {
                 let left = less((whole.start, whole.end), &shown);
                 let ours = less((whole.start, whole.end), &left);
-                open.extend(ours.into_iter().map(|(start, end)| Stretch { start, end, types: whole.types.clone() }));
+                open.extend(ours.into_iter().map(|(start, end)| OpenPeriod { start, end, types: whole.types.clone() }));
                 closed.extend(left);
             }
             "entered-in-error" => (),
@@ -53,18 +53,18 @@ pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<St
         }
     }
     open.sort_by(|a, b| (&a.types, a.start).cmp(&(&b.types, b.start)));
-    let mut merged: Vec<Stretch> = Vec::new();
+    let mut merged: Vec<OpenPeriod> = Vec::new();
     for next in open {
         match merged.last_mut() {
             Some(last) if last.types == next.types && next.start <= last.end => last.end = last.end.max(next.end),
             _ => merged.push(next),
         }
     }
-    let parts = |Stretch { start, end, types }: Stretch| {
+    let parts = |OpenPeriod { start, end, types }: OpenPeriod| {
         let left = less((start, end), &closed);
-        left.into_iter().map(move |(start, end)| Stretch { start, end, types: types.clone() })
+        left.into_iter().map(move |(start, end)| OpenPeriod { start, end, types: types.clone() })
     };
-    let mut left: Vec<Stretch> = merged.into_iter().flat_map(parts).collect();
+    let mut left: Vec<OpenPeriod> = merged.into_iter().flat_map(parts).collect();
     left.sort_by_key(|s| s.start);
     left
 }
@@ -87,7 +87,7 @@ fn less(whole: Span, others: &[Span]) -> Vec<Span> {
 }
 
 /// Converts a slot. Codes that are not configured types are ignored.
-fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
+fn stretch(slot: &Slot, settings: &Settings) -> Option<OpenPeriod> {
     let (start, end) = slot.span()?;
     let concepts = slot.service_type.iter().chain(std::iter::once(&slot.appointment_type));
     let codes = concepts.flat_map(|concept| &concept.coding).filter_map(|coding| coding.code.clone());
@@ -95,7 +95,7 @@ fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
         codes.filter(|code| !settings.types.is_empty() && known_type(settings, code)).collect();
     types.sort();
     types.dedup();
-    (start < end).then_some(Stretch { start, end, types })
+    (start < end).then_some(OpenPeriod { start, end, types })
 }
 
 /// Returns the hours of a schedule for each practitioner in each room: the result of `open` for the two, split at local
@@ -103,7 +103,7 @@ fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
 pub fn hours(
     schedule: &Schedule,
     practitioners: &[String],
-    open: impl Fn(&str, Option<&str>) -> Vec<Stretch>,
+    open: impl Fn(&str, Option<&str>) -> Vec<OpenPeriod>,
     to_local: impl Fn(i64) -> String,
 ) -> Vec<WorkingHour> {
     let rooms: Vec<Option<String>> = schedule.actor.iter().filter_map(|a| a.id_of("Location")).map(Some).collect();

@@ -194,7 +194,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
     let times = span(&a);
     // A cancelled appointment may have no time; one that is waiting or proposed may have none yet.
     let has_none_yet = status == "waitlist" || (status == "proposed" && a.start.is_none());
-    if has_none_yet || (a.is_off() && times.is_err()) {
+    if has_none_yet || (a.is_cancelled() && times.is_err()) {
         return Err(Unmapped::by_status(status));
     }
     let (start, end) = times?;
@@ -219,7 +219,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
         start,
         end,
         note: a.comment.clone().or(a.description.clone()),
-        cancelled: a.is_off(),
+        cancelled: a.is_cancelled(),
         confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
         patient_confirmed: visitor.is_some_and(|visitor| visitor.status == "accepted"),
         patient_missed: status == "noshow",

@@ -39,7 +39,7 @@ pub struct Walked {
 
 /// The position of a walk and the learnt properties of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spot {
+pub struct WalkPosition {
     pub at: At,
     /// The base URL as spelled in the server's links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,10 +54,10 @@ pub struct Spot {
     pub walked: Option<Walked>,
 }
 
-impl Spot {
+impl WalkPosition {
     /// Restarts the walk.
-    pub fn again(self) -> Spot {
-        Spot { at: At::Start, walked: None, ..self }
+    pub fn again(self) -> WalkPosition {
+        WalkPosition { at: At::Start, walked: None, ..self }
     }
 
     /// Returns the page size to request.
@@ -98,7 +98,7 @@ pub fn path(search: &str, at: &At, limit: u32) -> String {
 }
 
 /// Evaluates a page. Returns an error if the server's link is outside the base URL.
-pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&str>) -> Result<Step, String> {
+pub fn step(spot: &WalkPosition, bundle: Bundle, resource_type: &str, set_base: Option<&str>) -> Result<Step, String> {
     let (at, mut base) = (&spot.at, spot.base.clone());
     let own = own_bases(&bundle, resource_type, [set_base, spot.base.as_deref()]);
     let mut next = None;

@@ -211,7 +211,7 @@ impl Appointment {
 
     /// Returns `true` if the appointment occupies time, even if only proposed.
     pub fn takes_time(&self) -> bool {
-        !self.is_off() && !matches!(self.status.as_str(), "noshow" | "waitlist")
+        !self.is_cancelled() && !matches!(self.status.as_str(), "noshow" | "waitlist")
     }
 
     /// Returns the ids of the slots.
@@ -220,7 +220,7 @@ impl Appointment {
     }
 
     /// Returns `true` if cancelled or entered in error.
-    pub fn is_off(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         matches!(self.status.as_str(), "cancelled" | "entered-in-error")
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Resources to write atomically with the updated one. `None` if nothing has to be written at all.
-pub type Beside = Option<Vec<Value>>;
+pub type BundleEntries = Option<Vec<Value>>;
 
 /// Reads a resource, lets `decide` change it, and writes it if the version is unchanged. `decide` gets the resource as
 /// read, and a copy with the key of this write to modify. A resource that contains the key was already written. One
@@ -20,7 +20,7 @@ pub fn revise(
     settings: &Settings,
     key: &str,
     (resource_type, id): (&str, &str),
-    decide: impl Fn(&Value, &mut Value) -> Result<Beside, Fault>,
+    decide: impl Fn(&Value, &mut Value) -> Result<BundleEntries, Fault>,
 ) -> Result<Receipt, Fault> {
     for _ in 0..2 {
         let resource =

@@ -111,7 +111,7 @@ pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
     else {
         return Ok(());
     };
-    let kept = if read.is_off() { Vec::new() } else { read.slots() };
+    let kept = if read.is_cancelled() { Vec::new() } else { read.slots() };
     let marked =
         client::all_as_stored(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
     let left = marked.into_iter().filter(|slot| {

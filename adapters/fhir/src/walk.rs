@@ -10,7 +10,7 @@ use crate::{
     cursor::Cursor,
     enrich::enrich,
     map::{Unmapped, history},
-    paging::{At, Spot, Step},
+    paging::{At, Step, WalkPosition},
     requests,
     settings::Settings,
 };
@@ -45,7 +45,7 @@ pub fn walk(settings: &Settings, parts: &[Part], mut cursor: Cursor, limit: u32)
         Err(Fault::Rejected(_)) if matches!(cursor.spot.at, At::Link(_)) => {
             warn!("{}: the server no longer knows its link to the next page", part.resource_type);
             let whole = cursor.shows_all();
-            let cursor = Cursor { spot: Spot { base: None, ..cursor.spot.again() }, ..cursor };
+            let cursor = Cursor { spot: WalkPosition { base: None, ..cursor.spot.again() }, ..cursor };
             return Ok((Page { cursor: cursor.to_string(), whole, ..Page::default() }, cursor));
         }
         Err(Fault::Rejected(reason)) if part.may_be_refused => {

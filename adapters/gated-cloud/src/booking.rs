@@ -1,7 +1,7 @@
 //! Writes of appointments. A new one contains the write key as its reference. A change counts as written if the
 //! appointment has the wanted state.
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, streams::Trouble};
+use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, streams::RowError};
 use serde_json::Value;
 
 use crate::{
@@ -47,12 +47,12 @@ pub fn cancel(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receip
 }
 
 /// Returns a receipt if the appointment has the wanted state. Changes carry no key.
-pub fn is_so(
+pub fn is_applied(
     app: &GatedCloud,
     change: &AppointmentChange,
-    is_so: fn(&Visit, &AppointmentChange) -> bool,
+    is_applied: fn(&Visit, &AppointmentChange) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
-    Ok(read(app, change)?.filter(|held| is_so(held, change)).map(|held| held.receipt()))
+    Ok(read(app, change)?.filter(|held| is_applied(held, change)).map(|held| held.receipt()))
 }
 
 pub fn is_confirmed(held: &Visit, AppointmentChange { appointment: a, .. }: &AppointmentChange) -> bool {
@@ -65,7 +65,7 @@ fn read(app: &GatedCloud, change: &AppointmentChange) -> Result<Option<Visit>, F
     match map::visit(row) {
         Ok(Some(visit)) => Ok(Some(visit)),
         Ok(None) => Err(Fault::retry_later(map::CONTRADICTS, None)),
-        Err(Trouble::Row(why) | Trouble::Part(why)) => Err(Fault::retry_later(why, None)),
-        Err(Trouble::Fault(fault)) => Err(fault),
+        Err(RowError::Row(why) | RowError::Part(why)) => Err(Fault::retry_later(why, None)),
+        Err(RowError::Fault(fault)) => Err(fault),
     }
 }

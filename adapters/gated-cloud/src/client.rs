@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     faults,
     markup::{self, Kind, Markup},
-    responses::{Told, is_login_page, receipt},
+    responses::{AppResponse, is_login_page, receipt},
 };
 
 /// Maximum rows per page of the application.
@@ -104,23 +104,23 @@ impl GatedCloud {
 }
 
 /// Returns the content of a response, or the application's code of a refusal.
-fn outcome(call: Call) -> Result<Result<Told, String>, Fault> {
+fn outcome(call: Call) -> Result<Result<AppResponse, String>, Fault> {
     let reads = call.reads();
     let answer = call.through_gate().send_any()?;
     if let Some(fault) = session::fault_of_status(&answer, reads) {
         return Err(fault);
     }
     if answer.is_success() || is_login_page(&answer) {
-        return Told::of(&answer, reads).map(Ok);
+        return AppResponse::of(&answer, reads).map(Ok);
     }
     // From an intermediary, or from a release with another format of refusals.
     let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
-    let code = Told::of(&answer, reads).ok().and_then(|told| told.refusal());
+    let code = AppResponse::of(&answer, reads).ok().and_then(|told| told.refusal());
     Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
 }
 
 /// Reads data that always exists.
-fn shown(path: impl Into<String>) -> Result<Told, Fault> {
+fn shown(path: impl Into<String>) -> Result<AppResponse, Fault> {
     outcome(http::get(path))?.map_err(faults::of_refused_read)
 }
 
@@ -128,10 +128,10 @@ fn record(kind: Kind, id: &str) -> String {
     format!("/api/{}/{}", kind.name, encode(id))
 }
 
-fn item(told: &Told, kind: Kind) -> Result<Value, Fault> {
+fn item(told: &AppResponse, kind: Kind) -> Result<Value, Fault> {
     told.own(kind.names, &told.part(markup::ITEM)?)
 }
 
-fn owned(told: &Told, kind: Kind, items: &[Value]) -> Result<Vec<Value>, Fault> {
+fn owned(told: &AppResponse, kind: Kind, items: &[Value]) -> Result<Vec<Value>, Fault> {
     items.iter().map(|item| told.own(kind.names, item)).collect()
 }

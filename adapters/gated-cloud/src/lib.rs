@@ -44,20 +44,20 @@ impl Tables for GatedCloud {
         Handler::create_appointment(booking::create, |app, key, _| app.by_reference(APPOINTMENTS, key)).looking_first(),
         Handler::reschedule_appointment(
             |app, _, c| booking::change(app, c, &requests::moved(c)),
-            |app, _, c| booking::is_so(app, c, |held, c| c.stands(&held.shown)),
+            |app, _, c| booking::is_applied(app, c, |held, c| c.is_scheduled(&held.shown)),
         )
         .looking_first(),
-        Handler::confirm_appointment(booking::confirm, |app, _, c| booking::is_so(app, c, booking::is_confirmed)),
+        Handler::confirm_appointment(booking::confirm, |app, _, c| booking::is_applied(app, c, booking::is_confirmed)),
         Handler::check_in_appointment(booking::check_in, |app, _, c| {
-            booking::is_so(app, c, |held, c| held.came && c.has_arrived(&held.shown))
+            booking::is_applied(app, c, |held, c| held.came && c.has_arrived(&held.shown))
         })
         .looking_first(),
         Handler::cancel_appointment(booking::cancel, |app, _, c| {
-            booking::is_so(app, c, |held, _| AppointmentChange::is_off(&held.shown))
+            booking::is_applied(app, c, |held, _| AppointmentChange::is_inactive(&held.shown))
         }),
         Handler::note_appointment(
             |app, _, c| booking::change(app, c, &requests::noted(c)),
-            |app, _, c| booking::is_so(app, c, |held, c| held.shown.note == c.appointment.note),
+            |app, _, c| booking::is_applied(app, c, |held, c| held.shown.note == c.appointment.note),
         ),
     ];
     const UNKEPT: &'static [PatientField] = &[

@@ -3,7 +3,7 @@
 use adapter_sdk::{
     Fault, Receipt, Record, Resource, json,
     records::{Appointment, HourKind, Weekday},
-    streams::{self, Mapped, Trouble},
+    streams::{self, Mapped, RowError},
     time::day_of,
 };
 use serde_json::{Map, Value, json};
@@ -83,7 +83,7 @@ const TIMES: [&str; 4] = ["start", "end", "checkin_at", "checked_out_at"];
 
 /// Converts an appointment; `None` if it ends before it begins. An unreadable time or word affects one record; another
 /// type of value means another release.
-pub fn visit(mut own: Value) -> Result<Option<Visit>, Trouble> {
+pub fn visit(mut own: Value) -> Result<Option<Visit>, RowError> {
     if !TIMES.iter().all(|name| own[*name].is_string() || own[*name].is_null()) {
         return Err(wrong_kind().into());
     }
@@ -108,7 +108,7 @@ pub fn visit(mut own: Value) -> Result<Option<Visit>, Trouble> {
 }
 
 fn record(resource: Resource, own: Value) -> Mapped {
-    typed(resource, own).map(Into::into).map_err(Trouble::Fault)
+    typed(resource, own).map(Into::into).map_err(RowError::Fault)
 }
 
 /// Converts a record. A field of another type means another release than declared, so the whole page is rejected.

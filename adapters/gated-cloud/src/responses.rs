@@ -13,15 +13,15 @@ use crate::{
 
 /// A response of the application in a supported release.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct AppResponse {
     pub markup: Markup,
     body: Value,
     /// The request changes nothing.
     reads: bool,
 }
 
-impl Told {
-    pub fn of(answer: &Response, reads: bool) -> Result<Told, Fault> {
+impl AppResponse {
+    pub fn of(answer: &Response, reads: bool) -> Result<AppResponse, Fault> {
         let foreign = || Fault::lost("the EHR's answer is not one of its web application", reads);
         let body: Value = serde_json::from_slice(&answer.body).map_err(|_| match is_login_page(answer) {
             true => session::fault_of_login_page(reads),
@@ -32,7 +32,7 @@ impl Told {
             let (word, known) = (redact::word(word), Markup::known());
             faults::of_release(format!("is at markup {word}, and this adapter knows {known}: it"), reads)
         })?;
-        Ok(Told { markup, body, reads })
+        Ok(AppResponse { markup, body, reads })
     }
 
     /// Parses the frame around the records.

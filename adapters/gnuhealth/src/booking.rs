@@ -190,7 +190,7 @@ impl<'a> Near<'a> {
         let (free, taken): (Vec<_>, Vec<_>) = rows.iter().filter(here).filter(overlaps).partition(|row| row.is("free"));
         // A free appointment without an end does not count.
         let places = exact_cover(free, |row| row.span(0), whole);
-        Near { occupied: taken.into_iter().any(AppointmentRow::stands), places }
+        Near { occupied: taken.into_iter().any(AppointmentRow::occupies_time), places }
     }
 
     fn check_nobody_stands(&self) -> Result<(), Fault> {

@@ -289,7 +289,7 @@ impl AppointmentRow {
     }
 
     /// Returns `true` if the appointment occupies the provider's time.
-    pub fn stands(&self) -> bool {
+    pub fn occupies_time(&self) -> bool {
         !self.is_free() && !self.is_cancelled() && !self.is("no_show")
     }
 

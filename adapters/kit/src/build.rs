@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    KitError, MANIFEST_FILE, Manifest, Profile, cargo, component::pack, files, made::Made, npm, progress::Progress,
-    stamp,
+    KitError, MANIFEST_FILE, Manifest, Profile, build_output::BuildOutput, cargo, component::pack, files, npm,
+    progress::Progress, stamp,
 };
 
 /// A component on disk.
@@ -41,7 +41,7 @@ pub fn build(
     // A failed build must leave no file that could be mistaken for its result.
     files::remove(&stamp)?;
     files::remove(&component)?;
-    let Made { component: bare, mut inputs } = if dir.join(npm::PACKAGE).is_file() {
+    let BuildOutput { component: bare, mut inputs } = if dir.join(npm::PACKAGE).is_file() {
         npm::make(&dir, &out_dir, &manifest.id, progress)?
     } else {
         cargo::make(&dir, &out_dir.join("build"), profile, progress)?

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     KitError,
+    build_output::BuildOutput,
     command::run,
     component::encode,
     files, find,
-    made::Made,
     profile::Profile,
     progress::Progress,
     stamp,
@@ -19,7 +19,7 @@ pub(crate) fn make(
     target_dir: &Path,
     profile: Profile,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Made, KitError> {
+) -> Result<BuildOutput, KitError> {
     let toolchain = find::toolchain(dir, progress)?;
     progress(Progress::Toolchain(&toolchain));
     let root = workspace_manifest(dir)?;
@@ -28,7 +28,7 @@ pub(crate) fn make(
     let component = component.map_err(|reason| KitError::NotAnAdapter { path: module.clone(), reason })?;
     let mut inputs = stamp::sources(&module.with_extension("d"))?;
     inputs.extend([dir.join("Cargo.toml"), root.with_extension("lock"), root]);
-    Ok(Made { component, inputs })
+    Ok(BuildOutput { component, inputs })
 }
 
 /// Returns the `Cargo.toml` next to the lock file.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use adapter_component::{
-    COMPONENT_BYTES, Facts, MANIFEST_SECTION, Unfit, facts, sections,
+    COMPONENT_BYTES, Facts, InvalidComponent, MANIFEST_SECTION, facts, sections,
     signature::{self, SIGNATURE_SECTION, Signer},
 };
 use wasmparser::{Validator, WasmFeatures};
@@ -13,7 +13,7 @@ use crate::{KitError, Manifest, files};
 /// The properties of a component, read without running it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    pub manifest: Result<Manifest, Unfit>,
+    pub manifest: Result<Manifest, InvalidComponent>,
     /// Version of the exported contract, for example `1.0.0`.
     pub contract: Option<String>,
     pub imports: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Report {
     pub bytes: u64,
     pub sha256: String,
     /// Signer of a valid signature.
-    pub signer: Result<Option<Signer>, Unfit>,
+    pub signer: Result<Option<Signer>, InvalidComponent>,
 }
 
 /// Converts a core module that was built with the SDK into a component.

@@ -9,7 +9,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use crate::{KitError, Unfit};
+use crate::{InvalidComponent, KitError};
 
 pub fn read(path: &Path) -> Result<Vec<u8>, KitError> {
     fs::read(path).map_err(KitError::at(path))
@@ -21,7 +21,7 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, KitError> {
     let read = fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     read.map_err(KitError::at(path))?;
     if bytes.len() as u64 > most {
-        let reason = Unfit::TooLarge(most).to_string();
+        let reason = InvalidComponent::TooLarge(most).to_string();
         return Err(KitError::NotAnAdapter { path: path.to_path_buf(), reason });
     }
     Ok(bytes)

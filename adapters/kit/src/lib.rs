@@ -3,13 +3,13 @@
 //! toolchain and npm, not on the engine.
 
 mod build;
+mod build_output;
 mod cargo;
 mod command;
 mod component;
 mod error;
 mod files;
 mod find;
-mod made;
 mod npm;
 mod profile;
 mod progress;
@@ -19,7 +19,9 @@ mod stamp;
 mod toolchain;
 mod vendor;
 
-pub use adapter_component::{CONTRACT_PACKAGE, MANIFEST_FILE, MANIFEST_SECTION, Manifest, Unfit, signature::Signer};
+pub use adapter_component::{
+    CONTRACT_PACKAGE, InvalidComponent, MANIFEST_FILE, MANIFEST_SECTION, Manifest, signature::Signer,
+};
 pub use build::{Built, build};
 pub use component::{Report, check, encode, pack};
 pub use error::KitError;

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::{KitError, command::run, files, made::Made, progress::Progress};
+use crate::{KitError, build_output::BuildOutput, command::run, files, progress::Progress};
 
 /// The file that marks a folder as a package.
 pub(crate) const PACKAGE: &str = "package.json";
@@ -21,7 +21,7 @@ pub(crate) fn make(
     out_dir: &Path,
     id: &str,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Made, KitError> {
+) -> Result<BuildOutput, KitError> {
     let inputs = sources(dir, out_dir)?;
     let bare = out_dir.join(format!("{id}.bare.wasm"));
     let mut npm = Command::new("npm");
@@ -29,7 +29,7 @@ pub(crate) fn make(
     run(npm, progress).map_err(|error| explained(error, dir))?;
     let component = files::read(&bare)?;
     files::remove(&bare)?;
-    Ok(Made { component, inputs })
+    Ok(BuildOutput { component, inputs })
 }
 
 /// Adds a remedy to the error.

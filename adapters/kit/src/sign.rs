@@ -3,7 +3,7 @@
 use std::{fs, io::Write, path::Path};
 
 use adapter_component::{
-    COMPONENT_BYTES, Unfit, facts,
+    COMPONENT_BYTES, InvalidComponent, facts,
     signature::{self, Signer, SigningKey},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -42,7 +42,7 @@ pub fn sign(component: &Path, key: &Path) -> Result<Signer, KitError> {
 /// Returns the signer of a component with a valid signature.
 pub fn verify(component: &Path) -> Result<Signer, KitError> {
     let bytes = files::read_at_most(component, COMPONENT_BYTES)?;
-    let signer = signature::signer(&bytes).and_then(|signer| signer.ok_or(Unfit::NotSigned));
+    let signer = signature::signer(&bytes).and_then(|signer| signer.ok_or(InvalidComponent::NotSigned));
     signer.map_err(not_an_adapter(component))
 }
 
@@ -62,7 +62,7 @@ pub fn public_key(signer: Signer) -> String {
     BASE64_STANDARD.encode(signer.0)
 }
 
-fn not_an_adapter(path: &Path) -> impl FnOnce(Unfit) -> KitError {
+fn not_an_adapter(path: &Path) -> impl FnOnce(InvalidComponent) -> KitError {
     let path = path.to_path_buf();
     move |unfit| KitError::NotAnAdapter { path, reason: unfit.to_string() }
 }

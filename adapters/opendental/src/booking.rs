@@ -43,7 +43,7 @@ pub fn create(client: &Client, key: &str, change: &AppointmentChange) -> Result<
 pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
     let row = existing(client, a)?;
-    if stands(client, &row, change) {
+    if is_scheduled(client, &row, change) {
         return Ok(receipt(&row));
     }
     if row.apt_status.0 != "Scheduled" {
@@ -68,7 +68,7 @@ pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Resul
 pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let (a, reason) = (&change.appointment, change.reason.as_deref());
     let Some(row) = read(client, &a.id)? else { return Ok(Receipt::of(&a.id)) };
-    if map::is_off(&row) {
+    if map::is_off_schedule(&row) {
         return Ok(receipt(&row));
     }
     if row.apt_status.0 == "Complete" {
@@ -133,17 +133,17 @@ pub fn find(client: &Client, key: &str, change: &AppointmentChange) -> Result<Op
 }
 
 /// Returns a receipt if the appointment has the wanted state. Changes carry no key.
-pub fn is_so(
+pub fn is_applied(
     client: &Client,
     change: &AppointmentChange,
-    is_so: fn(&Client, &Appointment, &AppointmentChange) -> bool,
+    is_applied: fn(&Client, &Appointment, &AppointmentChange) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
     let row = read(client, &change.appointment.id)?;
-    Ok(row.filter(|row| is_so(client, row, change)).map(|row| receipt(&row)))
+    Ok(row.filter(|row| is_applied(client, row, change)).map(|row| receipt(&row)))
 }
 
-pub fn stands(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
-    map::visit(client, row).is_ok_and(|held| held.is_some_and(|held| change.stands(&held)))
+pub fn is_scheduled(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    map::visit(client, row).is_ok_and(|held| held.is_some_and(|held| change.is_scheduled(&held)))
 }
 
 pub fn is_confirmed(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
@@ -158,8 +158,8 @@ pub fn is_noted(_: &Client, row: &Appointment, change: &AppointmentChange) -> bo
     same_text(values::note(&row.note).text.as_deref(), change.appointment.note.as_deref())
 }
 
-pub fn is_off(_: &Client, row: &Appointment, _: &AppointmentChange) -> bool {
-    map::is_off(row)
+pub fn is_off_schedule(_: &Client, row: &Appointment, _: &AppointmentChange) -> bool {
+    map::is_off_schedule(row)
 }
 
 /// Returns the number of signs of the pattern, or an error for a time that the API cannot represent.
@@ -214,7 +214,11 @@ fn others(client: &Client, a: &Wanted, operatory: &str, own: Option<&str>) -> Re
 
 fn on_schedule(client: &Client, a: &Wanted) -> Result<Appointment, Fault> {
     let row = existing(client, a)?;
-    if map::is_off(&row) { Err(Fault::rejected("the appointment is cancelled in Open Dental")) } else { Ok(row) }
+    if map::is_off_schedule(&row) {
+        Err(Fault::rejected("the appointment is cancelled in Open Dental"))
+    } else {
+        Ok(row)
+    }
 }
 
 fn existing(client: &Client, a: &Wanted) -> Result<Appointment, Fault> {

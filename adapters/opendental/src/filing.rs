@@ -180,7 +180,7 @@ pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryIt
     let number = number_of(&item.id, kind.prefix)?;
     let rows = history_of(client, item)?;
     let held = rows.iter().find(|row| row.id == item.id);
-    if !held.is_some_and(|row| is_so(row, item)) {
+    if !held.is_some_and(|row| is_applied(row, item)) {
         client.put(&format!("{}/{number}", kind.path), &kind.changed(item, held.map(|row| row.active)))?;
     }
     Ok(Receipt::of(&item.id))
@@ -193,11 +193,11 @@ pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem
     let same = |row: &&records::PatientHistoryItem| {
         if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
     };
-    let found = rows.iter().filter(same).find(|row| is_so(row, item));
+    let found = rows.iter().filter(same).find(|row| is_applied(row, item));
     Ok(found.map(|row| Receipt::of(&row.id)))
 }
 
-fn is_so(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {
+fn is_applied(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {
     row.active == item.active && same_text(row.note.as_deref(), item.note.as_deref())
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Start and end within a day, in minutes after midnight.
-type Stretch = (u32, u32);
+type DayPeriod = (u32, u32);
 /// Returns an error with the reason if an entry cannot be read.
 type Readable<T> = Result<T, &'static str>;
 
@@ -99,7 +99,7 @@ fn blocks(client: &Client, row: &Schedule) -> bool {
     !client.settings.bookable_blockouts.contains(&row.blockout_name.trim().to_lowercase())
 }
 
-fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): Stretch, n: usize) -> Readable<Record> {
+fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): DayPeriod, n: usize) -> Readable<Record> {
     let room = operatory.map_or_else(|| "any".to_owned(), |room| room.to_string());
     let nth = if n == 0 { String::new() } else { format!(":{n}") };
     let clock = |minute: u32| format!("{:02}:{:02}", minute / 60, minute % 60);
@@ -133,7 +133,7 @@ fn rooms_of(row: &Schedule, rooms: &[Operatory], only_office: bool) -> Readable<
 
 /// Returns the part of a provider's hours in which the practice is open. Entries with hours define when it is open.
 /// With `notes_close`, an entry without hours closes the day, because the API does not distinguish holidays from notes.
-fn open_on(date: &str, hours: Stretch, practice: &[Schedule], notes_close: bool) -> Readable<Vec<Stretch>> {
+fn open_on(date: &str, hours: DayPeriod, practice: &[Schedule], notes_close: bool) -> Readable<Vec<DayPeriod>> {
     let date = time::day(date)?;
     let (mut open, mut notes) = (Vec::new(), false);
     for row in practice {
@@ -151,8 +151,8 @@ fn open_on(date: &str, hours: Stretch, practice: &[Schedule], notes_close: bool)
     if open.is_empty() {
         return Ok(vec![hours]);
     }
-    let within = |(from, to): Stretch| (from.max(hours.0), to.min(hours.1));
-    let mut open: Vec<Stretch> = open.into_iter().map(within).filter(|(from, to)| from < to).collect();
+    let within = |(from, to): DayPeriod| (from.max(hours.0), to.min(hours.1));
+    let mut open: Vec<DayPeriod> = open.into_iter().map(within).filter(|(from, to)| from < to).collect();
     open.sort_unstable();
     Ok(open)
 }
@@ -165,7 +165,7 @@ fn listed(row: &Schedule) -> Readable<Vec<Num>> {
 }
 
 /// Returns `None` if the entry has no hours.
-fn stretch(row: &Schedule) -> Readable<Option<Stretch>> {
+fn stretch(row: &Schedule) -> Readable<Option<DayPeriod>> {
     match (time::minute(&row.start_time)?, time::minute(&row.stop_time)?) {
         (None, None) => Ok(None),
         (Some(from), Some(to)) if from == to => Ok(None),

@@ -37,13 +37,19 @@ impl Tables for OpenDental {
         Handler::create_patient(patients::create, patients::find).looking_first(),
         Handler::update_patient(patients::update, patients::find_update),
         Handler::create_appointment(booking::create, booking::find).looking_first(),
-        Handler::reschedule_appointment(booking::reschedule, |office, _, c| booking::is_so(office, c, booking::stands)),
-        Handler::confirm_appointment(booking::confirm, |office, _, c| booking::is_so(office, c, booking::is_confirmed)),
-        Handler::check_in_appointment(booking::check_in, |office, _, c| {
-            booking::is_so(office, c, booking::has_arrived)
+        Handler::reschedule_appointment(booking::reschedule, |office, _, c| {
+            booking::is_applied(office, c, booking::is_scheduled)
         }),
-        Handler::cancel_appointment(booking::cancel, |office, _, c| booking::is_so(office, c, booking::is_off)),
-        Handler::note_appointment(booking::note, |office, _, c| booking::is_so(office, c, booking::is_noted)),
+        Handler::confirm_appointment(booking::confirm, |office, _, c| {
+            booking::is_applied(office, c, booking::is_confirmed)
+        }),
+        Handler::check_in_appointment(booking::check_in, |office, _, c| {
+            booking::is_applied(office, c, booking::has_arrived)
+        }),
+        Handler::cancel_appointment(booking::cancel, |office, _, c| {
+            booking::is_applied(office, c, booking::is_off_schedule)
+        }),
+        Handler::note_appointment(booking::note, |office, _, c| booking::is_applied(office, c, booking::is_noted)),
         Handler::create_insurance_plan(filing::create_plan, filing::find_plan).looking_first(),
         Handler::create_coverage(filing::create_coverage, filing::find_coverage),
         Handler::delete_coverage(filing::delete_coverage, filing::find_deleted_coverage),

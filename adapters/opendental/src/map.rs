@@ -109,7 +109,7 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
         return Ok(Shown::Nothing);
     }
     // On the Unscheduled List, or broken: cancelled even without a readable time.
-    if is_off(&a) && !matches!(span(&a), Ok(Some(_))) {
+    if is_off_schedule(&a) && !matches!(span(&a), Ok(Some(_))) {
         return Ok(gone(a.apt_num));
     }
     let start = time::instant(&a.apt_date_time)?.ok_or("it is on the schedule without a time")?;
@@ -143,7 +143,7 @@ pub fn widest_span(row: &Appointment) -> Option<(i64, i64)> {
 pub fn visit(client: &Client, a: &Appointment) -> Result<Option<records::Appointment>, String> {
     let Some((start, end)) = span(a)? else { return Ok(None) };
     let note = values::note(&a.note);
-    let (text, reason) = if is_off(a) { without_reason(note.text) } else { (note.text, None) };
+    let (text, reason) = if is_off_schedule(a) { without_reason(note.text) } else { (note.text, None) };
     Ok(Some(records::Appointment {
         id: id(a.apt_num)?,
         patient: a.pat_num.id(),
@@ -153,7 +153,7 @@ pub fn visit(client: &Client, a: &Appointment) -> Result<Option<records::Appoint
         start,
         end,
         note: text,
-        cancelled: is_off(a),
+        cancelled: is_off_schedule(a),
         confirmed: is_confirmed(client, a) || a.apt_status.0 == "Complete",
         checkin_at: arrived(a)?,
         checked_out_at: time::instant(&a.date_time_dismissed)?.filter(|at| is_moment(*at)),
@@ -182,7 +182,7 @@ fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
 }
 
 /// Returns `true` if the appointment is off the schedule.
-pub fn is_off(row: &Appointment) -> bool {
+pub fn is_off_schedule(row: &Appointment) -> bool {
     matches!(row.apt_status.as_str(), "Broken" | "UnschedList")
 }
 

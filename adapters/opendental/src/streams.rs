@@ -4,7 +4,7 @@ use adapter_sdk::{
     Resource,
     json::typed,
     pass::Whole,
-    streams::{List, Mapped, Rows, Shown, Stream, Trouble},
+    streams::{List, Mapped, RowError, Rows, Shown, Stream},
 };
 
 use crate::{
@@ -165,7 +165,7 @@ const fn key_of<T: Row>(_: fn(&Client, T) -> Mapped) -> &'static str {
 
 /// An error in a row with several records concerns all of them.
 fn parts<T: Row>(client: &Client, row: Result<T, String>, map: fn(&Client, T) -> Mapped) -> Mapped {
-    row.map_err(Trouble::from).and_then(|row| map(client, row)).map_err(Trouble::of_part)
+    row.map_err(RowError::from).and_then(|row| map(client, row)).map_err(RowError::of_part)
 }
 
 fn seldom(client: &Client) -> Whole {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Resource};
 
-/// One change of the database. Append-only: the seed and all changes are the database.
+/// A change of the database. The log is append-only: the seed and all changes are the database.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {

@@ -4,9 +4,9 @@
 
 pub mod behaviours;
 pub mod control;
-pub mod names;
 pub mod profile;
 pub mod records;
+pub mod triggers;
 pub mod wire;
 
 mod calendar;
@@ -30,13 +30,13 @@ pub use control::{Control, ControlError};
 pub use profile::{LocationProfile, OffsetFrom, Profile};
 pub use wire::{Delivery, SandboxReply, SandboxRequest};
 
-use practice::Practice;
+use practice::Database;
 use random::Random;
 
 /// The simulated EHR of one practice. Its state is the seed plus every [`Change`] it has returned.
 pub struct SandboxEhr {
     profile: Profile,
-    practice: Practice,
+    practice: Database,
     behaviours: Behaviours,
     /// Random source for lost responses, in the order of the requests.
     chance: Random,

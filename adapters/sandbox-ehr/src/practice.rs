@@ -5,22 +5,14 @@ use std::collections::BTreeMap;
 
 use super::{
     change::Change,
-    names::{Rehearsal, UNCONVERTED},
     records::{Appointment, Record, Resource},
+    triggers::{Trigger, UNCONVERTED},
 };
 
 /// Maximum number of stored write keys.
 const WRITE_KEYS: usize = 200_000;
 /// Maximum duration of an appointment in seconds; limits the search for overlaps.
 pub(super) const LONGEST: i64 = 24 * 3_600;
-
-/// A change of the database. The log is append-only: the seed and all changes are the database.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    Saved { record: Box<Record>, write_key: Option<String> },
-    Deleted { resource: Resource, id: String, revision: u64, write_key: Option<String> },
-}
 
 /// The record written with a write key.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +25,7 @@ pub(super) struct Written {
 type Feed = (Resource, Option<String>);
 
 #[derive(Default)]
-pub(super) struct Practice {
+pub(super) struct Database {
     revision: u64,
     rows: BTreeMap<(Resource, String), Record>,
     /// Record ids of each feed by the revision of their last change. Deleted records stay here, but not in `rows`.
@@ -48,7 +40,7 @@ pub(super) struct Practice {
 }
 
 /// A page of a feed.
-pub(super) struct Stretch<'a> {
+pub(super) struct FeedPage<'a> {
     pub(super) records: Vec<&'a Record>,
     pub(super) deleted: Vec<&'a str>,
     /// Start of the next page.
@@ -56,7 +48,7 @@ pub(super) struct Stretch<'a> {
     pub(super) more: bool,
 }
 
-impl Practice {
+impl Database {
     pub(super) fn get(&self, resource: Resource, id: &str) -> Option<&Record> {
         self.rows.get(&(resource, id.to_owned()))
     }
@@ -83,8 +75,8 @@ impl Practice {
     }
 
     /// Returns at most `limit` changes after `since`, in order.
-    pub(super) fn stretch(&self, resource: Resource, location: Option<&str>, since: u64, limit: usize) -> Stretch<'_> {
-        let mut stretch = Stretch { records: Vec::new(), deleted: Vec::new(), revision: since, more: false };
+    pub(super) fn stretch(&self, resource: Resource, location: Option<&str>, since: u64, limit: usize) -> FeedPage<'_> {
+        let mut stretch = FeedPage { records: Vec::new(), deleted: Vec::new(), revision: since, more: false };
         let Some(feed) = self.feeds.get(&(resource, location.map(str::to_owned))) else { return stretch };
         for (count, (revision, id)) in feed.range(since + 1..).enumerate() {
             if count == limit {
@@ -105,7 +97,7 @@ impl Practice {
         let resource = record.resource();
         if record.id().is_empty() {
             let number = self.last_number.get(&resource).copied().unwrap_or(0) + 1;
-            record.set_id(format!("{}-{number:05}{}", resource.prefix(), Rehearsal::ending_of_id(&record)));
+            record.set_id(format!("{}-{number:05}{}", resource.prefix(), Trigger::ending_of_id(&record)));
         }
         record.set_version(self.revision + 1);
         let change = Change::Saved { record: Box::new(record), write_key: write_key.map(str::to_owned) };

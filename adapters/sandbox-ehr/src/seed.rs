@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     calendar::{date_text, weekday},
     change::Change,
-    practice::Practice,
+    practice::Database,
     profile::{LocationProfile, Profile},
     random::Random,
     records::{
@@ -124,8 +124,8 @@ struct Shift {
     days: Vec<usize>,
 }
 
-pub(super) fn practice(profile: &Profile) -> Practice {
-    let mut seed = Seed { practice: Practice::default(), random: Random::new(profile.seed), profile };
+pub(super) fn practice(profile: &Profile) -> Database {
+    let mut seed = Seed { practice: Database::default(), random: Random::new(profile.seed), profile };
     let types = seed.types();
     let providers = seed.providers();
     let patients = seed.patients(&providers);
@@ -149,7 +149,7 @@ fn usd(cents: i64) -> Value {
 }
 
 struct Seed<'a> {
-    practice: Practice,
+    practice: Database,
     random: Random,
     profile: &'a Profile,
 }

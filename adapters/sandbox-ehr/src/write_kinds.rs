@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! write_kinds {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// All that can be written from outside.
+        /// All writes from outside.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum WriteKind {
@@ -21,7 +21,7 @@ write_kinds! {
     CreatePatient,
     UpdatePatient,
     CreateAppointment,
-    /// Any update of an appointment but a cancellation.
+    /// Any update of an appointment except a cancellation.
     UpdateAppointment,
     CancelAppointment,
     CreateHours,

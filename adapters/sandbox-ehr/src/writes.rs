@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Change, SandboxEhr, filed, hours,
-    names::{Rehearsal, block_instead},
     practice::{LONGEST, Written},
     records::{Appointment, Patient, Record, Resource, Shown, Status},
     refusals::{Checked, invalid, malformed, not_found, slot_taken},
+    triggers::{Trigger, block_instead},
     wire::SandboxReply,
     write_kinds::WriteKind,
 };
@@ -20,47 +20,7 @@ use super::{
 /// Maximum length of a write key, in bytes.
 const MAX_WRITE_KEY: usize = 200;
 
-macro_rules! write_kinds {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// All writes from outside.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum WriteKind {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl WriteKind {
-            pub const ALL: &'static [WriteKind] = &[$(WriteKind::$name),*];
-        }
-    };
-}
-
-write_kinds! {
-    CreatePatient,
-    UpdatePatient,
-    CreateAppointment,
-    /// Any update of an appointment except a cancellation.
-    UpdateAppointment,
-    CancelAppointment,
-    CreateHours,
-    UpdateHours,
-    DeleteHours,
-    CreateInsurancePlan,
-    CreateCoverage,
-    DeleteCoverage,
-    CreatePatientHistoryItem,
-    UpdatePatientHistoryItem,
-    CreatePatientAlert,
-    UpdatePatientAlert,
-    CreateCommunicationLog,
-    CreateFormResponse,
-    CreatePayment,
-    CreateAdjustment,
-}
-
 type Fields = Map<String, Value>;
-/// A valid value, or the refusal.
-pub(super) type Checked<T = ()> = Result<T, SandboxReply>;
 
 /// The effect of an accepted write.
 enum Outcome {
@@ -202,7 +162,7 @@ fn write(
     let (resource, id) = of;
     let before = id.and_then(|id| ehr.practice.get(resource, id));
     let patient = |id: &str| ehr.practice.get(Resource::Patients, id);
-    let rehearsal = Rehearsal::of(patient, resource, before, &fields);
+    let rehearsal = Trigger::of(patient, resource, before, &fields);
     if let Some(refusal) = rehearsal.and_then(|rehearsal| rehearsal.refusal(kind)) {
         return Err(refusal);
     }
@@ -211,7 +171,7 @@ fn write(
         fields.insert("write_key".into(), key.into());
     }
     let outcome = check(ehr, fields)?;
-    if let (Some(Rehearsal::SlotTaken), Outcome::Save(201, record)) = (rehearsal, &outcome)
+    if let (Some(Trigger::SlotTaken), Outcome::Save(201, record)) = (rehearsal, &outcome)
         && let Record::Appointment(wanted) = &**record
     {
         let staff = ehr.practice.save(Record::Appointment(block_instead(wanted)), None);
@@ -267,7 +227,7 @@ fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
     }
     let json = Record::Patient(Box::new(patient.clone())).to_json();
     let mut required =
-        switches.required_patient_fields.iter().map(String::as_str).chain(Rehearsal::required_field(patient));
+        switches.required_patient_fields.iter().map(String::as_str).chain(Trigger::required_field(patient));
     if let Some(field) = required.find(|name| json[*name].is_null()) {
         return Err(invalid("missing_field", &format!("{field} is required")));
     }

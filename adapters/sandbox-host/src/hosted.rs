@@ -26,25 +26,25 @@ pub enum OpenError {
     Change(#[from] serde_json::Error),
 }
 
-pub struct Hosted {
+pub struct InProcessEhr {
     store: Arc<dyn Store>,
     source: u32,
     /// Locked during the commit, so that a change is rolled back if it is not stored.
-    ehr: Mutex<Kept>,
+    ehr: Mutex<State>,
 }
 
-struct Kept {
+struct State {
     profile: Profile,
     ehr: SandboxEhr,
     /// Sequence number of the next change.
     next: u64,
 }
 
-impl Hosted {
+impl InProcessEhr {
     /// Restores the EHR of a data source.
-    pub fn open(store: Arc<dyn Store>, source: u32, profile: Profile) -> Result<Arc<Hosted>, OpenError> {
+    pub fn open(store: Arc<dyn Store>, source: u32, profile: Profile) -> Result<Arc<InProcessEhr>, OpenError> {
         let ehr = Mutex::new(read(&*store, source, profile)?);
-        Ok(Arc::new(Hosted { store, source, ehr }))
+        Ok(Arc::new(InProcessEhr { store, source, ehr }))
     }
 
     pub(crate) fn is_kept_in(&self, store: &Arc<dyn Store>) -> bool {
@@ -52,7 +52,7 @@ impl Hosted {
     }
 
     /// Changes the locations as a restart would. The switches stay.
-    pub(crate) async fn become_practice(&self, profile: Profile) -> Result<(), OpenError> {
+    pub(crate) async fn set_profile(&self, profile: Profile) -> Result<(), OpenError> {
         let mut guard = self.ehr.lock().await;
         if guard.profile != profile {
             self.read_again(&mut guard, profile)?;
@@ -60,7 +60,7 @@ impl Hosted {
         Ok(())
     }
 
-    fn read_again(&self, kept: &mut Kept, profile: Profile) -> Result<(), OpenError> {
+    fn read_again(&self, kept: &mut State, profile: Profile) -> Result<(), OpenError> {
         let switches = kept.ehr.behaviours().clone();
         *kept = read(&*self.store, self.source, profile)?;
         kept.ehr.control(Control::Behave(switches)).expect("switches can always be set");
@@ -88,7 +88,7 @@ impl Hosted {
     }
 
     /// Stores the changes, or rolls them back.
-    async fn keep(&self, kept: &mut Kept, changes: &[Change]) -> Result<(), CommitError> {
+    async fn keep(&self, kept: &mut State, changes: &[Change]) -> Result<(), CommitError> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl Hosted {
 }
 
 /// Restores the EHR of a data source from its changes.
-fn read(store: &dyn Store, source: u32, profile: Profile) -> Result<Kept, OpenError> {
+fn read(store: &dyn Store, source: u32, profile: Profile) -> Result<State, OpenError> {
     let mut changes: Vec<Change> = Vec::new();
     let mut range = keys::sandbox_changes(source);
     loop {
@@ -128,10 +128,10 @@ fn read(store: &dyn Store, source: u32, profile: Profile) -> Result<Kept, OpenEr
         }
     }
     let next = changes.len() as u64;
-    Ok(Kept { ehr: SandboxEhr::replay(profile.clone(), changes), next, profile })
+    Ok(State { ehr: SandboxEhr::replay(profile.clone(), changes), next, profile })
 }
 
-impl SimulatedEhr for Hosted {
+impl SimulatedEhr for InProcessEhr {
     fn switches(&self) -> SimulatedFuture<'_, Value> {
         Box::pin(async { serde_json::to_value(self.behaviours().await).expect("switches have string keys") })
     }
@@ -154,7 +154,7 @@ fn refused(error: sandbox_ehr::ControlError) -> ControlError {
     }
 }
 
-impl Transport for Hosted {
+impl Transport for InProcessEhr {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
         Box::pin(async move {
             let request = SandboxRequest {
@@ -198,7 +198,7 @@ mod tests {
     async fn changes_that_cannot_be_stored_are_rolled_back() {
         let open = |store: &Arc<MemoryStore>| {
             let offset = || vec![OffsetFrom { from: 0, seconds: 0 }];
-            Hosted::open(store.clone(), 1, Profile::demo(1, 20_000, offset(), offset())).unwrap()
+            InProcessEhr::open(store.clone(), 1, Profile::demo(1, 20_000, offset(), offset())).unwrap()
         };
         let (resource, percent) = (Resource::Patients, 2);
         let elsewhere = open(&Arc::default()).apply(Control::MassDelete { resource, percent }).await.unwrap();

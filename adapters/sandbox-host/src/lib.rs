@@ -22,14 +22,14 @@ use engine::{
 use location::time::{DAY, SECOND};
 use sandbox_ehr::{LocationProfile, OffsetFrom, Profile};
 
-pub use crate::hosted::{Hosted, OpenError};
+pub use crate::hosted::{InProcessEhr, OpenError};
 
 /// The simulated EHRs of a process by data source, after the engine has opened them.
 #[derive(Default)]
-pub struct Sandboxes(Mutex<BTreeMap<u32, Arc<Hosted>>>);
+pub struct Sandboxes(Mutex<BTreeMap<u32, Arc<InProcessEhr>>>);
 
 impl Sandboxes {
-    pub fn get(&self, source: u32) -> Option<Arc<Hosted>> {
+    pub fn get(&self, source: u32) -> Option<Arc<InProcessEhr>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
     }
 }
@@ -46,8 +46,8 @@ impl OpenSimulated for Sandboxes {
                 let failed = |error: String| format!("data source {source}: {error}");
                 let profile = profile(setup, store, source).await.map_err(|error| failed(error.to_string()))?;
                 let hosted = match self.get(source).filter(|hosted| hosted.is_kept_in(store)) {
-                    Some(hosted) => hosted.become_practice(profile).await.map(|()| hosted),
-                    None => Hosted::open(store.clone(), source, profile),
+                    Some(hosted) => hosted.set_profile(profile).await.map(|()| hosted),
+                    None => InProcessEhr::open(store.clone(), source, profile),
                 };
                 let hosted = hosted.map_err(|error| failed(error.to_string()))?;
                 self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(source, hosted.clone());

@@ -57,13 +57,13 @@ impl Patient {
 impl AppointmentChange {
     /// Returns `true` if the appointment is active and has the wanted time, and the wanted operatory and provider if
     /// named.
-    pub fn stands(&self, held: &Appointment) -> bool {
+    pub fn is_scheduled(&self, held: &Appointment) -> bool {
         let wanted = &self.appointment;
         held.start == wanted.start
             && held.end == wanted.end
             && (wanted.operatory.is_none() || wanted.operatory == held.operatory)
             && (wanted.provider.is_none() || wanted.provider == held.provider)
-            && !AppointmentChange::is_off(held)
+            && !AppointmentChange::is_inactive(held)
     }
 
     /// Returns `true` if the patient has checked in, at the wanted time if one is named.
@@ -72,7 +72,7 @@ impl AppointmentChange {
     }
 
     /// Returns `true` if the appointment no longer occupies its time.
-    pub fn is_off(held: &Appointment) -> bool {
+    pub fn is_inactive(held: &Appointment) -> bool {
         held.cancelled || held.patient_missed
     }
 }
@@ -205,12 +205,12 @@ mod tests {
     #[test]
     fn a_change_counts_as_written_if_the_appointment_matches() {
         let held = Appointment { start: 5, end: 9, operatory: Some("1".into()), ..Appointment::default() };
-        let moved = |wanted: Appointment| AppointmentChange { appointment: wanted, reason: None }.stands(&held);
+        let moved = |wanted: Appointment| AppointmentChange { appointment: wanted, reason: None }.is_scheduled(&held);
         assert!(moved(held.clone()) && moved(Appointment { operatory: None, ..held.clone() }));
         assert!(!moved(Appointment { end: 8, ..held.clone() }));
         assert!(!moved(Appointment { provider: Some("2".into()), ..held.clone() }));
         let off = Appointment { patient_missed: true, ..held.clone() };
-        assert!(!AppointmentChange { appointment: held.clone(), reason: None }.stands(&off));
+        assert!(!AppointmentChange { appointment: held.clone(), reason: None }.is_scheduled(&off));
         let came = |at: Option<i64>, wanted: Option<i64>| {
             let change = Appointment { checkin_at: wanted, ..held.clone() };
             let held = Appointment { checkin_at: at, ..held.clone() };

@@ -31,7 +31,7 @@ pub struct Names(pub &'static str);
 
 /// A required field that is absent from the EHR's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lacking {
+pub struct MissingField {
     /// Our name of the field.
     pub ours: &'static str,
     /// The expected path in the EHR's object.
@@ -60,12 +60,12 @@ impl Names {
     }
 
     /// Converts an EHR's object to our names. Every field that is not optional must be present, but may be null.
-    pub fn all_ours(self, theirs: &Value) -> Result<Value, Lacking> {
+    pub fn all_ours(self, theirs: &Value) -> Result<Value, MissingField> {
         let said = |value: &&Value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
         let held = |(ours, name, optional): (_, &'static str, bool)| match at(theirs, name) {
             Some(value) if !optional || said(&value) => Some(Ok((ours, value))),
             _ if optional && leads(theirs, name) => None,
-            _ => Some(Err(Lacking { ours, theirs: name })),
+            _ => Some(Err(MissingField { ours, theirs: name })),
         };
         Ok(object(self.fields().filter_map(held).collect::<Result<Vec<_>, _>>()?))
     }

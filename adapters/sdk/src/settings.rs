@@ -64,7 +64,7 @@ impl<'de> Deserializer<'de> for Settings {
 
 struct Fields {
     names: std::slice::Iter<'static, &'static str>,
-    said: Option<Said>,
+    said: Option<SettingValue>,
 }
 
 impl<'de> MapAccess<'de> for Fields {
@@ -73,7 +73,7 @@ impl<'de> MapAccess<'de> for Fields {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         for name in self.names.by_ref() {
             if let Some(text) = config::get(name) {
-                self.said = Some(Said { name, text });
+                self.said = Some(SettingValue { name, text });
                 return seed.deserialize(name.into_deserializer()).map(Some);
             }
         }
@@ -86,12 +86,12 @@ impl<'de> MapAccess<'de> for Fields {
 }
 
 /// A configured value or the manifest's default.
-struct Said {
+struct SettingValue {
     name: &'static str,
     text: String,
 }
 
-impl Said {
+impl SettingValue {
     /// The error of an invalid value. It does not quote the text, which may be a secret.
     fn wrong(&self, expected: impl Display) -> Error {
         Error::custom(format_args!("the setting `{}` must be {expected}", self.name))
@@ -135,7 +135,7 @@ fn plain(error: &serde_json::Error) -> String {
     )
 }
 
-impl<'de> Deserializer<'de> for Said {
+impl<'de> Deserializer<'de> for SettingValue {
     type Error = Error;
 
     numbers! {

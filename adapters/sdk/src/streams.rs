@@ -52,7 +52,7 @@ pub enum Shown {
 
 /// Why a row yields no record.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum RowError {
     /// The row cannot be read and is skipped. The reason contains no patient data.
     Row(String),
     /// One of several records of the row cannot be read, so no id identifies the skipped record.
@@ -62,33 +62,33 @@ pub enum Trouble {
 }
 
 /// The result of a mapping.
-pub type Mapped = Result<Shown, Trouble>;
+pub type Mapped = Result<Shown, RowError>;
 
-impl Trouble {
+impl RowError {
     /// Marks the trouble as one of several records of the row.
-    pub fn of_part(self) -> Trouble {
+    pub fn of_part(self) -> RowError {
         match self {
-            Trouble::Row(why) => Trouble::Part(why),
+            RowError::Row(why) => RowError::Part(why),
             other => other,
         }
     }
 }
 
-impl From<&str> for Trouble {
-    fn from(why: &str) -> Trouble {
-        Trouble::Row(why.to_owned())
+impl From<&str> for RowError {
+    fn from(why: &str) -> RowError {
+        RowError::Row(why.to_owned())
     }
 }
 
-impl From<String> for Trouble {
-    fn from(why: String) -> Trouble {
-        Trouble::Row(why)
+impl From<String> for RowError {
+    fn from(why: String) -> RowError {
+        RowError::Row(why)
     }
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Trouble {
-        Trouble::Fault(fault)
+impl From<Fault> for RowError {
+    fn from(fault: Fault) -> RowError {
+        RowError::Fault(fault)
     }
 }
 
@@ -333,14 +333,14 @@ impl<C> Rows<C> {
             }
             (Ok(Shown::Gone(id)), _) => Read { gone: Some(id), ..nothing },
             (Ok(Shown::Nothing), _) => nothing,
-            (Err(Trouble::Row(why)), Some(id)) => {
+            (Err(RowError::Row(why)), Some(id)) => {
                 Read { skipped: Some(SkippedRecord::new(format!("{prefix}{id}"), why)), ..nothing }
             }
-            (Err(Trouble::Row(why)), None) => Read { left_out: Some(format!("row is left out: {why}")), ..nothing },
-            (Err(Trouble::Part(why)), id) => {
+            (Err(RowError::Row(why)), None) => Read { left_out: Some(format!("row is left out: {why}")), ..nothing },
+            (Err(RowError::Part(why)), id) => {
                 Read { left_out: Some(format!("of row {} are left out: {why}", id.unwrap_or_default())), ..nothing }
             }
-            (Err(Trouble::Fault(fault)), _) => return Err(fault),
+            (Err(RowError::Fault(fault)), _) => return Err(fault),
         })
     }
 }
@@ -449,7 +449,7 @@ mod tests {
         let room = |n| Record::Operatory(Operatory { id: format!("{}.{n}", row["id"]), ..Operatory::default() });
         match row["name"].as_str() {
             Some(_) => Ok(Shown::Records((1..=3).map(room).collect())),
-            None => Err(Trouble::from("it has no name").of_part()),
+            None => Err(RowError::from("it has no name").of_part()),
         }
     }
 

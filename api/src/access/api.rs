@@ -11,19 +11,19 @@ use engine::{
     Engine, NotReconfigurable, Reconfigured,
     setup::{Environment, Setup},
     simulated::{OpenSimulated, SimulatedEhr, SimulatedEhrs},
-    turns::Turns,
+    turns::FairSemaphore,
 };
 use location::time::{Millis, Timestamp};
 use tokio::sync::Semaphore;
 
 use super::{
     conditional::Tags,
-    directory::{Directory, DirectoryNow},
-    edge::{Edge, EdgeNow},
+    directory::{CurrentDirectory, Directory},
+    edge::{CurrentEdge, Edge},
     keys::{ApiKey, KeyRing, Keys},
     operators::{OperatorRing, OperatorToken, Operators},
     page_cache::PageCache,
-    reloads::AskToReload,
+    reloads::ReloadSender,
 };
 use crate::{
     http::{
@@ -54,7 +54,7 @@ pub struct Api {
     pub operators_connections: Arc<Connections>,
     pub response_bytes: Arc<ResponseBytes>,
     /// Semaphores of blocking reads: for clients, and for operators.
-    readers: [Turns; 2],
+    readers: [FairSemaphore; 2],
     /// One permit per connected workstation.
     pub seats: Arc<Semaphore>,
     /// The server drains before it stops: it still serves, but reports not ready.
@@ -70,10 +70,10 @@ pub struct Api {
     /// `None` without an audit trail, as in tests.
     pub(crate) audit: Option<Trail>,
     /// Channel for reload requests; unset if no task reloads the configuration.
-    pub(crate) reloads: OnceLock<AskToReload>,
-    directory: DirectoryNow,
+    pub(crate) reloads: OnceLock<ReloadSender>,
+    directory: CurrentDirectory,
     keys: KeyRing,
-    edge: EdgeNow,
+    edge: CurrentEdge,
     operators: OperatorRing,
 }
 
@@ -90,7 +90,7 @@ impl Api {
             connections: Connections::new(rules.max_connections),
             operators_connections: Connections::new(OPERATORS_CONNECTIONS),
             response_bytes: Arc::default(),
-            readers: [(); 2].map(|()| Turns::of_readers(engine.reads_wait())),
+            readers: [(); 2].map(|()| FairSemaphore::of_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
@@ -100,9 +100,9 @@ impl Api {
             certificates: Certificates::default(),
             audit: None,
             reloads: OnceLock::new(),
-            directory: DirectoryNow::new(&engine.setup()),
+            directory: CurrentDirectory::new(&engine.setup()),
             keys: keys.into(),
-            edge: EdgeNow::new(rules),
+            edge: CurrentEdge::new(rules),
             operators: OperatorRing::default(),
             simulated: RwLock::default(),
             engine,
@@ -191,7 +191,7 @@ impl Api {
 
     /// Returns a semaphore for blocking reads. Operators have a separate one, so that they can investigate while
     /// clients' reads are stuck.
-    pub(crate) fn readers(&self, for_operators: bool) -> Turns {
+    pub(crate) fn readers(&self, for_operators: bool) -> FairSemaphore {
         self.readers[usize::from(for_operators)].clone()
     }
 

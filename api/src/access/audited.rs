@@ -24,7 +24,7 @@ use engine::{
     BackupEnded, Engine,
     origin::{self, Change, DecisionId, Origin},
     records,
-    untold::{Left, Touched, Untold, What},
+    untold::{AuditedRecord, OrphanedChange, UnauditedChange, What},
     workstations::Act,
 };
 use location::{
@@ -37,7 +37,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::{
     api::Api,
     call::Call,
-    shown::{Access, Shown, Whose},
+    shown::{Access, AccessLog, AccessScope},
 };
 use crate::{
     http::{context::RequestContext, endpoint::Access as Allowed, errors::ApiError},
@@ -67,7 +67,7 @@ pub(crate) struct Caller {
     client: Option<IpAddr>,
     request_id: String,
     route: String,
-    shown: Shown,
+    shown: AccessLog,
 }
 
 impl Caller {
@@ -95,7 +95,7 @@ impl Caller {
         client: Option<IpAddr>,
         request_id: &str,
         route: String,
-        shown: Shown,
+        shown: AccessLog,
     ) -> Caller {
         Caller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
     }
@@ -104,7 +104,7 @@ impl Caller {
     pub(crate) fn of_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> Caller {
         let context = request.extensions().get::<Rc<RequestContext>>().cloned();
         let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
-        let shown = Shown::default();
+        let shown = AccessLog::default();
         shown.add(Access { what, record: CONSOLE, id: None });
         let route = format!("{} {}", request.method(), request.path());
         Caller::at_console(name, client, id, route, shown)
@@ -112,7 +112,7 @@ impl Caller {
 
     /// Appends the entry of a console session. The session continues if the trail refuses the entry, so that an
     /// operator can free a full disk.
-    pub(crate) async fn noted(&self, api: &Api) {
+    pub(crate) async fn append_session_entry(&self, api: &Api) {
         let entries = self.entries(api.engine.now(), "done", &[]);
         if let Err(error) = api.keep(&entries).await {
             tracing::error!(%error, by = ?self.actor, "the audit trail takes no entry of a session at the console");
@@ -120,12 +120,12 @@ impl Caller {
     }
 
     /// Restores the caller of a change that its handler did not record, due to a failure or the end of the process.
-    fn of_untold(untold: &Untold, institution: Option<InstitutionId>) -> Caller {
+    fn of_untold(untold: &UnauditedChange, institution: Option<InstitutionId>) -> Caller {
         let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
         let (location, _) = untold.decision;
-        let shown = Shown::default();
+        let shown = AccessLog::default();
         institution.into_iter().for_each(|institution| shown.of(institution, Some(location)));
-        for Touched { what, record } in &untold.touched {
+        for AuditedRecord { what, record } in &untold.touched {
             let (record, id) = match record {
                 What::Record(Resource::Patients, id) => ("patient", *id),
                 What::Record(Resource::Appointments, id) => ("appointment", *id),
@@ -158,7 +158,7 @@ impl Caller {
 
     /// Returns an entry for each action and kind of record, with the ids of all its records.
     fn entries(&self, now: Timestamp, status: &str, decisions: &[DecisionId]) -> Vec<Entry> {
-        let Whose { institution, location } = self.shown.whose();
+        let AccessScope { institution, location } = self.shown.scope();
         let decisions: Vec<_> = decisions.iter().map(|(location, number)| (location.0.into(), *number)).collect();
         let mut entries: Vec<Entry> = Vec::new();
         for Access { what, record, id } in &self.shown.accesses() {
@@ -265,7 +265,7 @@ fn status(answer: &Result<HttpResponse, Error>) -> StatusCode {
 pub(crate) async fn changed(
     api: &Data<Api>,
     caller: &Caller,
-    handling: &Handling,
+    handling: &AuditGuard,
     answer: Result<HttpResponse, Error>,
 ) -> Result<HttpResponse, Error> {
     let decisions = handling.committed();
@@ -277,17 +277,17 @@ pub(crate) async fn changed(
     if changes.is_empty() {
         // Without named records (or after a failed handler), the stored decisions provide the entries.
         for untold in api.engine.untold().of(&decisions) {
-            tell_decision(api, &untold, api.engine.now(), status(&answer).as_str());
+            append_decision(api, &untold, api.engine.now(), status(&answer).as_str());
         }
     } else {
-        tell(api, changes, decisions);
+        append_with_retries(api, changes, decisions);
     }
     api.kept(&reads, answer).await
 }
 
 /// Appends the entries in order, with retries. Only the last entry carries the decision ids, since it implies the
 /// earlier ones.
-fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
+fn append_with_retries(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
     if api.audit.is_none() {
         return api.engine.untold().told(&decisions);
     }
@@ -326,21 +326,21 @@ fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
 }
 
 /// Appends the entry of one decision from its stored change, without its handler.
-fn tell_decision(api: &Data<Api>, untold: &Untold, at: Timestamp, status: &str) {
+fn append_decision(api: &Data<Api>, untold: &UnauditedChange, at: Timestamp, status: &str) {
     let institution = api.engine.setup().locations.get(&untold.decision.0).map(|location| location.institution);
     let decisions = vec![untold.decision];
-    tell(api, Caller::of_untold(untold, institution).entries(at, status, &decisions), decisions);
+    append_with_retries(api, Caller::of_untold(untold, institution).entries(at, status, &decisions), decisions);
 }
 
 /// Drop guard of a call: if the handler ends early, its commits are audited by the background task.
-pub(crate) struct Handling {
+pub(crate) struct AuditGuard {
     engine: Arc<Engine>,
     change: Option<Arc<Change>>,
 }
 
-impl Handling {
-    pub(crate) fn of(api: &Api, caller: &Caller) -> Handling {
-        Handling { engine: api.engine.clone(), change: api.audit.as_ref().and_then(|_| caller.changing()) }
+impl AuditGuard {
+    pub(crate) fn of(api: &Api, caller: &Caller) -> AuditGuard {
+        AuditGuard { engine: api.engine.clone(), change: api.audit.as_ref().and_then(|_| caller.changing()) }
     }
 
     /// Adds the change context of the call to the origin of its work.
@@ -353,29 +353,29 @@ impl Handling {
     }
 }
 
-impl Drop for Handling {
+impl Drop for AuditGuard {
     fn drop(&mut self) {
         self.engine.untold().leave(&self.committed());
     }
 }
 
 /// Appends the entries of committed changes that no handler recorded. Runs until the service ends.
-pub async fn tell_what_is_left(engine: Arc<Engine>, api: Weak<Api>) {
+pub async fn audit_orphaned_changes(engine: Arc<Engine>, api: Weak<Api>) {
     loop {
         let left = engine.untold().left().await;
         let Some(api) = api.upgrade().map(Data::from) else { return };
-        let earliest = left.iter().filter(|left| left.may_be_told).map(|left| left.untold.at).min();
+        let earliest = left.iter().filter(|left| left.may_be_audited).map(|left| left.untold.at).min();
         let known = match earliest {
             Some(earliest) => known_since(&api, earliest.minus(BEFORE)).await,
             None => Known::new(),
         };
         let mut told = Vec::new();
-        for Left { untold, may_be_told } in left {
+        for OrphanedChange { untold, may_be_audited } in left {
             let (location, number) = untold.decision;
-            if may_be_told && known.contains(&(untold.caller.request_id.clone(), (location.0.into(), number))) {
+            if may_be_audited && known.contains(&(untold.caller.request_id.clone(), (location.0.into(), number))) {
                 told.push(untold.decision);
             } else {
-                tell_decision(&api, &untold, untold.at, COMMITTED);
+                append_decision(&api, &untold, untold.at, COMMITTED);
             }
         }
         api.engine.untold().told(&told);
@@ -383,7 +383,7 @@ pub async fn tell_what_is_left(engine: Arc<Engine>, api: Weak<Api>) {
 }
 
 /// Appends the entries of workstation actions. Refused entries are logged.
-pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Api>) {
+pub async fn audit_workstation_actions(mut acts: UnboundedReceiver<Act>, api: Weak<Api>) {
     while let Some(act) = acts.recv().await {
         let Some(api) = api.upgrade() else { return };
         let Some(trail) = &api.audit else { continue };
@@ -407,7 +407,7 @@ pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Ap
 }
 
 /// Appends the entries of finished backups, including scheduled ones.
-pub async fn tell_of_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<Api>) {
+pub async fn audit_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<Api>) {
     while let Some(BackupEnded { at, made }) = ended.recv().await {
         let Some(api) = api.upgrade() else { return };
         api.append_of_service(of_service(at, "end backup", "store", if made { "made" } else { "failed" }, ""));

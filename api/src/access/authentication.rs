@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Returns the key of unauthenticated calls, which grants no access.
-pub(crate) fn nobody() -> ApiKey {
+pub(crate) fn anonymous_key() -> ApiKey {
     ApiKey {
         name: String::new(),
         hash: [0; 32],

@@ -8,14 +8,14 @@ use location::ids::InstitutionId;
 
 use super::{
     call::Call,
-    page_cache::{CacheKey, Vacancy},
+    page_cache::{CacheKey, CacheMiss},
 };
 use crate::http::notices::IGNORED;
 
 /// Cache state of a call before its handler runs.
 pub enum Lookup {
     Hit(HttpResponse),
-    Miss(Vacancy),
+    Miss(CacheMiss),
     /// The endpoint or call is not cacheable.
     Uncached,
 }
@@ -33,7 +33,7 @@ impl Call {
         let key = CacheKey { generation: self.generation, key: self.key.hash, version: self.version, path, query };
         match self.api.page_cache.get(&key, stamp, at) {
             Some(page) => {
-                self.shown.of(institution, page.whose.location);
+                self.shown.of(institution, page.scope.location);
                 self.shown.add_all(&page.shown);
                 let mut answer = HttpResponse::Ok();
                 answer.insert_header((CONTENT_TYPE, "application/json"));
@@ -45,7 +45,7 @@ impl Call {
                 }
                 Lookup::Hit(answer.body(page.body))
             }
-            None => Lookup::Miss(Vacancy { key, stamp, at, shown: self.shown.clone() }),
+            None => Lookup::Miss(CacheMiss { key, stamp, at, shown: self.shown.clone() }),
         }
     }
 

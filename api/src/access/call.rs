@@ -14,12 +14,12 @@ use location::{time::Timestamp, zone::Date};
 
 use super::{
     api::Api,
-    authentication::{api_key, bearer, for_operators, may, nobody, operator},
+    authentication::{anonymous_key, api_key, bearer, for_operators, may, operator},
     directory::Directory,
     idempotency,
     input::{EARLIEST, Input},
     keys::ApiKey,
-    shown::{Access as Accessed, Shown},
+    shown::{Access as Accessed, AccessLog},
 };
 use crate::{
     http::{
@@ -66,7 +66,7 @@ pub struct Call {
     /// Generation of the permissions the call was received under, see `PageCache`.
     pub generation: u64,
     /// Accessed records, for the audit trail.
-    pub shown: Shown,
+    pub shown: AccessLog,
     warning: Option<String>,
     /// Notices for the response, also if the handler fails.
     pub notices: Notices,
@@ -105,7 +105,7 @@ impl Call {
                 operator(&api, request.headers()).map_err(|why| ("operator's token", why))
             }
             Access::Token | Access::Anyone => bearer(&api, request.headers()).map_err(|why| ("bearer token", why)),
-            Access::Code => Ok(Arc::new(nobody())),
+            Access::Code => Ok(Arc::new(anonymous_key())),
         };
         let key = key.map_err(|(what, why)| edge.rejected_callers.refused(client, what, why))?;
         // A retry after a permission change has the same key name, so a failed `set` is harmless.
@@ -120,7 +120,7 @@ impl Call {
         if endpoint.access != Access::Code && !counted {
             let checked = edge.rate_limits.admit(&key.hash, &endpoint.method_and_path()).await;
             if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
-                context.standing.set(checked.as_ref().map_or_else(|exceeded| Some(exceeded.standing), |it| *it));
+                context.limit_state.set(checked.as_ref().map_or_else(|exceeded| Some(exceeded.limit_state), |it| *it));
             }
             checked?;
         }
@@ -160,7 +160,7 @@ impl Call {
             counted,
             authorization: request.headers().get(AUTHORIZATION).cloned(),
             generation,
-            shown: Shown::default(),
+            shown: AccessLog::default(),
             warning: None,
             notices: Notices::default(),
             notes: None,
@@ -173,7 +173,7 @@ impl Call {
         let (query, body) = (Params::describing(), Fields::describing());
         Call {
             api: ApiRef(None),
-            key: Arc::new(nobody()),
+            key: Arc::new(anonymous_key()),
             version,
             endpoint,
             // A time after every example.
@@ -183,7 +183,7 @@ impl Call {
                 now: Timestamp(4_102_444_800_000),
                 today: Date::MAX,
                 clock: Clock::default(),
-                grants: nobody().grants,
+                grants: anonymous_key().grants,
                 version,
                 cursors,
             },
@@ -195,7 +195,7 @@ impl Call {
             counted: false,
             authorization: None,
             generation: 0,
-            shown: Shown::default(),
+            shown: AccessLog::default(),
             warning: None,
             notices: Notices::default(),
             notes: Some(notes),

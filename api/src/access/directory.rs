@@ -76,11 +76,11 @@ impl Directory {
 }
 
 /// Current directory.
-pub(crate) struct DirectoryNow(RwLock<Arc<Directory>>);
+pub(crate) struct CurrentDirectory(RwLock<Arc<Directory>>);
 
-impl DirectoryNow {
-    pub(crate) fn new(setup: &Setup) -> DirectoryNow {
-        DirectoryNow(RwLock::new(Arc::new(Directory::from(setup))))
+impl CurrentDirectory {
+    pub(crate) fn new(setup: &Setup) -> CurrentDirectory {
+        CurrentDirectory(RwLock::new(Arc::new(Directory::from(setup))))
     }
 
     pub(crate) fn directory(&self) -> Arc<Directory> {

@@ -33,11 +33,11 @@ impl Edge {
     }
 }
 
-pub(crate) struct EdgeNow(RwLock<Arc<Edge>>);
+pub(crate) struct CurrentEdge(RwLock<Arc<Edge>>);
 
-impl EdgeNow {
-    pub(crate) fn new(rules: HttpRules) -> EdgeNow {
-        EdgeNow(RwLock::new(Arc::new(Edge::new(rules))))
+impl CurrentEdge {
+    pub(crate) fn new(rules: HttpRules) -> CurrentEdge {
+        CurrentEdge(RwLock::new(Arc::new(Edge::new(rules))))
     }
 
     pub(crate) fn edge(&self) -> Arc<Edge> {

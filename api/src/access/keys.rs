@@ -9,7 +9,7 @@ use engine::setup::{Environment, Institution};
 use location::ids::{InstitutionId, LocationId};
 use sha2::{Digest, Sha256};
 
-use crate::values::{grant::Grant, role::Role, secret::random, words::Words};
+use crate::values::{grant::Grant, role::Role, secret::random, words::WireEnum};
 
 pub(crate) type KeyHash = [u8; 32];
 

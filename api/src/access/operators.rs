@@ -46,11 +46,11 @@ impl Operator {
     }
 
     /// Returns the last use if it is not stored yet.
-    pub(crate) fn unnoted(&self) -> Option<Timestamp> {
+    pub(crate) fn unstored_use(&self) -> Option<Timestamp> {
         self.last_used().filter(|used| used.0 > self.noted.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn is_noted(&self, used: Timestamp) {
+    pub(crate) fn mark_stored(&self, used: Timestamp) {
         self.noted.fetch_max(used.0, Ordering::Relaxed);
     }
 

@@ -15,7 +15,7 @@ use actix_web::{
 use location::time::{Millis, SECOND, Timestamp};
 use quick_cache::{Weighter, sync::Cache};
 
-use super::shown::{Access, Shown, Whose};
+use super::shown::{Access, AccessLog, AccessScope};
 use crate::{http::notices::IGNORED, values::versions::Version};
 
 /// Maximum age of a page, because its content may depend on the current time.
@@ -44,16 +44,16 @@ pub(crate) struct CachedPage {
     pub body: Bytes,
     /// Accessed records, for the audit trail.
     pub shown: Arc<[Access]>,
-    pub whose: Whose,
+    pub scope: AccessScope,
 }
 
 /// Cacheable request without a valid page in the cache.
-pub struct Vacancy {
+pub struct CacheMiss {
     pub key: CacheKey,
     /// Version stamp of the institution from before the read.
     pub stamp: u64,
     pub at: Timestamp,
-    pub shown: Shown,
+    pub shown: AccessLog,
 }
 
 #[derive(Clone)]
@@ -100,18 +100,18 @@ impl PageCache {
         self.pages.get(key).filter(|page| page.stamp == stamp && now.since(page.at) < MAX_AGE)
     }
 
-    pub fn fill(&self, vacancy: Vacancy, answer: HttpResponse) -> HttpResponse {
+    pub fn fill(&self, vacancy: CacheMiss, answer: HttpResponse) -> HttpResponse {
         if answer.status() != 200 {
             return answer;
         }
         let (head, body) = answer.into_parts();
         match body.try_into_bytes() {
             Ok(body) => {
-                let (shown, whose) = (vacancy.shown.accesses().into(), vacancy.shown.whose());
+                let (shown, scope) = (vacancy.shown.accesses().into(), vacancy.shown.scope());
                 let ignored = head.headers().get(IGNORED).cloned();
                 let tag = head.headers().get(ETAG).cloned();
                 let (stamp, at) = (vacancy.stamp, vacancy.at);
-                let page = CachedPage { stamp, at, ignored, tag, body: body.clone(), shown, whose };
+                let page = CachedPage { stamp, at, ignored, tag, body: body.clone(), shown, scope };
                 self.pages.insert(vacancy.key, page);
                 head.set_body(body).map_into_boxed_body()
             }

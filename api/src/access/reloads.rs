@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use tokio::sync::{mpsc, oneshot};
 
 /// Reload request with a reply channel.
-pub(crate) struct AskedToReload {
+pub(crate) struct ReloadRequest {
     /// Reports the changes without applying them.
     pub dry_run: bool,
     /// Allows the removal of institutions and locations.
     pub allow_removal: bool,
     /// With `dry_run`: path of the configuration to compare with the active one, instead of the server's own.
     pub config: Option<PathBuf>,
-    pub answer: oneshot::Sender<Reloaded>,
+    pub answer: oneshot::Sender<ReloadOutcome>,
 }
 
-pub(crate) type AskToReload = mpsc::Sender<AskedToReload>;
+pub(crate) type ReloadSender = mpsc::Sender<ReloadRequest>;
 
 /// Outcome of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reloaded {
+pub struct ReloadOutcome {
     /// `true` if the new configuration is active.
     pub applied: bool,
     /// Differences from the previous configuration, one line each.

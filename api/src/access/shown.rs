@@ -15,22 +15,22 @@ pub(crate) struct Access {
 
 /// Accesses of one call. A cached response repeats the same accesses on each hit.
 #[derive(Clone, Default)]
-pub struct Shown(Arc<Mutex<Inner>>);
+pub struct AccessLog(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
-    whose: Whose,
+    scope: AccessScope,
     accesses: Vec<Access>,
 }
 
 /// Institution and location that a call addresses, as far as they are known.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Whose {
+pub(crate) struct AccessScope {
     pub institution: Option<InstitutionId>,
     pub location: Option<LocationId>,
 }
 
-impl Shown {
+impl AccessLog {
     pub(crate) fn add(&self, access: Access) {
         self.inner().accesses.push(access);
     }
@@ -40,12 +40,12 @@ impl Shown {
     }
 
     pub(crate) fn of(&self, institution: InstitutionId, location: Option<LocationId>) {
-        let whose = &mut self.inner().whose;
-        *whose = Whose { institution: Some(institution), location: location.or(whose.location) };
+        let scope = &mut self.inner().scope;
+        *scope = AccessScope { institution: Some(institution), location: location.or(scope.location) };
     }
 
-    pub(crate) fn whose(&self) -> Whose {
-        self.inner().whose
+    pub(crate) fn scope(&self) -> AccessScope {
+        self.inner().scope
     }
 
     pub(crate) fn accesses(&self) -> Vec<Access> {

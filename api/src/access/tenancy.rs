@@ -9,7 +9,7 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::{call::Call, input::Input, shown::Whose};
+use super::{call::Call, input::Input, shown::AccessScope};
 use crate::{
     http::errors::ApiError,
     values::{
@@ -159,7 +159,7 @@ impl Call {
         wrong: ApiError,
         unknown: fn(Reference, Option<LocationId>) -> ApiError,
     ) -> ApiError {
-        let Whose { institution: Some(institution), location } = self.shown.whose() else { return wrong };
+        let AccessScope { institution: Some(institution), location } = self.shown.scope() else { return wrong };
         let mut problems = vec![wrong];
         for named in &self.input.body.references {
             let problem = unknown(*named, location);
@@ -237,7 +237,7 @@ impl Call {
 
     /// Returns "unavailable" while nodes have different configurations, because another node may know the location.
     fn unknown_here(&self, missing: ApiError) -> ApiError {
-        match self.api.engine.nodes_set_up_otherwise().is_empty() {
+        match self.api.engine.nodes_configured_differently().is_empty() {
             true => missing,
             false => ApiError::Unavailable { retry_after: 1 },
         }

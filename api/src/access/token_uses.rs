@@ -18,13 +18,13 @@ pub(crate) async fn run(api: Weak<Api>) {
 
 pub async fn note(api: &Api) {
     let operators = api.operators();
-    let used: Vec<_> = operators.all().filter_map(|operator| Some((operator, operator.unnoted()?))).collect();
+    let used: Vec<_> = operators.all().filter_map(|operator| Some((operator, operator.unstored_use()?))).collect();
     if used.is_empty() {
         return;
     }
     let uses: Vec<_> = used.iter().map(|(operator, at)| (operator.hash, *at)).collect();
     match api.engine.note_token_uses(&uses).await {
-        Ok(()) => used.iter().for_each(|(operator, at)| operator.is_noted(*at)),
+        Ok(()) => used.iter().for_each(|(operator, at)| operator.mark_stored(*at)),
         Err(error) => tracing::warn!(%error, "when operators' tokens were last used was not stored"),
     }
 }

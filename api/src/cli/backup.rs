@@ -70,11 +70,11 @@ pub(super) fn restore(Restore { file, keys, to, engine, check }: &Restore) -> Ex
     }
     match to {
         Some(to) if !check => restore_to(file, keys, to, *engine),
-        _ => look_through(file, keys),
+        _ => check_backup_file(file, keys),
     }
 }
 
-fn look_through(file: &Path, keys: &Path) -> ExitCode {
+fn check_backup_file(file: &Path, keys: &Path) -> ExitCode {
     let (bar, mut done) = (bar(), 0);
     let checked = engine::check_backup(file, keys, |values| {
         done += values;

@@ -17,14 +17,14 @@ use serde::Serialize;
 
 use super::{
     configuration::refused_adapters,
-    operate::Places,
+    operate::ServerLocations,
     server::{Session, readiness},
     table::Table,
 };
 use crate::{
     config::Config,
     terminal::say,
-    values::{role::Role, secret::Secret, words::Words},
+    values::{role::Role, secret::Secret, words::WireEnum},
 };
 
 #[derive(Args)]
@@ -39,7 +39,7 @@ pub(super) struct Doctor {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Standing {
+enum Severity {
     Good,
     /// The server works, but an operator should look at the finding.
     Warning,
@@ -50,7 +50,7 @@ enum Standing {
 #[derive(Serialize)]
 struct Finding {
     what: &'static str,
-    standing: Standing,
+    standing: Severity,
     says: String,
 }
 
@@ -58,7 +58,7 @@ struct Finding {
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    fn add(&mut self, what: &'static str, standing: Standing, says: impl Display) {
+    fn add(&mut self, what: &'static str, standing: Severity, says: impl Display) {
         self.0.push(Finding { what, standing, says: says.to_string() });
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn run(asked: &Doctor) -> ExitCode {
         Ok(config) => {
             let counts = (config.setup.institutions.len(), config.setup.locations.len(), config.keys.len());
             let says = format!("{} institutions, {} locations, {} API keys", counts.0, counts.1, counts.2);
-            findings.add("configuration", Standing::Good, says);
+            findings.add("configuration", Severity::Good, says);
             adapters(&config, &mut findings);
             operators(&config, &mut findings);
             data(&config, &mut findings);
@@ -82,22 +82,22 @@ pub(super) fn run(asked: &Doctor) -> ExitCode {
             edge(&config, &mut findings);
             System::new().block_on(server(&config, &mut findings));
         }
-        Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Standing::Bad, problem)),
+        Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Severity::Bad, problem)),
     }
     let mut table = Table::new(&["CHECK", "", "SAYS"]);
     for Finding { what, standing, says } in &findings.0 {
         let standing = match standing {
-            Standing::Good => "good",
-            Standing::Warning => "warning",
-            Standing::Bad => "BAD",
+            Severity::Good => "good",
+            Severity::Warning => "warning",
+            Severity::Bad => "BAD",
         };
         table.row(&[what, standing, says]);
     }
     findings.0.iter().filter(|_| asked.json).filter_map(|it| serde_json::to_string(it).ok()).for_each(say);
     table.show(asked.json);
     match findings.0.iter().map(|it| it.standing).max() {
-        Some(Standing::Bad) => ExitCode::from(2),
-        Some(Standing::Warning) => ExitCode::from(1),
+        Some(Severity::Bad) => ExitCode::from(2),
+        Some(Severity::Warning) => ExitCode::from(1),
         _ => ExitCode::SUCCESS,
     }
 }
@@ -105,10 +105,10 @@ pub(super) fn run(asked: &Doctor) -> ExitCode {
 fn adapters(config: &Config, findings: &mut Findings) {
     let refused = refused_adapters(config);
     for (name, reason) in &refused {
-        findings.add("adapters", Standing::Bad, format_args!("{name}: {reason}"));
+        findings.add("adapters", Severity::Bad, format_args!("{name}: {reason}"));
     }
     if refused.is_empty() {
-        findings.add("adapters", Standing::Good, format_args!("{} can be used", config.setup.engine.adapters.len()));
+        findings.add("adapters", Severity::Good, format_args!("{} can be used", config.setup.engine.adapters.len()));
     }
 }
 
@@ -118,75 +118,77 @@ fn operators(config: &Config, findings: &mut Findings) {
     match config.operators.is_empty() {
         true => findings.add(
             "operators",
-            Standing::Warning,
+            Severity::Warning,
             "nobody has a token for the operators' listener: `practice-sync operators add`",
         ),
-        false => findings.add("operators", Standing::Good, says),
+        false => findings.add("operators", Severity::Good, says),
     }
-    of_owner_only("keys", &config.keys_file, findings);
+    warn_if_world_readable("keys", &config.keys_file, findings);
 }
 
 /// Warns about a file that every user can read. Its secrets give the permissions of the server.
-fn of_owner_only(what: &'static str, path: &Path, findings: &mut Findings) {
+fn warn_if_world_readable(what: &'static str, path: &Path, findings: &mut Findings) {
     let Ok(meta) = fs::metadata(path) else { return };
     if meta.permissions().mode() & 0o007 != 0 {
         let says = format!("{} can be read by everybody on this machine: chmod o= it", path.display());
-        findings.add(what, Standing::Warning, says);
+        findings.add(what, Severity::Warning, says);
     }
 }
 
 fn data(config: &Config, findings: &mut Findings) {
     let dir = &config.data_dir;
     if !dir.exists() {
-        findings.add("data", Standing::Good, format_args!("{} is made at the first start", dir.display()));
+        findings.add("data", Severity::Good, format_args!("{} is made at the first start", dir.display()));
         return;
     }
     let [made, store, key] = ["store.made", "store", "store.key"].map(|name| dir.join(name));
     let embedded = config.setup.engine.store_engine != StoreEngine::Postgres;
     if made.exists() && !key.exists() {
         let says = format!("{} is missing: without it the store cannot be read; restore it", key.display());
-        findings.add("data", Standing::Bad, says);
+        findings.add("data", Severity::Bad, says);
     }
     if made.exists() && embedded && !store.exists() {
-        findings.add("data", Standing::Bad, format_args!("{} is gone: mount or restore it", store.display()));
+        findings.add("data", Severity::Bad, format_args!("{} is gone: mount or restore it", store.display()));
     }
     let rules = &config.setup.engine;
     if let Some(free) = engine::store::free_bytes(dir).ok().filter(|_| embedded) {
         let mib = |bytes: u64| bytes >> 20;
         let says = format!("{} MiB free at {}", mib(free), dir.display());
         let standing = match free {
-            free if free < rules.store_floor_bytes => Standing::Bad,
-            free if free < rules.pull_floor_bytes => Standing::Warning,
-            _ => Standing::Good,
+            free if free < rules.store_floor_bytes => Severity::Bad,
+            free if free < rules.pull_floor_bytes => Severity::Warning,
+            _ => Severity::Good,
         };
         findings.add("disk", standing, says);
     }
-    ["store.key", "token.secret", "audit.key"].iter().for_each(|name| of_owner_only("data", &dir.join(name), findings));
+    ["store.key", "token.secret", "audit.key"]
+        .iter()
+        .for_each(|name| warn_if_world_readable("data", &dir.join(name), findings));
 }
 
 fn backups(config: &Config, findings: &mut Findings) {
     let Some(rules) = &config.setup.engine.backup else {
         if config.setup.engine.store_engine != StoreEngine::Postgres {
-            findings.add("backups", Standing::Warning, "none are made: [backup] names a folder");
+            findings.add("backups", Severity::Warning, "none are made: [backup] names a folder");
         }
         return;
     };
     let files = match engine::backup_files(&rules.folder) {
         Ok(files) => files,
         Err(error) => {
-            findings.add("backups", Standing::Bad, format_args!("{}: {error}", rules.folder.display()));
+            findings.add("backups", Severity::Bad, format_args!("{}: {error}", rules.folder.display()));
             return;
         }
     };
     let age = files.first().map(|newest| engine::clock::now().0.saturating_sub(newest.made_at.0));
     let age = age.map(|age| Duration::from_millis(age.unsigned_abs()));
     match (age, rules.every) {
-        (None, _) => findings.add("backups", Standing::Warning, "there is none yet"),
+        (None, _) => findings.add("backups", Severity::Warning, "there is none yet"),
         (Some(age), Some(every)) if age > every * 2 => {
-            findings.add("backups", Standing::Warning, format_args!("the newest is {} hours old", age.as_secs() / 3600))
+            findings.add("backups", Severity::Warning, format_args!("the newest is {} hours old", age.as_secs() / 3600))
         }
         (Some(age), _) => {
-            findings.add("backups", Standing::Good, format_args!("the newest is {} hours old", age.as_secs() / 3600))
+            findings.add("backups", Severity::Good, format_args!("the newest is {} hours old", age.as_secs() / 3600))
         }
     }
 }
@@ -201,9 +203,9 @@ fn files(config: &Config, findings: &mut Findings) {
         let says = format!(
             "{may} may be open here, and `max_connections` takes {needed}: raise `ulimit -n` or LimitNOFILE, or lower it"
         );
-        findings.add("open files", Standing::Warning, says);
+        findings.add("open files", Severity::Warning, says);
     } else {
-        findings.add("open files", Standing::Good, format_args!("{may} may be open"));
+        findings.add("open files", Severity::Good, format_args!("{may} may be open"));
     }
 }
 
@@ -211,7 +213,7 @@ fn edge(config: &Config, findings: &mut Findings) {
     let operators = config.http.operators.ip();
     if !operators.is_loopback() {
         let says = format!("operators' calls are served at {operators}: only their own network should reach it");
-        findings.add("operators", Standing::Warning, says);
+        findings.add("operators", Severity::Warning, says);
     }
 }
 
@@ -220,41 +222,41 @@ async fn server(config: &Config, findings: &mut Findings) {
     let scheme = if config.http.operators_tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", config.http.operators);
     let Some((ready, body)) = readiness(&url).await else {
-        findings.add("server", Standing::Warning, format_args!("nothing answers at {url}"));
+        findings.add("server", Severity::Warning, format_args!("nothing answers at {url}"));
         return;
     };
     match is_ours(config, body["instance"].as_str()) {
         Ok(true) => {}
         Ok(false) => {
             let says = format!("a server answers at {url}, and it is not the one of this configuration");
-            findings.add("server", Standing::Bad, says);
+            findings.add("server", Severity::Bad, says);
             return;
         }
         Err(why) => {
             let says =
                 format!("a server answers at {url}; whether it is the one of this configuration is not known: {why}");
-            findings.add("server", Standing::Warning, says);
+            findings.add("server", Severity::Warning, says);
         }
     }
     if !ready {
-        findings.add("server", Standing::Bad, body["reason"].as_str().unwrap_or("not ready"));
+        findings.add("server", Severity::Bad, body["reason"].as_str().unwrap_or("not ready"));
         return;
     }
-    for (field, standing) in [("adapters_refused", Standing::Bad), ("adapters_preparing", Standing::Warning)] {
+    for (field, standing) in [("adapters_refused", Severity::Bad), ("adapters_preparing", Severity::Warning)] {
         if let Some(said) = body.get(field) {
             findings.add("server", standing, format_args!("{field}: {said}"));
         }
     }
-    findings.add("server", Standing::Good, "ready");
+    findings.add("server", Severity::Good, "ready");
     match Session::at(&url) {
         Some(session) => {
             if let Err(why) = work(session, findings).await {
-                findings.add("locations", Standing::Warning, format_args!("the server could not be asked: {why}"));
+                findings.add("locations", Severity::Warning, format_args!("the server could not be asked: {why}"));
             }
         }
         None => {
             let says = "not asked: PRACTICE_SYNC_TOKEN holds no operator's token";
-            findings.add("locations", Standing::Good, says);
+            findings.add("locations", Severity::Good, says);
         }
     }
 }
@@ -270,16 +272,16 @@ fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
 
 /// Reports problems of locations, failed writes and failing webhooks of the running server.
 async fn work(session: Result<Session, String>, findings: &mut Findings) -> Result<(), String> {
-    let places = Places::at(session?).await?;
+    let places = ServerLocations::at(session?).await?;
     let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);
     let troubles: Vec<String> = states.iter().flat_map(|state| state.troubles()).collect();
     if troubles.is_empty() {
-        findings.add("locations", Standing::Good, format_args!("{} work, and no write has failed", states.len()));
+        findings.add("locations", Severity::Good, format_args!("{} work, and no write has failed", states.len()));
     }
-    troubles.iter().for_each(|trouble| findings.add("locations", Standing::Warning, trouble));
+    troubles.iter().for_each(|trouble| findings.add("locations", Severity::Warning, trouble));
     if webhooks.is_empty() {
-        findings.add("webhooks", Standing::Good, "no endpoint fails");
+        findings.add("webhooks", Severity::Good, "no endpoint fails");
     }
-    webhooks.iter().for_each(|webhook| findings.add("webhooks", Standing::Warning, webhook));
+    webhooks.iter().for_each(|webhook| findings.add("webhooks", Severity::Warning, webhook));
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use engine::setup::Setup;
 
-use crate::config::{Access, Config, KeyFile, Problem};
+use crate::config::{Config, KeyFile, KeyFileContents, Problem};
 
 #[derive(Args)]
 pub(super) struct Configured {
@@ -56,9 +56,9 @@ fn keys_file(path: &Path) -> PathBuf {
 }
 
 /// Returns the keys and their problems. A missing file has no keys.
-pub(super) fn access(config: &Config) -> Result<(Access, Vec<Problem>), String> {
-    match Access::load(&config.keys_file, &config.setup) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Access::default(), Vec::new())),
+pub(super) fn access(config: &Config) -> Result<(KeyFileContents, Vec<Problem>), String> {
+    match KeyFileContents::load(&config.keys_file, &config.setup) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((KeyFileContents::default(), Vec::new())),
         read => read.map_err(|error| format!("{}: {error}", config.keys_file.display())),
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     access::keys::{self, ApiKey},
     config::Config,
     terminal::{fail, say},
-    values::{grant::Grant, words::Words},
+    values::{grant::Grant, words::WireEnum},
 };
 
 #[derive(Subcommand)]
@@ -94,7 +94,7 @@ pub(super) fn run(command: Command) -> ExitCode {
 }
 
 fn names(grants: impl IntoIterator<Item = Grant>) -> Vec<&'static str> {
-    grants.into_iter().map(Words::word).collect()
+    grants.into_iter().map(WireEnum::word).collect()
 }
 
 fn add(path: &Path, name: &str, institutions: &[String], fields: &[(&str, Value)]) -> Result<String, String> {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     terminal::{fail, say},
-    values::words::Words,
+    values::words::WireEnum,
 };
 
 /// Maximum number of writes shown per location.
@@ -133,7 +133,7 @@ pub(super) fn queue(asked: &Queue) -> ExitCode {
 
 pub(super) fn sync(asked: &Sync) -> ExitCode {
     done(System::new().block_on(async {
-        let places = Places::of(&asked.server).await?;
+        let places = ServerLocations::of(&asked.server).await?;
         for id in &asked.locations {
             let path = format!("/locations/{id}/sync?subdomain={}", places.subdomain(*id)?);
             answer(places.session.post(&path)).await.map_err(|why| format!("location {id}: {why}"))?;
@@ -151,7 +151,7 @@ pub(super) fn pause(asked: &Pause, action: &str) -> ExitCode {
         _ => (json!({}), "reading and writing"),
     };
     done(System::new().block_on(async {
-        let places = Places::of(server).await?;
+        let places = ServerLocations::of(server).await?;
         for id in locations {
             let path = format!("/locations/{id}/{action}?subdomain={}", places.subdomain(*id)?);
             answer(places.session.post_json(&path, &body)).await.map_err(|why| format!("location {id}: {why}"))?;
@@ -164,7 +164,7 @@ pub(super) fn pause(asked: &Pause, action: &str) -> ExitCode {
 pub(super) fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
     let AcceptDeletions { location, resource, server } = asked;
     done(System::new().block_on(async {
-        let places = Places::of(server).await?;
+        let places = ServerLocations::of(server).await?;
         let path = format!("/locations/{location}/sync/accept_deletions?subdomain={}", places.subdomain(*location)?);
         answer(places.session.post_json(&path, &json!({"resource": resource}))).await?;
         say(format_args!("location {location}: deletions of {resource} are accepted; a full pass begins"));
@@ -175,7 +175,7 @@ pub(super) fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
 pub(super) fn errors(asked: &Errors) -> ExitCode {
     let Errors { location, json: as_json, server } = asked;
     done(System::new().block_on(async {
-        let places = Places::of(server).await?;
+        let places = ServerLocations::of(server).await?;
         let path = format!("/locations/{location}/errors?subdomain={}", places.subdomain(*location)?);
         let all = answer(places.session.get(&path)).await?;
         let mut table = Table::new(&["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"]);
@@ -244,20 +244,20 @@ fn shown(problem: &Value) -> String {
 }
 
 /// The locations of a server.
-pub(super) struct Places {
+pub(super) struct ServerLocations {
     session: Session,
     institutions: Vec<Value>,
 }
 
-impl Places {
-    async fn of(server: &Server) -> Result<Places, String> {
-        Places::at(Session::begin(server)?).await
+impl ServerLocations {
+    async fn of(server: &Server) -> Result<ServerLocations, String> {
+        ServerLocations::at(Session::begin(server)?).await
     }
 
-    pub(super) async fn at(session: Session) -> Result<Places, String> {
+    pub(super) async fn at(session: Session) -> Result<ServerLocations, String> {
         let mut me = answer(session.get("/operator")).await?;
         let institutions = me["institutions"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        Ok(Places { session, institutions })
+        Ok(ServerLocations { session, institutions })
     }
 
     /// Returns the active locations, grouped by data source.
@@ -314,7 +314,7 @@ impl Places {
 }
 
 async fn show_locations(asked: &Locations) -> Result<(), String> {
-    let places = Places::of(&asked.server).await?;
+    let places = ServerLocations::of(&asked.server).await?;
     let mut table =
         Table::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);
     let states = places.states().await?;
@@ -363,7 +363,7 @@ async fn show_locations(asked: &Locations) -> Result<(), String> {
 }
 
 async fn list(server: &Server, only: Option<u64>, status: Option<Status>, as_json: bool) -> Result<(), String> {
-    let places = Places::of(server).await?;
+    let places = ServerLocations::of(server).await?;
     if let Some(location) = only {
         places.subdomain(location)?;
     }
@@ -402,7 +402,7 @@ fn reason(write: &Value) -> String {
 }
 
 async fn each(server: &Server, ids: &[String], what: &str) -> Result<(), String> {
-    let places = Places::of(server).await?;
+    let places = ServerLocations::of(server).await?;
     for id in ids {
         let location = id.split_once('-').and_then(|(location, _)| location.parse().ok());
         let location: u64 = location.ok_or(format!("`{id}` is no id of a write: those look like 101-8"))?;

@@ -61,7 +61,7 @@ async fn rotate_running(server: &Server) -> Result<(), String> {
     let mut keys = answer(session.post("/store/keys")).await?;
     let newest = keys["keys"][0]["id"].clone();
     say(format_args!("The key {} seals what is written from now on. {KEEP}", text(&newest)));
-    let mut bar = Left::new();
+    let mut bar = RotationProgress::new();
     loop {
         failed(&keys)?;
         if keys["values_left"] == 0 {
@@ -79,20 +79,20 @@ pub(super) fn rotate_at_rest(config: &Config) -> ExitCode {
     if let Err(problem) = crate::logging::start("warn") {
         return fail(problem);
     }
-    let mut bar = Left::new();
+    let mut bar = RotationProgress::new();
     let rotated = engine::rotate_key(&config.setup, &config.data_dir, |left| bar.show(left));
     bar.end();
     match rotated {
         Ok(key) => {
             say(format_args!("All values are sealed with the key {key}. {KEEP}"));
-            noted(config, "rotate store key", "practice-sync store rotate-key")
+            append_audit_entry(config, "rotate store key", "practice-sync store rotate-key")
         }
         Err(error) => fail(error),
     }
 }
 
 /// Appends an audit entry for a completed change.
-fn noted(config: &Config, action: &str, command: &str) -> ExitCode {
+fn append_audit_entry(config: &Config, action: &str, command: &str) -> ExitCode {
     let entry = of_service(engine::clock::now(), action, "store", "done", command);
     match audit_trail::append(&config.audit, &config.data_dir, &entry) {
         Ok(()) => ExitCode::SUCCESS,
@@ -114,7 +114,7 @@ pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> ExitCode {
     match engine::drop_key(&config.setup, &config.data_dir, key) {
         Ok(()) => {
             say(format_args!("The key {key} was dropped. {OLDER}"));
-            noted(config, "drop store key", "practice-sync store drop-key")
+            append_audit_entry(config, "drop store key", "practice-sync store drop-key")
         }
         Err(error) => fail(error),
     }
@@ -125,18 +125,18 @@ fn ended(ended: Result<(), String>) -> ExitCode {
 }
 
 /// A progress bar, drawn on a terminal only. Its length is the number of remaining values at the first count.
-struct Left {
+struct RotationProgress {
     bar: ProgressBar,
     all: u64,
 }
 
-impl Left {
-    fn new() -> Left {
+impl RotationProgress {
+    fn new() -> RotationProgress {
         let bar = ProgressBar::new(0);
         if let Ok(style) = ProgressStyle::with_template("sealing {wide_bar} {human_pos} of {human_len} values, {eta}") {
             bar.set_style(style);
         }
-        Left { bar, all: 0 }
+        RotationProgress { bar, all: 0 }
     }
 
     fn show(&mut self, left: u64) {

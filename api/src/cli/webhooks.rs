@@ -14,7 +14,7 @@ use super::{
 use crate::{
     resources::webhook_deliveries::Status,
     terminal::{fail, say},
-    values::words::Words,
+    values::words::WireEnum,
 };
 
 /// Maximum number of deliveries shown.

@@ -5,7 +5,7 @@ use actix_web::http::header::{
     TRANSFER_ENCODING, USER_AGENT,
 };
 
-use super::reader::{Placed, Section};
+use super::reader::{Located, Section};
 use crate::{
     http::{compatibility::Compatibility, context::REQUEST_ID, version_header::VERSION},
     values::versions::Version,
@@ -64,7 +64,7 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
         .texts("refused_user_agents")
     {
         // A trailing slash has always marked the end of the name.
-        let product = |agent: Placed<String>| agent.value.trim_end_matches('/').to_owned();
+        let product = |agent: Located<String>| agent.value.trim_end_matches('/').to_owned();
         rules.refused_user_agents = Some(agents.into_iter().map(product).collect());
     }
     let mut user_agent_rule = true;

@@ -49,7 +49,7 @@ pub struct AuditRules {
 
 /// The API keys and operators.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Access {
+pub(crate) struct KeyFileContents {
     pub keys: Vec<ApiKey>,
     pub operators: Vec<OperatorToken>,
 }

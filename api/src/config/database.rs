@@ -11,7 +11,7 @@ use engine::{
 
 use location::time::{MINUTE, SECOND};
 
-use super::reader::{Placed, Section};
+use super::reader::{Located, Section};
 
 pub(super) fn read(root: &Section<'_, '_>) -> Database {
     let mut database = Database::default();
@@ -54,7 +54,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> Database {
 }
 
 /// Requires a database address if the store is in a database.
-pub(super) fn check(engine: Option<&Placed<StoreEngine>>, rules: &EngineRules, s: &Section<'_, '_>) {
+pub(super) fn check(engine: Option<&Located<StoreEngine>>, rules: &EngineRules, s: &Section<'_, '_>) {
     if let Some(engine) = engine.filter(|engine| engine.value == StoreEngine::Postgres)
         && rules.database.url.is_none()
     {

@@ -8,7 +8,7 @@ const WIDTH: usize = 120;
 
 /// The values accepted for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Takes {
+pub(super) struct AcceptedValues {
     /// TOML, or a description in words.
     pub default: Option<String>,
     pub range: String,
@@ -16,14 +16,14 @@ pub(super) struct Takes {
     pub example: String,
 }
 
-impl Takes {
+impl AcceptedValues {
     /// Returns the note of a key with a default, given as TOML.
-    pub(super) fn by_default(default: String, range: impl Into<String>) -> Takes {
-        Takes { range: range.into(), example: default.clone(), default: Some(default) }
+    pub(super) fn by_default(default: String, range: impl Into<String>) -> AcceptedValues {
+        AcceptedValues { range: range.into(), example: default.clone(), default: Some(default) }
     }
 
-    pub(super) fn like(example: impl Into<String>, range: impl Into<String>) -> Takes {
-        Takes { default: None, range: range.into(), example: example.into() }
+    pub(super) fn like(example: impl Into<String>, range: impl Into<String>) -> AcceptedValues {
+        AcceptedValues { default: None, range: range.into(), example: example.into() }
     }
 }
 
@@ -33,7 +33,7 @@ struct KeyNote {
     key: String,
     required: bool,
     at_start: bool,
-    takes: Takes,
+    takes: AcceptedValues,
     meaning: &'static str,
 }
 
@@ -47,16 +47,16 @@ struct TableNote {
 
 /// The recorded keys by table.
 #[derive(Clone, Default)]
-pub(super) struct Notes(Rc<RefCell<Vec<TableNote>>>);
+pub(super) struct ReferenceNotes(Rc<RefCell<Vec<TableNote>>>);
 
 /// The notes of one table.
 #[derive(Clone)]
 pub(super) struct TableNotes {
-    notes: Notes,
+    notes: ReferenceNotes,
     table: usize,
 }
 
-impl Notes {
+impl ReferenceNotes {
     pub(super) fn root(&self) -> TableNotes {
         self.table(String::new(), false, "")
     }
@@ -174,7 +174,7 @@ impl KeyNote {
     }
 
     fn lines(&self, file: &mut String) {
-        let Takes { default, range, example } = &self.takes;
+        let AcceptedValues { default, range, example } = &self.takes;
         let by_default = default.as_ref().filter(|default| *default != example);
         let by_default = by_default.map_or_else(String::new, |default| format!("; by default {default}"));
         let when = if self.at_start { "; read at start only" } else { "" };
@@ -192,7 +192,7 @@ impl TableNotes {
     }
 
     /// Records a key. The first record of a key is the most specific, so later ones are ignored.
-    pub(super) fn key(&self, key: &str, takes: Takes, at_start: bool, meaning: Option<&'static str>) {
+    pub(super) fn key(&self, key: &str, takes: AcceptedValues, at_start: bool, meaning: Option<&'static str>) {
         let keys = &mut self.notes.0.borrow_mut()[self.table].keys;
         if keys.iter().all(|known| known.key != key) {
             let meaning = meaning.unwrap_or_default();

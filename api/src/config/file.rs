@@ -7,11 +7,11 @@ use toml::de::DeTable;
 
 use super::{
     contents::{AuditRules, Config},
-    describe::Notes,
+    describe::ReferenceNotes,
     engine_rules, http, institutions,
-    knobs::Knobs,
+    knobs::LocationSettings,
     node,
-    problems::{Document, Problem, Problems},
+    problems::{Problem, Problems, SourceText},
     reader::{NO_KEYS, Section, not_empty},
     seen::Seen,
     traces,
@@ -21,8 +21,8 @@ use crate::logging::{self, LogFormat};
 
 /// The main file and, if the configuration is a folder, one file per institution.
 pub(super) struct Files {
-    pub main: Document,
-    pub institutions: Option<Vec<Document>>,
+    pub main: SourceText,
+    pub institutions: Option<Vec<SourceText>>,
 }
 
 /// The default name of the key file, in the folder of the main file.
@@ -55,8 +55,8 @@ pub(super) fn parsed<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTab
 }
 
 /// Collects the reference of the keys in these files.
-pub(super) fn describe(notes: &Notes) {
-    let nothing = Document { path: PathBuf::new(), text: String::new() };
+pub(super) fn describe(notes: &ReferenceNotes) {
+    let nothing = SourceText { path: PathBuf::new(), text: String::new() };
     let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default()).described(notes.root());
     whole(&root, None, &Rc::default(), &mut Vec::new());
 }
@@ -64,7 +64,7 @@ pub(super) fn describe(notes: &Notes) {
 /// Reads all tables. Adds problems in the files of institutions to `found`.
 fn whole(
     root: &Section<'_, '_>,
-    institutions: Option<&[Document]>,
+    institutions: Option<&[SourceText]>,
     values: &Rc<RefCell<Values>>,
     found: &mut Vec<Problem>,
 ) -> Config {
@@ -102,7 +102,7 @@ fn whole(
     let (node_rules, node) = node::read(root, &setup.engine, secret.as_ref()).unzip();
     setup.engine.node = node_rules;
     let traces = traces::read(root, setup.engine.node.as_ref().map(|node| node.name.clone()));
-    let knobs = Knobs::default().with(&root.settings("defaults"));
+    let knobs = LocationSettings::default().with(&root.settings("defaults"));
     let mut seen = Seen::default();
     match institutions {
         None => {
@@ -151,8 +151,8 @@ fn whole(
 
 /// Reads the file of one institution. Returns its problems.
 fn institution(
-    document: &Document,
-    knobs: Knobs,
+    document: &SourceText,
+    knobs: LocationSettings,
     setup: &mut Setup,
     seen: &mut Seen,
     values: &Rc<RefCell<Values>>,

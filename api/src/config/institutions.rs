@@ -6,11 +6,11 @@ use engine::setup::{Environment, Institution, LocationSetup, LocationStatus, Set
 use location::ids::{InstitutionId, LocationId};
 
 use super::{
-    knobs::Knobs,
-    reader::{Placed, Section, words},
+    knobs::LocationSettings,
+    reader::{Located, Section, words},
     seen::Seen,
     sources,
-    values::Subject,
+    values::Scope,
 };
 use crate::values::{kinds, limits::INT32};
 
@@ -18,11 +18,11 @@ use crate::values::{kinds, limits::INT32};
 pub(super) fn read(
     mut s: Section<'_, '_>,
     lists: Option<&Section<'_, '_>>,
-    knobs: Knobs,
+    knobs: LocationSettings,
     setup: &mut Setup,
     seen: &mut Seen,
 ) {
-    let id = s.identified(Subject::Institution);
+    let id = s.identified(Scope::Institution);
     let subdomain = s.required("subdomain", s.about("What callers name it by.").parsed("subdomain", subdomain));
     let name = s.required("name", s.about("Shown to clients.").text("name"));
     let environment = s.about("Keys work in their own environment only.").word("environment");
@@ -61,8 +61,14 @@ pub(super) fn read(
     }
 }
 
-fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, setup: &mut Setup, seen: &mut Seen) {
-    let id = s.identified(Subject::Location);
+fn location(
+    mut s: Section<'_, '_>,
+    institution: InstitutionId,
+    knobs: LocationSettings,
+    setup: &mut Setup,
+    seen: &mut Seen,
+) {
+    let id = s.identified(Scope::Location);
     // Records are stored under their institution, so a reload cannot change it.
     s.at_start().note("institution", institution);
     let name = s.required("name", s.about("Shown to clients.").text("name"));
@@ -71,7 +77,7 @@ fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, se
         s.about("IANA name of the time zone, such as `America/New_York`.")
             .parsed("zone", |text| kinds::zone().text(text)),
     );
-    let text = |key| s.about("Shown to clients.").text(key).map(|placed: Placed<String>| placed.value);
+    let text = |key| s.about("Shown to clients.").text(key).map(|placed: Located<String>| placed.value);
     let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
     s.about("`pending` and `closed` refuse all calls.").choice("status", &words(), &mut status);
     let source = s.about("The `id` of its data source; without one it has no EHR.").integer("source", INT32);

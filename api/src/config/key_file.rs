@@ -13,7 +13,7 @@ use toml::{Spanned, Value, de::DeTable};
 
 use super::{
     keys,
-    problems::{Document, Problem},
+    problems::{Problem, SourceText},
 };
 
 /// Mode of a new file: readable by the owner only.
@@ -23,7 +23,7 @@ const WITH_GROUP: u32 = 0o640;
 
 /// The key file, locked against other processes.
 pub(crate) struct KeyFile {
-    document: Document,
+    document: SourceText,
     /// The lock of the folder, because saving replaces the file. Released on drop.
     lock: File,
 }
@@ -39,7 +39,7 @@ impl KeyFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read?,
         };
-        Ok(KeyFile { document: Document { path, text }, lock })
+        Ok(KeyFile { document: SourceText { path, text }, lock })
     }
 
     pub(crate) fn add(&mut self, list: &str, fields: &[(&str, Value)]) {
@@ -102,7 +102,7 @@ impl KeyFile {
 
     /// Writes the file atomically and durably.
     pub(crate) fn save(self) -> io::Result<PathBuf> {
-        let Document { path, text } = self.document;
+        let SourceText { path, text } = self.document;
         let (mode, owner, group) = rights(&path, &self.lock)?;
         let mut partial = path.clone().into_os_string();
         partial.push(".partial");

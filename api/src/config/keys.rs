@@ -7,11 +7,11 @@ use engine::setup::{Environment, Setup};
 use location::ids::{InstitutionId, LocationId};
 
 use super::{
-    contents::Access,
-    describe::Notes,
+    contents::KeyFileContents,
+    describe::ReferenceNotes,
     file::parsed,
-    problems::{Document, Problem, Problems},
-    reader::{NO_KEYS, Placed, Section},
+    problems::{Problem, Problems, SourceText},
+    reader::{Located, NO_KEYS, Section},
     seen::Seen,
 };
 use crate::{
@@ -30,9 +30,9 @@ use crate::{
 pub(super) const UNKNOWN_INSTITUTION: &str = "no institution with subdomain";
 
 /// Returns the valid entries and all problems. Institutions and locations of keys refer to `setup`.
-pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>) {
+pub(super) fn read(document: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
     let problems = Problems::of(document);
-    let mut reading = Reading { setup, seen: Seen::default(), access: Access::default() };
+    let mut reading = KeyFileReader { setup, seen: Seen::default(), access: KeyFileContents::default() };
     match parsed(&document.text, &problems) {
         Some(table) => reading.file(&Section::root(&table, problems.clone(), &Rc::default())),
         // The syntax error is already reported; entries that parse on their own remain valid.
@@ -49,9 +49,9 @@ pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>)
 }
 
 /// Collects the reference of the keys in this file.
-pub(super) fn describe(notes: &Notes) {
-    let (nothing, setup) = (Document { path: PathBuf::new(), text: String::new() }, Setup::default());
-    let mut reading = Reading { setup: &setup, seen: Seen::default(), access: Access::default() };
+pub(super) fn describe(notes: &ReferenceNotes) {
+    let (nothing, setup) = (SourceText { path: PathBuf::new(), text: String::new() }, Setup::default());
+    let mut reading = KeyFileReader { setup: &setup, seen: Seen::default(), access: KeyFileContents::default() };
     let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default());
     reading.file(&root.described(notes.root()));
 }
@@ -77,13 +77,13 @@ pub(super) fn entries(text: &str) -> Vec<(usize, &str)> {
     starts.iter().zip(ends).map(|(start, end)| (*start, &text[*start..end])).collect()
 }
 
-struct Reading<'s> {
+struct KeyFileReader<'s> {
     setup: &'s Setup,
     seen: Seen,
-    access: Access,
+    access: KeyFileContents,
 }
 
-impl Reading<'_> {
+impl KeyFileReader<'_> {
     fn file(&mut self, root: &Section<'_, '_>) {
         for s in root.about("API keys.").tables("keys") {
             let key = self.key(&s);
@@ -118,7 +118,7 @@ impl Reading<'_> {
             .text("organisation")
             .map(|placed| placed.value);
         name.iter().for_each(|name| self.seen.once(&s.problems, "key name", name));
-        let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
+        let spelled = hash.map(|hash| Located { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
         let mut grants = granted(s, &grants);
         let environment = environment?.value;
@@ -142,7 +142,7 @@ impl Reading<'_> {
         let hash = s.required("sha256", s.about(about).parsed("sha256", key_hash));
         let role = s.required("role", s.about("What the token may do.").word("role"));
         name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
-        let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
+        let spelled = hash.map(|hash| Located { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
         Some(OperatorToken { name: name?.value, hash: hash?.value, role: role?.value })
     }
@@ -150,7 +150,7 @@ impl Reading<'_> {
     fn institutions_of(
         &self,
         s: &Section<'_, '_>,
-        names: &[Placed<String>],
+        names: &[Located<String>],
         environment: Environment,
     ) -> Vec<InstitutionId> {
         let mut ids = Vec::new();
@@ -169,7 +169,7 @@ impl Reading<'_> {
     fn locations_of(
         &self,
         s: &Section<'_, '_>,
-        ids: &[Placed<i64>],
+        ids: &[Located<i64>],
         institutions: &[InstitutionId],
     ) -> Vec<LocationId> {
         for id in ids {
@@ -182,7 +182,7 @@ impl Reading<'_> {
     }
 }
 
-fn granted(s: &Section<'_, '_>, names: &[Placed<String>]) -> Grants {
+fn granted(s: &Section<'_, '_>, names: &[Located<String>]) -> Grants {
     let mut grants = Grants::default();
     for name in names {
         match (spelled(&name.value), name.value.as_str()) {

@@ -10,7 +10,7 @@ use location::{
 use super::reader::Section;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Knobs {
+pub(super) struct LocationSettings {
     pub booking: BookingRules,
     pub write: WriteRules,
     pub pull: PullRules,
@@ -18,9 +18,9 @@ pub(super) struct Knobs {
     pub workstation: WorkstationRules,
 }
 
-impl Knobs {
+impl LocationSettings {
     /// Returns these settings, overridden by those of a section.
-    pub(super) fn with(mut self, section: &Section<'_, '_>) -> Knobs {
+    pub(super) fn with(mut self, section: &Section<'_, '_>) -> LocationSettings {
         booking(
             &section
                 .about(

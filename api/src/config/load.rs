@@ -9,10 +9,10 @@ use engine::setup::Setup;
 use toml::de::DeTable;
 
 use super::{
-    contents::{Access, Config},
+    contents::{Config, KeyFileContents},
     file::{self, Files, KEYS_FILE},
     keys,
-    problems::{Document, Problem},
+    problems::{Problem, SourceText},
 };
 
 /// The main file of a configuration folder.
@@ -40,7 +40,7 @@ impl Config {
         let (config, mut problems) = Config::without_keys(path);
         let Some(mut config) = config else { return Err(ConfigError { problems }) };
         let default = Config::usual_keys_file(path);
-        match Access::load(&config.keys_file, &config.setup) {
+        match KeyFileContents::load(&config.keys_file, &config.setup) {
             Ok((access, mut found)) => {
                 // An unreadable file hides its institution, which is not an error of the keys.
                 if problems.iter().any(|problem| problem.file != main_file(path)) {
@@ -97,17 +97,17 @@ impl Config {
 
     /// Parses the text of a file in the folder `base`, without keys.
     pub fn parse(text: &str, base: &Path) -> Result<Config, ConfigError> {
-        let main = Document { path: base.join(MAIN_FILE), text: text.to_owned() };
+        let main = SourceText { path: base.join(MAIN_FILE), text: text.to_owned() };
         let (config, problems) = file::read(&Files { main, institutions: None });
         config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
     }
 }
 
-impl Access {
+impl KeyFileContents {
     /// Returns the valid keys, and all problems.
-    pub(crate) fn load(file: &Path, setup: &Setup) -> io::Result<(Access, Vec<Problem>)> {
+    pub(crate) fn load(file: &Path, setup: &Setup) -> io::Result<(KeyFileContents, Vec<Problem>)> {
         let text = fs::read_to_string(file)?;
-        Ok(keys::read(&Document { path: file.to_path_buf(), text }, setup))
+        Ok(keys::read(&SourceText { path: file.to_path_buf(), text }, setup))
     }
 }
 
@@ -122,7 +122,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
 fn files(path: &Path) -> Result<Files, ConfigError> {
     let mut problems = Vec::new();
     let mut read = |file: PathBuf| match fs::read_to_string(&file) {
-        Ok(text) => Some(Document { path: file, text }),
+        Ok(text) => Some(SourceText { path: file, text }),
         Err(error) => {
             problems.push(unreadable(&file, &error));
             None

@@ -40,7 +40,7 @@ mod values;
 /// The file that `config init` writes.
 pub(crate) const STARTER: &str = include_str!("starter.toml");
 
-pub(crate) use self::{contents::Access, key_file::KeyFile};
+pub(crate) use self::{contents::KeyFileContents, key_file::KeyFile};
 pub use self::{
     contents::{AuditRules, Config},
     load::ConfigError,

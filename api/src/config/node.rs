@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use engine::setup::{EngineRules, NodeRules, StoreEngine};
 use location::time::{MINUTE, Millis, SECOND};
 
-use super::reader::{Placed, Section, from_environment};
+use super::reader::{Located, Section, from_environment};
 use crate::{nodes::rules::NodeListener, values::secret::Secret};
 
 /// Default duration of a node's lease.
@@ -59,7 +59,7 @@ pub(super) fn read(
             .add(s.at, "[node] needs `token_secret` in the file, the same on all nodes: a token of one is used at all");
     }
     let period = std::time::Duration::from_millis(period.unsigned_abs());
-    let (name, address): (Placed<String>, Placed<String>) = (name?, address?);
+    let (name, address): (Located<String>, Located<String>) = (name?, address?);
     let rules = NodeRules { name: name.value, address: address.value, period };
     Some((rules, NodeListener { listen: listen?.value, secret: secret?.value }))
 }

@@ -9,12 +9,12 @@ use std::{
 
 /// A file and its text.
 #[derive(Clone, Debug)]
-pub(super) struct Document {
+pub(super) struct SourceText {
     pub path: PathBuf,
     pub text: String,
 }
 
-impl Document {
+impl SourceText {
     /// Returns the folder that relative paths in the file refer to.
     pub(super) fn base(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
@@ -48,13 +48,13 @@ impl fmt::Display for Problem {
 /// The problems of a file, or of the part of it that begins at `from`.
 #[derive(Clone)]
 pub(super) struct Problems<'a> {
-    pub document: &'a Document,
+    pub document: &'a SourceText,
     from: usize,
     found: Rc<RefCell<Vec<Problem>>>,
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn of(document: &'a Document) -> Problems<'a> {
+    pub(super) fn of(document: &'a SourceText) -> Problems<'a> {
         Problems { document, from: 0, found: Rc::default() }
     }
 

@@ -18,13 +18,13 @@ use toml::{
 };
 
 use super::{
-    describe::{TableNotes, Takes},
+    describe::{AcceptedValues, TableNotes},
     durations::{parse_duration, show_duration},
     problems::Problems,
     spelling::{TEXT, chosen, listed, quoted, shown, span, within},
-    values::{Said, Subject, Values},
+    values::{ConfigValue, Scope, Values},
 };
-use crate::values::{limits::INT32, words::Words};
+use crate::values::{limits::INT32, words::WireEnum};
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 
@@ -33,13 +33,13 @@ pub(super) static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::n
 
 /// A value and its position in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Placed<T> {
+pub(super) struct Located<T> {
     pub value: T,
     pub at: usize,
 }
 
 /// Keys of earlier releases: the name of the section in messages, the key, and the advice.
-const EARLIER: &[(&str, &str, &str)] = &[
+const RENAMED_KEYS: &[(&str, &str, &str)] = &[
     ("the file", "limits", "is now called `rate_limits`"),
     (
         "the file",
@@ -58,7 +58,7 @@ pub(super) struct Section<'a, 't> {
     name: String,
     pub at: usize,
     /// The owner of the keys, and the prefix of their names, such as `http.`.
-    subject: Subject,
+    subject: Scope,
     prefix: String,
     asked: RefCell<BTreeSet<String>>,
     pub problems: Problems<'a>,
@@ -79,7 +79,7 @@ impl Drop for Section<'_, '_> {
         for key in self.table.keys().filter(|key| !asked.contains(key.get_ref().as_ref())) {
             let known = asked.iter().cloned().collect::<Vec<_>>().join(", ");
             let key_name = key.get_ref();
-            let earlier = EARLIER.iter().find(|(section, old, _)| *section == self.name && old == key_name);
+            let earlier = RENAMED_KEYS.iter().find(|(section, old, _)| *section == self.name && old == key_name);
             let problem = match earlier {
                 Some((_, _, became)) => format!("`{key_name}` in {} {became}", self.name),
                 None => format!("unknown key `{key_name}` in {}; known are: {known}", self.name),
@@ -100,7 +100,7 @@ impl<'a, 't> Section<'a, 't> {
             table,
             name: "the file".into(),
             at: 0,
-            subject: Subject::Server,
+            subject: Scope::Server,
             prefix: String::new(),
             asked: RefCell::default(),
             problems,
@@ -139,7 +139,7 @@ impl<'a, 't> Section<'a, 't> {
         self.all_at_start || said.contains(key)
     }
 
-    fn note_key(&self, key: &str, takes: impl FnOnce() -> Takes) {
+    fn note_key(&self, key: &str, takes: impl FnOnce() -> AcceptedValues) {
         if let Some(notes) = &self.notes {
             notes.key(key, takes(), self.is_at_start(key), self.about.take());
         }
@@ -147,7 +147,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Describes a key with a user-defined name.
     pub(super) fn note_any(&self, key: &str, range: &str, example: &str) {
-        self.note_key(key, || Takes::like(example, range));
+        self.note_key(key, || AcceptedValues::like(example, range));
     }
 
     /// Returns the folder that relative paths refer to.
@@ -156,9 +156,9 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
-    pub(super) fn identified(&mut self, subject: fn(i64) -> Subject) -> Option<Placed<i64>> {
+    pub(super) fn identified(&mut self, subject: fn(i64) -> Scope) -> Option<Located<i64>> {
         self.about("The number it is known by, in its records, too.")
-            .note_key("id", || Takes::like("1", "a number that stays"));
+            .note_key("id", || AcceptedValues::like("1", "a number that stays"));
         let id = self.required("id", self.read_unseen("id", |value| within(value, &INT32)));
         (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
         id
@@ -166,10 +166,10 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Records a value that follows from the position of the table.
     pub(super) fn note(&self, key: &str, value: impl Display) {
-        self.say(key, Said::Shown(value.to_string()));
+        self.say(key, ConfigValue::Shown(value.to_string()));
     }
 
-    fn say(&self, key: &str, said: Said) {
+    fn say(&self, key: &str, said: ConfigValue) {
         let at_start = self.is_at_start(key);
         self.values.borrow_mut().set(&self.subject, format!("{}{key}", self.prefix), said, at_start);
     }
@@ -177,8 +177,8 @@ impl<'a, 't> Section<'a, 't> {
     /// Records the effective value of a server key, whether it is set or not. Inheritable keys are recorded only where
     /// they are set.
     fn in_force(&self, key: &str, set: bool, value: impl Display) {
-        if set || self.subject == Subject::Server {
-            self.say(key, Said::Shown(value.to_string()));
+        if set || self.subject == Scope::Server {
+            self.say(key, ConfigValue::Shown(value.to_string()));
         }
     }
 
@@ -189,16 +189,16 @@ impl<'a, 't> Section<'a, 't> {
         self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
     }
 
-    fn read<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Placed<T>> {
-        self.say(key, Said::Shown(shown(self.get(key)?.get_ref())));
+    fn read<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Located<T>> {
+        self.say(key, ConfigValue::Shown(shown(self.get(key)?.get_ref())));
         self.read_unseen(key, kind)
     }
 
     /// Reads a key without recording its value.
-    fn read_unseen<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Placed<T>> {
+    fn read_unseen<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Located<T>> {
         let value = self.get(key)?;
         match kind(value.get_ref()) {
-            Ok(read) => Some(Placed { value: read, at: value.span().start }),
+            Ok(read) => Some(Located { value: read, at: value.span().start }),
             Err(problem) => {
                 self.problems.add(value.span().start, format!("`{key}` {problem}"));
                 None
@@ -219,35 +219,39 @@ impl<'a, 't> Section<'a, 't> {
         value
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<Placed<String>> {
+    pub(super) fn text(&self, key: &str) -> Option<Located<String>> {
         self.parsed(key, not_empty)
     }
 
     /// Reads a string and parses it with `kind`.
-    pub(super) fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Placed<T>> {
-        self.note_key(key, || Takes::like(TEXT, "text"));
+    pub(super) fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Located<T>> {
+        self.note_key(key, || AcceptedValues::like(TEXT, "text"));
         self.read(key, |value| kind(value.as_str().ok_or("must be a string")?))
     }
 
     /// Reads a credential or `env:NAME`, the name of its environment variable. Only a hash of the value is recorded.
-    pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Placed<T>> {
-        self.note_key(key, || Takes::like("\"env:NAME\"", "a credential, or `env:NAME`"));
-        self.say(key, Said::credential(shown(self.get(key)?.get_ref())));
+    pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Located<T>> {
+        self.note_key(key, || AcceptedValues::like("\"env:NAME\"", "a credential, or `env:NAME`"));
+        self.say(key, ConfigValue::credential(shown(self.get(key)?.get_ref())));
         self.read_unseen(key, |value| kind(from_environment(value.as_str().ok_or("must be a string")?)?))
     }
 
     /// Reads a file with a credential. Only a hash of its contents is recorded.
-    pub(super) fn credential_file<T>(&self, key: &str, kind: impl Fn(&[u8]) -> Result<T, String>) -> Option<Placed<T>> {
-        self.note_key(key, || Takes::like(TEXT, "a file"));
+    pub(super) fn credential_file<T>(
+        &self,
+        key: &str,
+        kind: impl Fn(&[u8]) -> Result<T, String>,
+    ) -> Option<Located<T>> {
+        self.note_key(key, || AcceptedValues::like(TEXT, "a file"));
         self.parsed(key, |file| {
             let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
-            self.say(&format!("{key} contents"), Said::credential(&bytes));
+            self.say(&format!("{key} contents"), ConfigValue::credential(&bytes));
             kind(&bytes)
         })
     }
 
-    pub(super) fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Placed<i64>> {
-        self.note_key(key, || Takes::like(range.start().to_string(), span(&range)));
+    pub(super) fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Located<i64>> {
+        self.note_key(key, || AcceptedValues::like(range.start().to_string(), span(&range)));
         self.read(key, |value| within(value, &range))
     }
 
@@ -258,18 +262,18 @@ impl<'a, 't> Section<'a, 't> {
             let inside = range.contains(&number);
             if inside { Ok(number) } else { Err(format!("must be between {} and {}", range.start(), range.end())) }
         };
-        self.note_key(key, || Takes::like("0.0", format!("{} to {}", range.start(), range.end())));
+        self.note_key(key, || AcceptedValues::like("0.0", format!("{} to {}", range.start(), range.end())));
         self.read(key, number).map(|placed| placed.value)
     }
 
-    pub(super) fn texts(&self, key: &str) -> Option<Vec<Placed<String>>> {
-        self.note_key(key, || Takes::like(format!("[{TEXT}]"), "texts"));
+    pub(super) fn texts(&self, key: &str) -> Option<Vec<Located<String>>> {
+        self.note_key(key, || AcceptedValues::like(format!("[{TEXT}]"), "texts"));
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
     /// Reads strings and parses each with `kind`.
     pub(super) fn texts_as<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Vec<T>> {
-        let read = |text: Placed<String>| {
+        let read = |text: Located<String>| {
             kind(&text.value).map_err(|problem| self.problems.add(text.at, format!("`{key}` {problem}"))).ok()
         };
         Some(self.texts(key)?.into_iter().filter_map(read).collect())
@@ -285,15 +289,15 @@ impl<'a, 't> Section<'a, 't> {
         self.get(key).is_some()
     }
 
-    pub(super) fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Placed<i64>>> {
-        self.note_key(key, || Takes::like("[1]", "ids"));
+    pub(super) fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Located<i64>>> {
+        self.note_key(key, || AcceptedValues::like("[1]", "ids"));
         self.elements(key, "ids", |value| within(value, &range).ok())
     }
 
-    fn elements<T>(&self, key: &str, what: &str, kind: impl Fn(&DeValue<'a>) -> Option<T>) -> Option<Vec<Placed<T>>> {
+    fn elements<T>(&self, key: &str, what: &str, kind: impl Fn(&DeValue<'a>) -> Option<T>) -> Option<Vec<Located<T>>> {
         let value = self.get(key)?;
-        self.say(key, Said::Shown(shown(value.get_ref())));
-        let of = |element: &TomlValue<'a>| Some(Placed { value: kind(element.get_ref())?, at: element.span().start });
+        self.say(key, ConfigValue::Shown(shown(value.get_ref())));
+        let of = |element: &TomlValue<'a>| Some(Located { value: kind(element.get_ref())?, at: element.span().start });
         let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
         if elements.is_none() {
             self.problems.add(value.span().start, format!("`{key}` must be an array of {what}"));
@@ -364,14 +368,14 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Returns the keys of a table with user-defined names.
-    pub(super) fn keys(&self) -> Vec<Placed<String>> {
-        self.table.keys().map(|key| Placed { value: key.get_ref().to_string(), at: key.span().start }).collect()
+    pub(super) fn keys(&self) -> Vec<Located<String>> {
+        self.table.keys().map(|key| Located { value: key.get_ref().to_string(), at: key.span().start }).collect()
     }
 
     // Knobs: keep the current value unless the file sets another.
 
     pub(super) fn knob<T: TryFrom<i64> + Display>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
-        self.note_key(key, || Takes::by_default(knob.to_string(), span(&range)));
+        self.note_key(key, || AcceptedValues::by_default(knob.to_string(), span(&range)));
         let set = self.integer(key, range).and_then(|placed| T::try_from(placed.value).ok());
         let is_set = set.is_some();
         set.into_iter().for_each(|value| *knob = value);
@@ -380,25 +384,28 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Reads a number of threads. The default is the number of cores.
     pub(super) fn cores(&self, key: &str, range: RangeInclusive<i64>, knob: &mut usize) {
-        let takes = || Takes { default: Some("number of cores".to_owned()), ..Takes::like("2", span(&range)) };
+        let takes = || AcceptedValues {
+            default: Some("number of cores".to_owned()),
+            ..AcceptedValues::like("2", span(&range))
+        };
         self.note_key(key, takes);
         self.knob(key, range, knob);
     }
 
     pub(super) fn flag(&self, key: &str, knob: &mut bool) {
-        self.note_key(key, || Takes::by_default(knob.to_string(), "true or false"));
+        self.note_key(key, || AcceptedValues::by_default(knob.to_string(), "true or false"));
         let set = self.read(key, |value| value.as_bool().ok_or("must be true or false".into()));
         set.iter().for_each(|placed| *knob = placed.value);
         self.in_force(key, set.is_some(), knob);
     }
 
-    fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Placed<T>> {
-        self.note_key(key, || Takes::like(quoted(words.first().map_or("", |(word, _)| word)), listed(words)));
+    fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Located<T>> {
+        self.note_key(key, || AcceptedValues::like(quoted(words.first().map_or("", |(word, _)| word)), listed(words)));
         self.parsed(key, |text| chosen(words, text))
     }
 
     /// Reads a word of a closed list.
-    pub(super) fn word<T: Words>(&self, key: &str) -> Option<Placed<T>> {
+    pub(super) fn word<T: WireEnum>(&self, key: &str) -> Option<Located<T>> {
         self.one_of(key, &words())
     }
 
@@ -408,9 +415,9 @@ impl<'a, 't> Section<'a, 't> {
         key: &str,
         words: &[(&str, T)],
         knob: &mut T,
-    ) -> Option<Placed<T>> {
+    ) -> Option<Located<T>> {
         let word = |knob: &T| words.iter().find(|(_, value)| value == knob).map_or("", |(word, _)| word).to_owned();
-        self.note_key(key, || Takes::by_default(quoted(word(knob)), listed(words)));
+        self.note_key(key, || AcceptedValues::by_default(quoted(word(knob)), listed(words)));
         let chosen = self.one_of(key, words);
         chosen.iter().for_each(|placed| *knob = placed.value);
         self.in_force(key, chosen.is_some(), word(knob));
@@ -419,7 +426,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Reads a string with `kind`, and records the parsed value.
     pub(super) fn setting<T: Display>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>, knob: &mut T) {
-        self.note_key(key, || Takes::by_default(quoted(&knob), "text"));
+        self.note_key(key, || AcceptedValues::by_default(quoted(&knob), "text"));
         let set = self.parsed(key, kind);
         let is_set = set.is_some();
         set.into_iter().for_each(|placed| *knob = placed.value);
@@ -429,7 +436,7 @@ impl<'a, 't> Section<'a, 't> {
     pub(super) fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
         let show = |length: &Millis| show_duration(*length);
         let span = || format!("{} to {}", show(range.start()), show(range.end()));
-        self.note_key(key, || Takes::by_default(quoted(show(knob)), span()));
+        self.note_key(key, || AcceptedValues::by_default(quoted(show(knob)), span()));
         let kind = |text: &str| {
             let length = parse_duration(text).ok_or("must be a duration such as \"30s\", \"5m\" or \"72h\"")?;
             if range.contains(&length) {
@@ -455,7 +462,7 @@ pub(super) fn not_empty(text: &str) -> Result<String, String> {
 }
 
 /// Returns the words of a closed list with their values.
-pub(super) fn words<T: Words>() -> Vec<(&'static str, T)> {
+pub(super) fn words<T: WireEnum>() -> Vec<(&'static str, T)> {
     T::ALL.iter().map(|value| (value.word(), *value)).collect()
 }
 

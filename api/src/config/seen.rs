@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::PathBuf};
 
-use super::{problems::Problems, reader::Placed};
+use super::{problems::Problems, reader::Located};
 
 /// The position of the first use of every name.
 #[derive(Default)]
@@ -11,7 +11,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn once(&mut self, problems: &Problems<'_>, what: &'static str, name: &Placed<impl ToString>) {
+    pub(super) fn once(&mut self, problems: &Problems<'_>, what: &'static str, name: &Located<impl ToString>) {
         let name_text = name.value.to_string();
         let here = (problems.document.path.clone(), problems.line(name.at));
         let first = self.first.entry((what, name_text.clone())).or_insert_with(|| here.clone());

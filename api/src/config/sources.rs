@@ -10,14 +10,14 @@ use engine::setup::{
 use location::ids::InstitutionId;
 
 use super::{
-    reader::{Placed, Section},
+    reader::{Located, Section},
     seen::Seen,
-    values::Subject,
+    values::Scope,
 };
 
 /// Reads a source into the setup. `real` is true for institutions in production.
 pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: bool, setup: &mut Setup, seen: &mut Seen) {
-    let id = s.identified(Subject::Source);
+    let id = s.identified(Scope::Source);
     // Records are stored under their institution, so a reload cannot change it.
     s.at_start().note("institution", institution);
     let name = s.required("name", s.about("For operators.").text("name"));
@@ -108,7 +108,12 @@ pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
 
 /// Requires a source behind workstations to have no credentials and an http or https address. Its requests run in the
 /// browser session of a staff member.
-fn only_the_session(s: &Section<'_, '_>, headers: &[(String, String)], oauth: bool, base_url: Option<&Placed<String>>) {
+fn only_the_session(
+    s: &Section<'_, '_>,
+    headers: &[(String, String)],
+    oauth: bool,
+    base_url: Option<&Located<String>>,
+) {
     let Some(base_url) = base_url else { return };
     if oauth || !headers.is_empty() {
         s.problems.add(base_url.at, "a source reached through workstations must not have headers or oauth");
@@ -161,7 +166,7 @@ fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
 }
 
 /// Reads a login to a Tryton server, such as GNU Health.
-fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Placed<String>>) -> Option<TrytonSession> {
+fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Located<String>>) -> Option<TrytonSession> {
     let user = s.required("user", s.about("Who logs in.").text("user"));
     let password = s.required("password", s.about("With what.").credential("password", Ok));
     let base_url = base_url?;
@@ -171,7 +176,7 @@ fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Placed<String>>) -> Opt
 
 fn headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
     s.about("A header, such as `Authorization`.").note_any("NAME", "a credential, or `env:NAME`", "\"env:NAME\"");
-    let header = |name: Placed<String>| {
+    let header = |name: Located<String>| {
         let value = s.credential(&name.value, Ok)?;
         let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()
             && actix_web::http::header::HeaderValue::from_str(&value.value).is_ok();

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
-use super::{knobs::Knobs, problems::Document, reference::default_file, *};
+use super::{knobs::LocationSettings, problems::SourceText, reference::default_file, *};
 
 use crate::http::compatibility::DEFAULT_AGENTS;
 
@@ -27,7 +27,7 @@ fn problems(text: &str) -> Vec<String> {
 
 /// Returns the problems of a key file for this configuration.
 fn problems_of_keys(text: &str, keys: &str) -> Vec<String> {
-    let document = Document { path: "/nowhere/keys.toml".into(), text: keys.to_owned() };
+    let document = SourceText { path: "/nowhere/keys.toml".into(), text: keys.to_owned() };
     lines(&keys::read(&document, &parse(text).unwrap().setup).1)
 }
 
@@ -54,14 +54,14 @@ fn the_default_file_is_valid_and_contains_the_defaults() {
     // Settings of locations are recorded only where they are set, so they are compared in a location.
     let with_location = parse(&format!("{}{PRACTICE}", default_file())).unwrap();
     let location = &with_location.setup.locations[&LocationId(1)];
-    let knobs = Knobs {
+    let knobs = LocationSettings {
         booking: location.booking,
         write: location.write,
         pull: location.pull,
         quota: location.quota,
         workstation: location.workstation,
     };
-    assert_eq!(knobs, Knobs::default());
+    assert_eq!(knobs, LocationSettings::default());
 }
 
 /// Every commented-out key is known at its place: with all of them active, only placeholder values are invalid.
@@ -590,8 +590,8 @@ fn the_reference_contains_every_key() {
         fs::write(&file, &page).unwrap();
     }
     assert!(fs::read_to_string(&file).unwrap() == page, "run this test with UPDATE_REFERENCE=1");
-    for notes in [file::describe as fn(&describe::Notes), keys::describe] {
-        let all = describe::Notes::default();
+    for notes in [file::describe as fn(&describe::ReferenceNotes), keys::describe] {
+        let all = describe::ReferenceNotes::default();
         notes(&all);
         assert_eq!(all.without_meaning(), [] as [&str; 0]);
     }

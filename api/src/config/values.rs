@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// The owner of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
+pub(super) enum Scope {
     #[default]
     Server,
     Institution(i64),
@@ -17,33 +17,33 @@ pub(super) enum Subject {
     Location(i64),
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Subject::Server => Ok(()),
-            Subject::Institution(id) => write!(f, "institution {id}"),
-            Subject::Source(id) => write!(f, "source {id}"),
-            Subject::Location(id) => write!(f, "location {id}"),
+            Scope::Server => Ok(()),
+            Scope::Institution(id) => write!(f, "institution {id}"),
+            Scope::Source(id) => write!(f, "source {id}"),
+            Scope::Location(id) => write!(f, "location {id}"),
         }
     }
 }
 
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Value {
-    said: Said,
+    said: ConfigValue,
     /// The value is read only at startup.
     at_start: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ConfigValue {
     Shown(String),
     Credential([u8; 32]),
 }
 
-impl Said {
-    pub(super) fn credential(text: impl AsRef<[u8]>) -> Said {
-        Said::Credential(Sha256::digest(text).into())
+impl ConfigValue {
+    pub(super) fn credential(text: impl AsRef<[u8]>) -> ConfigValue {
+        ConfigValue::Credential(Sha256::digest(text).into())
     }
 }
 
@@ -51,15 +51,15 @@ impl Said {
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.said {
-            Said::Shown(text) => f.write_str(text),
-            Said::Credential(_) => f.write_str("(hidden)"),
+            ConfigValue::Shown(text) => f.write_str(text),
+            ConfigValue::Credential(_) => f.write_str("(hidden)"),
         }
     }
 }
 
 /// All values of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Values(BTreeMap<Subject, BTreeMap<String, Value>>);
+pub struct Values(BTreeMap<Scope, BTreeMap<String, Value>>);
 
 /// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,22 +73,22 @@ pub struct Changes {
 }
 
 impl Values {
-    pub(super) fn set(&mut self, subject: &Subject, key: String, said: Said, at_start: bool) {
+    pub(super) fn set(&mut self, subject: &Scope, key: String, said: ConfigValue, at_start: bool) {
         self.0.entry(subject.clone()).or_default().insert(key, Value { said, at_start });
     }
 
     /// Returns the changes from these values to `to`.
     pub(crate) fn changes(&self, to: &Values) -> Changes {
         let mut changes = Changes::default();
-        let subjects: BTreeSet<&Subject> = self.0.keys().chain(to.0.keys()).collect();
+        let subjects: BTreeSet<&Scope> = self.0.keys().chain(to.0.keys()).collect();
         for subject in subjects {
             match (self.0.get(subject), to.0.get(subject)) {
-                (None, Some(new)) if *subject != Subject::Server => {
+                (None, Some(new)) if *subject != Scope::Server => {
                     changes.lines.push(format!("+ {subject}{}", named(new)));
                 }
-                (Some(old), None) if *subject != Subject::Server => {
+                (Some(old), None) if *subject != Scope::Server => {
                     changes.lines.push(format!("- {subject}{}", named(old)));
-                    if matches!(subject, Subject::Institution(_) | Subject::Location(_)) {
+                    if matches!(subject, Scope::Institution(_) | Scope::Location(_)) {
                         changes.removed.push(format!("{subject}{}", named(old)));
                     }
                 }
@@ -104,7 +104,7 @@ fn named(values: &BTreeMap<String, Value>) -> String {
 }
 
 fn keys(
-    subject: &Subject,
+    subject: &Scope,
     old: Option<&BTreeMap<String, Value>>,
     new: Option<&BTreeMap<String, Value>>,
     changes: &mut Changes,
@@ -118,9 +118,9 @@ fn keys(
             continue;
         }
         let either = || [&before, &now].into_iter().flatten();
-        let hidden = either().any(|value| matches!(value.said, Said::Credential(_)));
+        let hidden = either().any(|value| matches!(value.said, ConfigValue::Credential(_)));
         let at_start = either().any(|value| value.at_start);
-        let space = if *subject == Subject::Server { "" } else { " " };
+        let space = if *subject == Scope::Server { "" } else { " " };
         let change = if hidden {
             "changed".to_owned()
         } else {

@@ -1,5 +1,5 @@
 //! The actions of operators. Each action has a confirmation page that describes its consequences. Only the form on that
-//! page performs the action, protected by the CSRF token of the session (`form_word`).
+//! page performs the action, protected by the CSRF token of the session (`csrf_token`).
 
 use actix_web::{
     HttpResponse,
@@ -17,7 +17,7 @@ use location::{
 use uuid::Uuid;
 
 use super::{
-    page::{Failure, Frame, query, see_other},
+    page::{Failure, PageFrame, query, see_other},
     visit::Visit,
     webhooks::endpoint,
     write_page,
@@ -36,7 +36,7 @@ use crate::{
 #[derive(Template)]
 #[template(path = "console/action.html")]
 struct ActionPage {
-    frame: Frame,
+    frame: PageFrame,
     about: String,
     action: &'static Action,
     /// The parameters of the action, as submitted.
@@ -47,7 +47,7 @@ struct ActionPage {
 #[derive(Template)]
 #[template(path = "console/outcome.html")]
 struct OutcomePage {
-    frame: Frame,
+    frame: PageFrame,
     about: String,
     /// A code to read out or copy, shown once.
     code: Option<String>,
@@ -63,7 +63,7 @@ struct Action {
     /// The consequences, shown on the confirmation page.
     consequence: &'static str,
     button: &'static str,
-    read: fn(&Fields) -> Result<Deed, ApiError>,
+    read: fn(&Fields) -> Result<ActionCommand, ApiError>,
 }
 
 static ACTIONS: [Action; 13] = [
@@ -73,7 +73,7 @@ static ACTIONS: [Action; 13] = [
         title: "Read now",
         consequence: "A read cycle begins at once, and writes that wait for a pause to end are tried.",
         button: "Read now",
-        read: |it| location(it).map(Deed::Sync),
+        read: |it| location(it).map(ActionCommand::Sync),
     },
     Action {
         name: "accept-deletions",
@@ -83,7 +83,7 @@ static ACTIONS: [Action; 13] = [
         button: "Accept",
         read: |it| {
             let resource = resource_names::named(field(it, "resource")?).ok_or(ApiError::bad("resource is not one"))?;
-            Ok(Deed::AcceptDeletions(location(it)?, resource))
+            Ok(ActionCommand::AcceptDeletions(location(it)?, resource))
         },
     },
     Action {
@@ -92,7 +92,7 @@ static ACTIONS: [Action; 13] = [
         title: "Retry the write",
         consequence: "The write is queued again, as a new write, and sent to the health record system.",
         button: "Retry",
-        read: |it| write(it).map(|(location, write)| Deed::Retry(location, write)),
+        read: |it| write(it).map(|(location, write)| ActionCommand::Retry(location, write)),
     },
     Action {
         name: "drop",
@@ -100,7 +100,7 @@ static ACTIONS: [Action; 13] = [
         title: "Drop the write",
         consequence: "The write is given up for good, with the writes that rest on it. The health record system will not have it.",
         button: "Drop",
-        read: |it| write(it).map(|(location, write)| Deed::Drop(location, write)),
+        read: |it| write(it).map(|(location, write)| ActionCommand::Drop(location, write)),
     },
     Action {
         name: "pair",
@@ -108,7 +108,7 @@ static ACTIONS: [Action; 13] = [
         title: "Make a pairing code",
         consequence: "The code pairs one workstation with the location, within ten minutes. It is shown once.",
         button: "Make a code",
-        read: |it| location(it).map(Deed::Pair),
+        read: |it| location(it).map(ActionCommand::Pair),
     },
     Action {
         name: "revoke",
@@ -116,7 +116,7 @@ static ACTIONS: [Action; 13] = [
         title: "Revoke the workstation",
         consequence: "The workstation loses its connection at once, and has to be paired anew.",
         button: "Revoke",
-        read: |it| Ok(Deed::Revoke(location(it)?, parse(it, "workstation")?)),
+        read: |it| Ok(ActionCommand::Revoke(location(it)?, parse(it, "workstation")?)),
     },
     Action {
         name: "redeliver",
@@ -124,7 +124,7 @@ static ACTIONS: [Action; 13] = [
         title: "Redeliver the message",
         consequence: "The message is sent to the endpoint again, with the same delivery id.",
         button: "Redeliver",
-        read: |it| Ok(Deed::Redeliver(EndpointId(parse(it, "endpoint")?), parse(it, "delivery")?)),
+        read: |it| Ok(ActionCommand::Redeliver(EndpointId(parse(it, "endpoint")?), parse(it, "delivery")?)),
     },
     Action {
         name: "redeliver-failed",
@@ -132,7 +132,7 @@ static ACTIONS: [Action; 13] = [
         title: "Redeliver undelivered messages",
         consequence: "Every message of the last seven days that was not delivered is sent to the endpoint again, in the order in which they were made.",
         button: "Redeliver",
-        read: |it| Ok(Deed::RedeliverFailed(EndpointId(parse(it, "endpoint")?))),
+        read: |it| Ok(ActionCommand::RedeliverFailed(EndpointId(parse(it, "endpoint")?))),
     },
     Action {
         name: "test-webhook",
@@ -140,7 +140,7 @@ static ACTIONS: [Action; 13] = [
         title: "Send a test message",
         consequence: "A message without any record is sent to the endpoint.",
         button: "Send",
-        read: |it| Ok(Deed::TestWebhook(EndpointId(parse(it, "endpoint")?))),
+        read: |it| Ok(ActionCommand::TestWebhook(EndpointId(parse(it, "endpoint")?))),
     },
     Action {
         name: "roll-out",
@@ -151,7 +151,7 @@ static ACTIONS: [Action; 13] = [
         button: "Try and roll out",
         read: |it| {
             let version = field(it, "version")?.to_owned();
-            Ok(Deed::RollOut(location(it)?, (version != CONFIGURED).then_some(version)))
+            Ok(ActionCommand::RollOut(location(it)?, (version != CONFIGURED).then_some(version)))
         },
     },
     Action {
@@ -160,7 +160,7 @@ static ACTIONS: [Action; 13] = [
         title: "Roll back",
         consequence: "The location runs the version from before the last roll-out, from its next call on.",
         button: "Roll back",
-        read: |it| location(it).map(Deed::RollBack),
+        read: |it| location(it).map(ActionCommand::RollBack),
     },
     Action {
         name: "pause",
@@ -170,7 +170,7 @@ static ACTIONS: [Action; 13] = [
                       as it was last read, and changes in the EHR are not seen. While writing is paused, bookings are taken and wait; a write \
                       that is not written by its deadline fails.",
         button: "Pause",
-        read: |it| Ok(Deed::Pause(location(it)?, directions(it)?)),
+        read: |it| Ok(ActionCommand::Pause(location(it)?, directions(it)?)),
     },
     Action {
         name: "resume",
@@ -178,12 +178,12 @@ static ACTIONS: [Action; 13] = [
         title: "Resume",
         consequence: "Reading, or writing, goes on at once where it stood.",
         button: "Resume",
-        read: |it| Ok(Deed::Resume(location(it)?, directions(it)?)),
+        read: |it| Ok(ActionCommand::Resume(location(it)?, directions(it)?)),
     },
 ];
 
 /// A parsed action with its parameters.
-enum Deed {
+enum ActionCommand {
     Sync(LocationId),
     AcceptDeletions(LocationId, Resource),
     Retry(LocationId, WriteId),
@@ -250,35 +250,37 @@ fn what(which: Directions) -> &'static str {
     DIRECTIONS.iter().find(|(_, known)| *known == which).map_or("both", |(name, _)| name)
 }
 
-fn read(name: &str, fields: &Fields) -> Result<(&'static Action, Deed), ApiError> {
+fn read(name: &str, fields: &Fields) -> Result<(&'static Action, ActionCommand), ApiError> {
     let action = ACTIONS.iter().find(|action| action.name == name);
     let action = action.ok_or_else(|| ApiError::NotFound("Action".to_owned()))?;
     Ok((action, (action.read)(fields)?))
 }
 
-impl Deed {
+impl ActionCommand {
     fn location(&self) -> Option<LocationId> {
         match self {
-            Deed::Sync(location)
-            | Deed::AcceptDeletions(location, _)
-            | Deed::Retry(location, _)
-            | Deed::Drop(location, _)
-            | Deed::Pair(location)
-            | Deed::Revoke(location, _)
-            | Deed::RollOut(location, _)
-            | Deed::RollBack(location)
-            | Deed::Pause(location, _)
-            | Deed::Resume(location, _) => Some(*location),
-            Deed::Redeliver(..) | Deed::RedeliverFailed(_) | Deed::TestWebhook(_) => None,
+            ActionCommand::Sync(location)
+            | ActionCommand::AcceptDeletions(location, _)
+            | ActionCommand::Retry(location, _)
+            | ActionCommand::Drop(location, _)
+            | ActionCommand::Pair(location)
+            | ActionCommand::Revoke(location, _)
+            | ActionCommand::RollOut(location, _)
+            | ActionCommand::RollBack(location)
+            | ActionCommand::Pause(location, _)
+            | ActionCommand::Resume(location, _) => Some(*location),
+            ActionCommand::Redeliver(..) | ActionCommand::RedeliverFailed(_) | ActionCommand::TestWebhook(_) => None,
         }
     }
 
     fn back(&self) -> String {
         match self {
-            Deed::Redeliver(endpoint, _) | Deed::RedeliverFailed(endpoint) | Deed::TestWebhook(endpoint) => {
+            ActionCommand::Redeliver(endpoint, _)
+            | ActionCommand::RedeliverFailed(endpoint)
+            | ActionCommand::TestWebhook(endpoint) => {
                 format!("/console/webhooks/{endpoint}")
             }
-            Deed::Retry(location, write) | Deed::Drop(location, write) => {
+            ActionCommand::Retry(location, write) | ActionCommand::Drop(location, write) => {
                 format!("/console/writes/{}", public_id(location.0, write.0))
             }
             _ => self.location().map_or_else(String::new, |location| format!("/console/locations/{location}")),
@@ -296,33 +298,33 @@ impl Deed {
             None => String::new(),
         };
         Ok(match self {
-            Deed::Sync(_) | Deed::Pair(_) | Deed::RollBack(_) => place,
-            Deed::Pause(_, which) | Deed::Resume(_, which) => match what(*which) {
+            ActionCommand::Sync(_) | ActionCommand::Pair(_) | ActionCommand::RollBack(_) => place,
+            ActionCommand::Pause(_, which) | ActionCommand::Resume(_, which) => match what(*which) {
                 "both" => format!("Reading and writing at {place}"),
                 one => format!("Only {one} at {place}"),
             },
-            Deed::AcceptDeletions(_, resource) => {
+            ActionCommand::AcceptDeletions(_, resource) => {
                 format!("{} at {place}", resource_names::name(*resource).replace('_', " "))
             }
-            Deed::Retry(location, write) | Deed::Drop(location, write) => {
+            ActionCommand::Retry(location, write) | ActionCommand::Drop(location, write) => {
                 let found = visit.api.engine.write_request(*location, write.0).await?;
                 let found = found.ok_or_else(|| write_page::not_found(*location, write.0))?;
                 format!("{} at {place}", write_page::described(visit, &found))
             }
-            Deed::Revoke(location, workstation) => {
+            ActionCommand::Revoke(location, workstation) => {
                 let all = visit.api.engine.gateway().workstations(*location).map_err(ApiError::from)?;
                 let found = all.into_iter().find(|it| it.id == *workstation);
                 let found = found.ok_or_else(|| ApiError::NotFound(format!("Workstation with id {workstation}")))?;
                 format!("{} at {place}", found.name)
             }
-            Deed::Redeliver(id, delivery) => {
+            ActionCommand::Redeliver(id, delivery) => {
                 format!("Message {delivery} to the endpoint {}", endpoint(&visit.api, *id)?.id)
             }
-            Deed::RedeliverFailed(id) | Deed::TestWebhook(id) => {
+            ActionCommand::RedeliverFailed(id) | ActionCommand::TestWebhook(id) => {
                 format!("To the endpoint {} of {}", id, endpoint(&visit.api, *id)?.owner.0)
             }
-            Deed::RollOut(_, None) => format!("The version of the configuration at {place}"),
-            Deed::RollOut(_, Some(version)) => format!("Version {} at {place}", super::words::short(version)),
+            ActionCommand::RollOut(_, None) => format!("The version of the configuration at {place}"),
+            ActionCommand::RollOut(_, Some(version)) => format!("Version {} at {place}", super::words::short(version)),
         })
     }
 
@@ -335,33 +337,33 @@ impl Deed {
             visit.note(what, "write request", write.0);
         };
         Ok(match self {
-            Deed::Sync(location) => {
+            ActionCommand::Sync(location) => {
                 engine.sync_now(*location).await?;
                 at("start read cycle", *location);
                 Outcome::Done("sync")
             }
-            Deed::AcceptDeletions(location, resource) => {
+            ActionCommand::AcceptDeletions(location, resource) => {
                 engine.accept_deletions(*location, *resource).await?;
                 at("accept deletions", *location);
                 Outcome::Done("accepted")
             }
-            Deed::Retry(location, write) => {
+            ActionCommand::Retry(location, write) => {
                 engine.retry_write(*location, *write).await?;
                 write_at("retry", *location, *write);
                 Outcome::Done("retried")
             }
-            Deed::Drop(location, write) => {
+            ActionCommand::Drop(location, write) => {
                 engine.drop_write(*location, *write).await?;
                 write_at("drop", *location, *write);
                 Outcome::Done("dropped")
             }
-            Deed::Pair(location) => {
+            ActionCommand::Pair(location) => {
                 let made = engine.gateway().new_code(*location, CodeKind::Single).await.map_err(ApiError::from)?;
                 at("make pairing code", *location);
                 let until = format!("Valid once, until {}.", times::utc(made.expires));
                 Outcome::Shown { code: Some(made.code), lines: vec![until] }
             }
-            Deed::Revoke(location, workstation) => {
+            ActionCommand::Revoke(location, workstation) => {
                 let revoked = engine.gateway().revoke(*location, *workstation).await.map_err(ApiError::from)?;
                 if !revoked {
                     return Err(ApiError::NotFound(format!("Workstation with id {workstation}")).into());
@@ -369,13 +371,13 @@ impl Deed {
                 at("revoke workstation", *location);
                 Outcome::Done("revoked")
             }
-            Deed::Redeliver(id, delivery) => {
+            ActionCommand::Redeliver(id, delivery) => {
                 let owner = endpoint(&visit.api, *id)?.owner.clone();
                 let sent = engine.webhook_log().redeliver(&owner, *id, *delivery, engine.now()).await;
                 visit.note("send", "webhook message", record_of(&sent.map_err(ApiError::from)?));
                 Outcome::Done("redelivered")
             }
-            Deed::RedeliverFailed(id) => {
+            ActionCommand::RedeliverFailed(id) => {
                 let owner = endpoint(&visit.api, *id)?.owner.clone();
                 let now = engine.now();
                 let asked = Replay { since: now.minus(REDELIVERED), until: now, undelivered: true };
@@ -388,7 +390,7 @@ impl Deed {
                 }
                 Outcome::Shown { code: None, lines }
             }
-            Deed::TestWebhook(id) => {
+            ActionCommand::TestWebhook(id) => {
                 let owner = endpoint(&visit.api, *id)?.owner.clone();
                 let random = uuid::Builder::from_random_bytes(random()).into_uuid();
                 let made = engine.webhook_log().test(&owner, *id, random, None, engine.now()).await;
@@ -396,7 +398,7 @@ impl Deed {
                 visit.note_action("send", "webhook message");
                 Outcome::Done("tested")
             }
-            Deed::RollOut(location, version) => {
+            ActionCommand::RollOut(location, version) => {
                 let tried = engine.try_adapter(*location, version.as_deref()).await.map_err(ApiError::from)?;
                 engine.roll_out(*location, version.clone()).await.map_err(ApiError::from)?;
                 at("roll out adapter", *location);
@@ -413,17 +415,17 @@ impl Deed {
                 let lines = lines.chain(["The location runs it now.".to_owned()]).collect();
                 Outcome::Shown { code: None, lines }
             }
-            Deed::Pause(location, which) => {
+            ActionCommand::Pause(location, which) => {
                 engine.pause(*location, *which).await?;
                 at("pause", *location);
                 Outcome::Done("paused")
             }
-            Deed::Resume(location, which) => {
+            ActionCommand::Resume(location, which) => {
                 engine.resume(*location, *which).await?;
                 at("resume", *location);
                 Outcome::Done("resumed")
             }
-            Deed::RollBack(location) => {
+            ActionCommand::RollBack(location) => {
                 engine.roll_back(*location).await.map_err(ApiError::from)?;
                 at("roll back adapter", *location);
                 Outcome::Done("back")
@@ -450,7 +452,7 @@ pub(super) async fn act(
     name: Path<String>,
     form: Form<Vec<(String, String)>>,
 ) -> Result<HttpResponse, Failure> {
-    if field(&form, "form_word").ok() != Some(visit.session.form_word.as_str()) {
+    if field(&form, "form_word").ok() != Some(visit.session.csrf_token.as_str()) {
         return Err(Failure::Form);
     }
     let (action, deed) = read(&name, &form)?;

@@ -11,9 +11,9 @@ use engine::RolledOut;
 use location::ids::LocationId;
 
 use super::{
-    page::{Failure, Frame, live_address},
-    visit::{Visit, beside},
-    words::{self, Badge, When},
+    page::{Failure, PageFrame, live_address},
+    visit::{Visit, read_blocking},
+    words::{self, Badge, RelativeTime},
 };
 use crate::{access::api::Api, http::errors::ApiError};
 
@@ -23,7 +23,7 @@ const NAMED: usize = 20;
 #[derive(Template)]
 #[template(path = "console/adapters.html")]
 struct AdaptersPage {
-    frame: Frame,
+    frame: PageFrame,
     adapters: Vec<Adapter>,
 }
 
@@ -43,7 +43,7 @@ struct Adapter {
 struct Version {
     version: String,
     sha256: String,
-    uploaded: When,
+    uploaded: RelativeTime,
     kilobytes: u64,
     locations: Vec<(LocationId, String)>,
     /// Number of locations that are not listed.
@@ -52,7 +52,7 @@ struct Version {
 
 type ByAdapter = BTreeMap<String, Vec<(LocationId, String, RolledOut)>>;
 
-fn where_what(api: &Api) -> Result<ByAdapter, Failure> {
+fn locations_by_adapter(api: &Api) -> Result<ByAdapter, Failure> {
     let mut by_name = ByAdapter::new();
     for location in api.directory().locations() {
         if let Some((name, rolled_out)) = api.engine.rolled_out(location.id).map_err(ApiError::from)? {
@@ -66,7 +66,7 @@ fn where_what(api: &Api) -> Result<ByAdapter, Failure> {
 /// Returns a hash that changes when a version is uploaded or rolled out.
 pub(super) fn version(api: &Api) -> Result<u64, Failure> {
     let mut hasher = DefaultHasher::new();
-    for (name, locations) in where_what(api)? {
+    for (name, locations) in locations_by_adapter(api)? {
         let versions = api.engine.adapter_versions(&name).map_err(ApiError::from)?;
         format!("{name} {:?} {versions:?} {locations:?}", api.engine.configured_adapter(&name)).hash(&mut hasher);
     }
@@ -74,7 +74,7 @@ pub(super) fn version(api: &Api) -> Result<u64, Failure> {
 }
 
 pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
-    let page = beside(&visit, |visit| async move { read(&visit) }).await?;
+    let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console/adapters", &page).await
 }
 
@@ -83,7 +83,7 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
     let setup = engine.setup();
     let live = live_address("/console/adapters", version(&visit.api)?);
     let mut adapters = Vec::new();
-    for (name, locations) in where_what(&visit.api)? {
+    for (name, locations) in locations_by_adapter(&visit.api)? {
         let Some(configured) = engine.configured_adapter(&name) else { continue };
         let versions = engine.adapter_versions(&name).map_err(ApiError::from)?.into_iter().map(|it| {
             let runs = |rolled_out: &RolledOut| rolled_out.now.as_deref() == Some(&it.sha256);
@@ -94,7 +94,7 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
                 locations: all.into_iter().take(NAMED).collect(),
                 version: it.version,
                 sha256: words::short(&it.sha256),
-                uploaded: When::of(it.uploaded_at, now),
+                uploaded: RelativeTime::of(it.uploaded_at, now),
                 kilobytes: it.bytes / 1_024,
             }
         });
@@ -113,5 +113,5 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
             name,
         });
     }
-    Ok(AdaptersPage { frame: Frame { live: Some(live), ..visit.frame("adapters", "Adapters") }, adapters })
+    Ok(AdaptersPage { frame: PageFrame { live: Some(live), ..visit.frame("adapters", "Adapters") }, adapters })
 }

@@ -8,7 +8,7 @@ use actix_web::{
 };
 
 use super::location_page::{LANES, STEPS};
-use crate::http::response_body::OfTheProgram;
+use crate::http::response_body::StaticBody;
 
 /// The stylesheet with a class for each position in a day's calendar. The content security policy forbids inline
 /// styles.
@@ -32,7 +32,7 @@ fn file(kind: &'static str, text: &'static str) -> HttpResponse {
     // Revalidated on each use, because pages and assets must have the same version.
     let mut response =
         HttpResponse::Ok().insert_header((CONTENT_TYPE, kind)).insert_header((CACHE_CONTROL, "no-cache")).body(text);
-    response.extensions_mut().insert(OfTheProgram);
+    response.extensions_mut().insert(StaticBody);
     response
 }
 

@@ -6,8 +6,8 @@ use audit::{Actor, AuditError, Filter, Recorded, Trail};
 use location::time::{DAY, Timestamp};
 
 use super::{
-    page::{Failure, Frame, live_address},
-    visit::{Visit, beside},
+    page::{Failure, PageFrame, live_address},
+    visit::{Visit, read_blocking},
     words,
 };
 use crate::{
@@ -25,16 +25,16 @@ const IDS: usize = 8;
 #[derive(Template)]
 #[template(path = "console/audit.html")]
 struct AuditPage {
-    frame: Frame,
+    frame: PageFrame,
     kept: bool,
-    asked: Asked,
+    asked: FilterForm,
     rows: Vec<Row>,
     /// Older entries were not searched.
     cut: bool,
 }
 
 /// The submitted filters.
-struct Asked {
+struct FilterForm {
     kinds: [(&'static str, &'static str); 4],
     kind: String,
     name: String,
@@ -62,7 +62,7 @@ pub(super) struct Row {
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
     visit.needs(Role::Operator)?;
-    let page = beside(&visit, |visit| async move { read(&visit) }).await?;
+    let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console/audit", &page).await
 }
 
@@ -73,7 +73,7 @@ pub(super) fn version(api: &Api) -> u64 {
 
 fn read(visit: &Visit) -> Result<AuditPage, Failure> {
     let text = |name| visit.asked(name).unwrap_or_default().to_owned();
-    let asked = Asked {
+    let asked = FilterForm {
         kinds: [("", "anyone"), ("key", "API key"), ("operator", "operator"), ("workstation", "workstation")],
         kind: text("kind"),
         name: text("name"),
@@ -84,7 +84,7 @@ fn read(visit: &Visit) -> Result<AuditPage, Failure> {
     };
     let filter = asked.filter()?;
     let live = live_address("/console/audit", version(&visit.api));
-    let frame = Frame { live: Some(live), ..visit.frame("audit", "Audit") };
+    let frame = PageFrame { live: Some(live), ..visit.frame("audit", "Audit") };
     let Some(trail) = &visit.api.audit else {
         return Ok(AuditPage { frame, kept: false, asked, rows: Vec::new(), cut: false });
     };
@@ -108,7 +108,7 @@ fn kind(actor: &Actor) -> &'static str {
     }
 }
 
-impl Asked {
+impl FilterForm {
     fn filter(&self) -> Result<Filter, ApiError> {
         let actor = match (self.kind.as_str(), self.name.clone()) {
             (_, name) if name.is_empty() => None,

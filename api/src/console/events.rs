@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{
     adapters, audit, fleet, location_page,
     page::Failure,
-    visit::{Visit, beside},
+    visit::{Visit, read_blocking},
     webhooks,
 };
 use crate::{http::errors::ApiError, values::role::Role};
@@ -24,12 +24,12 @@ use crate::{http::errors::ApiError, values::role::Role};
 /// Maximum number of concurrent event streams.
 const STREAMS: usize = 64;
 /// Polling interval for changes of a page's data, in addition to the time that a check takes.
-const EVERY: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Polling interval of the audit page. Almost every check finds new entries, and the page then reads at least one file
 /// of the trail from the beginning.
-const AUDIT_EVERY: Duration = Duration::from_secs(5);
+const AUDIT_POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Number of silent polls before a comment is sent, because proxies close connections that are idle for a minute.
-const SAY_SOMETHING: u32 = 10;
+const KEEP_ALIVE_POLLS: u32 = 10;
 
 pub(super) struct Streams(Arc<Semaphore>);
 
@@ -105,14 +105,19 @@ impl Listener {
     /// Returns the next event, or `None` if the server stops or the session has ended.
     async fn next(&mut self) -> Option<&'static str> {
         loop {
-            tokio::time::sleep(if matches!(self.watched, Watched::Audit) { AUDIT_EVERY } else { EVERY }).await;
+            tokio::time::sleep(if matches!(self.watched, Watched::Audit) {
+                AUDIT_POLL_INTERVAL
+            } else {
+                POLL_INTERVAL
+            })
+            .await;
             let Visit { api, session, .. } = &self.visit;
             if api.leaving.load(Ordering::Relaxed) || self.visit.is_over() || session.ends <= api.engine.now() {
                 return None;
             }
             let watched = self.watched.clone();
             // Errors are skipped: a location that moves or a store that is unavailable is checked again later.
-            let version = beside(&self.visit, |visit| async move { watched.version(&visit).await }).await;
+            let version = read_blocking(&self.visit, |visit| async move { watched.version(&visit).await }).await;
             self.silent += 1;
             if let Ok(version) = version
                 && version != self.seen
@@ -120,7 +125,7 @@ impl Listener {
                 (self.seen, self.silent) = (version, 0);
                 return Some("event: changed\ndata:\n\n");
             }
-            if self.silent >= SAY_SOMETHING {
+            if self.silent >= KEEP_ALIVE_POLLS {
                 self.silent = 0;
                 return Some(":\n\n");
             }

@@ -10,17 +10,17 @@ use actix_web::HttpResponse;
 use askama::Template;
 use engine::{
     Place,
-    metrics::Standing,
+    metrics::LocationHealth,
     records::sync_state::{AdapterStatus, Cause, GateState},
     setup::{Institution, LocationSetup, LocationStatus},
 };
 use location::{ids::LocationId, time::Timestamp};
 
 use super::{
-    page::{Failure, Frame, live_address, query},
-    visit::{Visit, beside},
+    page::{Failure, PageFrame, live_address, query},
+    visit::{Visit, read_blocking},
     webhooks,
-    words::{self, Badge, When},
+    words::{self, Badge, RelativeTime},
 };
 use crate::{access::api::Api, resources::problems};
 
@@ -30,10 +30,10 @@ const PAGE: usize = 50;
 #[derive(Template)]
 #[template(path = "console/fleet.html")]
 struct FleetPage {
-    frame: Frame,
+    frame: PageFrame,
     counts: Counts,
     rows: Vec<Row>,
-    asked: Asked,
+    asked: SearchForm,
     found: usize,
     first: usize,
     last: usize,
@@ -45,9 +45,9 @@ struct FleetPage {
 struct Counts {
     locations: usize,
     /// The oldest pending write.
-    oldest: Option<When>,
+    oldest: Option<RelativeTime>,
     /// The oldest of the locations' last complete reads.
-    last_read: Option<When>,
+    last_read: Option<RelativeTime>,
     /// The number of locations in each state of `STATES`.
     states: Vec<StateCount>,
     /// Webhook endpoints whose last message was not delivered.
@@ -67,7 +67,7 @@ struct StateCount {
 }
 
 /// The submitted search form.
-struct Asked {
+struct SearchForm {
     q: String,
     state: String,
     order: String,
@@ -85,8 +85,8 @@ struct Row {
     reasons: Vec<Reason>,
     queued: u64,
     failed: u64,
-    oldest: Option<When>,
-    last_read: Option<When>,
+    oldest: Option<RelativeTime>,
+    last_read: Option<RelativeTime>,
     gate: Option<Badge>,
     node: Option<String>,
 }
@@ -98,10 +98,10 @@ struct Reason {
 }
 
 /// The known status of a location, read without loading the location into memory.
-struct Known {
+struct LocationSummary {
     location: Arc<LocationSetup>,
     institution: Arc<Institution>,
-    standing: Option<Standing>,
+    standing: Option<LocationHealth>,
     /// The reason why the adapter cannot be used.
     refused: Option<String>,
     gate: Option<GateState>,
@@ -117,21 +117,21 @@ struct State {
     key: &'static str,
     text: &'static str,
     bad: bool,
-    is: fn(&Known) -> bool,
+    is: fn(&LocationSummary) -> bool,
     /// Counts the writes, for a state of writes.
-    writes: Option<fn(&Known) -> u64>,
+    writes: Option<fn(&LocationSummary) -> u64>,
 }
 
 impl State {
-    const fn new(key: &'static str, text: &'static str, is: fn(&Known) -> bool) -> State {
+    const fn new(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> State {
         State { key, text, bad: false, is, writes: None }
     }
 
-    const fn bad(key: &'static str, text: &'static str, is: fn(&Known) -> bool) -> State {
+    const fn bad(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> State {
         State { bad: true, ..State::new(key, text, is) }
     }
 
-    const fn of_writes(self, writes: fn(&Known) -> u64) -> State {
+    const fn of_writes(self, writes: fn(&LocationSummary) -> u64) -> State {
         State { writes: Some(writes), ..self }
     }
 }
@@ -140,13 +140,13 @@ impl State {
 const ALWAYS: [&str; 2] = ["red", "failed-writes"];
 
 const STATES: [State; 9] = [
-    State::bad("red", "Red", Known::is_red),
+    State::bad("red", "Red", LocationSummary::is_red),
     State::bad("failed-writes", "Failed writes", |it| it.failed > 0).of_writes(|it| it.failed),
     State::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
     State::bad("not-writing", "Not writing", |it| it.writing().color == "bad"),
-    State::bad("gate-shut", "Gate shut", Known::is_shut),
-    State::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).of_writes(Known::queued),
-    State::new("no-ehr", "No EHR", Known::has_no_ehr),
+    State::bad("gate-shut", "Gate shut", LocationSummary::is_shut),
+    State::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).of_writes(LocationSummary::queued),
+    State::new("no-ehr", "No EHR", LocationSummary::has_no_ehr),
     State::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
     State::new("elsewhere", "At other nodes", |it| it.node.is_some()),
 ];
@@ -154,7 +154,7 @@ const STATES: [State; 9] = [
 const ORDERS: [(&str, &str); 4] =
     [("", "trouble first"), ("queue", "oldest write first"), ("lag", "longest unread first"), ("name", "by name")];
 
-impl Known {
+impl LocationSummary {
     fn reading(&self) -> Badge {
         self.light(|standing| &standing.read_problem)
     }
@@ -163,7 +163,7 @@ impl Known {
         self.light(|standing| &standing.write_problem)
     }
 
-    fn light(&self, problem: impl Fn(&Standing) -> &Option<String>) -> Badge {
+    fn light(&self, problem: impl Fn(&LocationHealth) -> &Option<String>) -> Badge {
         match &self.standing {
             _ if self.has_no_ehr() => Badge::plain("No EHR"),
             _ if self.node.is_some() => Badge::plain("see its node"),
@@ -228,7 +228,7 @@ impl Known {
 }
 
 /// Returns the known status of all locations.
-fn all(api: &Api) -> Result<Vec<Known>, Failure> {
+fn all(api: &Api) -> Result<Vec<LocationSummary>, Failure> {
     let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
     let (setup, failed) = (engine.setup(), engine.failed_writes()?);
     let mut all = Vec::new();
@@ -237,7 +237,7 @@ fn all(api: &Api) -> Result<Vec<Known>, Failure> {
             Place::Elsewhere(node) => Some(node),
             Place::Mine | Place::Unsettled => None,
         };
-        let known = |location: &Arc<LocationSetup>| Known {
+        let known = |location: &Arc<LocationSetup>| LocationSummary {
             standing: standings.remove(&location.id),
             refused: engine.adapter_at(location.id).and_then(|adapter| {
                 let refused = adapter.status == AdapterStatus::Refused;
@@ -260,11 +260,11 @@ pub(super) fn version(api: &Api) -> Result<u64, Failure> {
     Ok(version_of(api, &all(api)?))
 }
 
-fn version_of(api: &Api, all: &[Known]) -> u64 {
+fn version_of(api: &Api, all: &[LocationSummary]) -> u64 {
     let mut hasher = DefaultHasher::new();
     webhooks::failing(api).hash(&mut hasher);
     for it in all {
-        let Known { location, standing, refused, gate, node, failed, .. } = it;
+        let LocationSummary { location, standing, refused, gate, node, failed, .. } = it;
         (location.id, discriminant(&location.status), standing, refused, gate.as_ref().map(discriminant), node)
             .hash(&mut hasher);
         failed.hash(&mut hasher);
@@ -273,8 +273,10 @@ fn version_of(api: &Api, all: &[Known]) -> u64 {
 }
 
 impl Counts {
-    fn of(api: &Api, all: &[Known], now: Timestamp) -> Counts {
-        let first = |at: fn(&Known) -> Option<Timestamp>| Some(When::of(all.iter().filter_map(at).min()?, now));
+    fn of(api: &Api, all: &[LocationSummary], now: Timestamp) -> Counts {
+        let first = |at: fn(&LocationSummary) -> Option<Timestamp>| {
+            Some(RelativeTime::of(all.iter().filter_map(at).min()?, now))
+        };
         let count = |state: &State| {
             let count = all.iter().filter(|it| (state.is)(it)).count();
             let writes = state.writes.map(|writes| all.iter().map(writes).sum());
@@ -283,18 +285,18 @@ impl Counts {
         };
         Counts {
             locations: all.len(),
-            oldest: first(Known::oldest),
-            last_read: first(Known::last_read),
+            oldest: first(LocationSummary::oldest),
+            last_read: first(LocationSummary::last_read),
             states: STATES.iter().map(count).collect(),
             webhooks_failing: webhooks::failing(api),
         }
     }
 }
 
-impl Asked {
-    fn of(visit: &Visit) -> Asked {
+impl SearchForm {
+    fn of(visit: &Visit) -> SearchForm {
         let text = |name| visit.asked(name).unwrap_or_default().to_owned();
-        Asked { q: text("q"), state: text("state"), order: text("order"), orders: ORDERS }
+        SearchForm { q: text("q"), state: text("state"), order: text("order"), orders: ORDERS }
     }
 
     fn everything(&self) -> bool {
@@ -302,10 +304,11 @@ impl Asked {
     }
 
     /// Filters and sorts the locations as requested.
-    fn of_all(&self, all: Vec<Known>) -> Vec<Known> {
+    fn of_all(&self, all: Vec<LocationSummary>) -> Vec<LocationSummary> {
         let (q, state) = (self.q.to_lowercase(), STATES.iter().find(|state| state.key == self.state));
-        let wanted = |it: &Known| state.is_none_or(|state| (state.is)(it)) && (q.is_empty() || it.is_called(&q));
-        let mut found: Vec<Known> = all.into_iter().filter(wanted).collect();
+        let wanted =
+            |it: &LocationSummary| state.is_none_or(|state| (state.is)(it)) && (q.is_empty() || it.is_called(&q));
+        let mut found: Vec<LocationSummary> = all.into_iter().filter(wanted).collect();
         found.sort_by_cached_key(|it| {
             let forever = |at: Option<Timestamp>| at.unwrap_or(Timestamp::MAX);
             let first = match self.order.as_str() {
@@ -325,12 +328,12 @@ impl Asked {
 }
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
-    let page = beside(&visit, |visit| async move { read(&visit) }).await?;
+    let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console", &page).await
 }
 
 fn read(visit: &Visit) -> Result<FleetPage, Failure> {
-    let (api, now, asked) = (&visit.api, visit.api.engine.now(), Asked::of(visit));
+    let (api, now, asked) = (&visit.api, visit.api.engine.now(), SearchForm::of(visit));
     let all = all(api)?;
     let live = live_address("/console", version_of(api, &all));
     let counts = Counts::of(api, &all, now);
@@ -340,7 +343,7 @@ fn read(visit: &Visit) -> Result<FleetPage, Failure> {
     let (first, found_in_all) = ((page - 1) * PAGE, found.len());
     let rows: Vec<Row> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
     Ok(FleetPage {
-        frame: Frame { live: Some(live), ..visit.frame("fleet", "Fleet") },
+        frame: PageFrame { live: Some(live), ..visit.frame("fleet", "Fleet") },
         counts,
         first: first + usize::from(!rows.is_empty()),
         last: first + rows.len(),
@@ -352,8 +355,8 @@ fn read(visit: &Visit) -> Result<FleetPage, Failure> {
     })
 }
 
-fn row(it: Known, now: Timestamp) -> Row {
-    let when = |at: Option<Timestamp>| at.map(|at| When::of(at, now));
+fn row(it: LocationSummary, now: Timestamp) -> Row {
+    let when = |at: Option<Timestamp>| at.map(|at| RelativeTime::of(at, now));
     Row {
         id: it.location.id,
         name: it.location.name.clone(),

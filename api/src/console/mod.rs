@@ -69,8 +69,8 @@ pub(crate) fn serve(app: &mut ServiceConfig) {
             .wrap(from_fn(named))
             .route("", web::get().to(fleet::show))
             .route("/sign-in", web::get().to(sign_in::form))
-            .route("/sign-in", web::post().to(sign_in::enter))
-            .route("/sign-out", web::post().to(sign_in::leave))
+            .route("/sign-in", web::post().to(sign_in::sign_in))
+            .route("/sign-out", web::post().to(sign_in::sign_out))
             .route("/style.css", web::get().to(assets::style))
             .route("/script.js", web::get().to(assets::script))
             .route("/events", web::get().to(events::stream))
@@ -86,7 +86,7 @@ pub(crate) fn serve(app: &mut ServiceConfig) {
             .route("/audit", web::get().to(audit::show))
             .route("/actions/{action}", web::get().to(actions::ask))
             .route("/actions/{action}", web::post().to(actions::act))
-            .route("/{other:.*}", web::route().to(page::nowhere)),
+            .route("/{other:.*}", web::route().to(page::unknown_page)),
     );
 }
 

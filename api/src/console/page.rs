@@ -19,14 +19,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// The parts of a page around its content.
-pub(super) struct Frame {
+pub(super) struct PageFrame {
     pub title: String,
     /// The active entry of the navigation.
     pub section: &'static str,
     /// The name of the signed-in operator.
     pub name: String,
     pub role: &'static str,
-    pub form_word: String,
+    pub csrf_token: String,
     /// Records of patients may be shown.
     pub sees_patients: bool,
     /// The URL of the events that report changes of the page.
@@ -141,7 +141,7 @@ impl ResponseError for Failure {
     }
 }
 
-pub(super) async fn nowhere() -> Result<HttpResponse, Failure> {
+pub(super) async fn unknown_page() -> Result<HttpResponse, Failure> {
     Err(ApiError::NotFound("Page".to_owned()).into())
 }
 

@@ -16,8 +16,8 @@ use location::ids::{InstitutionId, LocationId};
 use super::{
     audit::Row as AuditRow,
     location_page::{Write, standing},
-    page::{Failure, Frame, query, see_other},
-    visit::{Visit, beside},
+    page::{Failure, PageFrame, query, see_other},
+    visit::{Visit, read_blocking},
     words::{Badge, clock},
     write_page::{self, OfRequest},
 };
@@ -29,7 +29,7 @@ const APPOINTMENTS: usize = 20;
 #[derive(Template)]
 #[template(path = "console/search.html")]
 struct SearchPage {
-    frame: Frame,
+    frame: PageFrame,
     q: String,
     booking: Option<Row>,
     /// Writes of the booking or of the request.
@@ -68,7 +68,7 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
         return Ok(see_other(&format!("/console/writes/{q}")));
     }
     let asked = q.clone();
-    let page = beside(&visit, move |visit| async move { read(&visit, asked).await }).await?;
+    let page = read_blocking(&visit, move |visit| async move { read(&visit, asked).await }).await?;
     match page {
         Some(page) => visit.show("GET /console/search", &page).await,
         // Every role may search for locations.

@@ -46,7 +46,7 @@ pub(super) async fn form(target: Query<Target>) -> HttpResponse {
     html(StatusCode::OK, &SignInPage { to: inside(&target.to), problem: None })
 }
 
-pub(super) async fn enter(
+pub(super) async fn sign_in(
     request: HttpRequest,
     api: Data<Api>,
     given: Form<Credentials>,
@@ -71,21 +71,25 @@ pub(super) async fn enter(
     };
     let now = api.engine.now();
     operator.used(now);
-    Caller::of_session(&operator.name, client, &request, "sign in").noted(&api).await;
+    Caller::of_session(&operator.name, client, &request, "sign in").append_session_entry(&api).await;
     with_cookie(see_other(&to), &request, &api.sessions.begin(operator.id(), now), SESSION)
 }
 
 #[derive(Deserialize)]
 pub(super) struct SignOut {
     #[serde(default)]
-    form_word: String,
+    csrf_token: String,
 }
 
-pub(super) async fn leave(request: HttpRequest, visit: Visit, given: Form<SignOut>) -> Result<HttpResponse, Failure> {
-    if given.form_word != visit.session.form_word {
+pub(super) async fn sign_out(
+    request: HttpRequest,
+    visit: Visit,
+    given: Form<SignOut>,
+) -> Result<HttpResponse, Failure> {
+    if given.csrf_token != visit.session.csrf_token {
         return Err(Failure::Form);
     }
-    Caller::of_session(&visit.operator.name, visit.client, &request, "sign out").noted(&visit.api).await;
+    Caller::of_session(&visit.operator.name, visit.client, &request, "sign out").append_session_entry(&visit.api).await;
     with_cookie(see_other("/console/sign-in"), &request, "", 0)
 }
 

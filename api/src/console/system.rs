@@ -5,22 +5,22 @@ use askama::Template;
 use location::time::Timestamp;
 
 use super::{
-    page::{Failure, Frame},
+    page::{Failure, PageFrame},
     visit::Visit,
-    words::{self, Badge, When},
+    words::{self, Badge, RelativeTime},
 };
 use crate::{
     access::{keys::ApiKey, operators::Operator},
     resources::documentation,
-    values::{role::Role, words::Words},
+    values::{role::Role, words::WireEnum},
 };
 
 #[derive(Template)]
 #[template(path = "console/system.html")]
 struct SystemPage {
-    frame: Frame,
+    frame: PageFrame,
     version: &'static str,
-    started: When,
+    started: RelativeTime,
     up: String,
     ready: Badge,
     not_ready: Option<String>,
@@ -29,7 +29,7 @@ struct SystemPage {
     backup: Option<Backup>,
     audit_waiting: u64,
     node: Option<String>,
-    certificates: Vec<(&'static str, When)>,
+    certificates: Vec<(&'static str, RelativeTime)>,
     institutions: usize,
     locations: usize,
     keys: Vec<KeyRow>,
@@ -39,7 +39,7 @@ struct SystemPage {
 
 struct Backup {
     /// `None` before the first backup.
-    newest: Option<When>,
+    newest: Option<RelativeTime>,
     failed: u64,
 }
 
@@ -53,7 +53,7 @@ struct KeyRow {
 struct OperatorRow {
     name: String,
     role: &'static str,
-    last_used: Option<When>,
+    last_used: Option<RelativeTime>,
 }
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
@@ -73,12 +73,13 @@ fn read(visit: &Visit) -> SystemPage {
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     });
-    let backup =
-        engine.backup_numbers().map(|(newest, failed)| Backup { newest: newest.map(|at| When::of(at, now)), failed });
+    let backup = engine
+        .backup_numbers()
+        .map(|(newest, failed)| Backup { newest: newest.map(|at| RelativeTime::of(at, now)), failed });
     SystemPage {
         frame: visit.frame("system", "System"),
         version: env!("CARGO_PKG_VERSION"),
-        started: When::of(api.started, now),
+        started: RelativeTime::of(api.started, now),
         up: words::span(now.since(api.started)),
         ready: if not_ready.is_none() { Badge::good("ready") } else { Badge::bad("not ready") },
         not_ready,
@@ -87,7 +88,7 @@ fn read(visit: &Visit) -> SystemPage {
         backup,
         audit_waiting: engine.untold().waiting() as u64,
         node: engine.nodes().map(|nodes| nodes.name),
-        certificates: api.certificates.all().map(|it| (it.listener, When::of(it.expires(), now))).collect(),
+        certificates: api.certificates.all().map(|it| (it.listener, RelativeTime::of(it.expires(), now))).collect(),
         institutions: directory.institutions().count(),
         locations: directory.locations().count(),
         keys,
@@ -111,7 +112,7 @@ impl OperatorRow {
         OperatorRow {
             name: operator.name.clone(),
             role: operator.role.name(),
-            last_used: operator.last_used().map(|at| When::of(at, now)),
+            last_used: operator.last_used().map(|at| RelativeTime::of(at, now)),
         }
     }
 }

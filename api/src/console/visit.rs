@@ -17,15 +17,15 @@ use engine::{
 use location::ids::LocationId;
 
 use super::{
-    page::{Failure, Frame, html},
+    page::{Failure, PageFrame, html},
     words,
 };
 use crate::{
     access::{
         api::Api,
-        audited::{self, Caller, Handling},
+        audited::{self, AuditGuard, Caller},
         operators::Operator,
-        shown::{Access, Shown},
+        shown::{Access, AccessLog},
     },
     http::{context::RequestContext, errors::ApiError},
     values::{role::Role, sessions::Session},
@@ -46,7 +46,7 @@ pub(super) struct Visit {
     request_id: String,
     query: Vec<(String, String)>,
     /// Patient records shown by the page or changed by the action, for the audit trail.
-    shown: Shown,
+    shown: AccessLog,
 }
 
 impl FromRequest for Visit {
@@ -76,7 +76,7 @@ impl Visit {
         let query = Query::<Vec<(String, String)>>::from_query(request.query_string());
         let query = query.map(Query::into_inner).unwrap_or_default();
         let (client, request_id) = (api.client(request), id.to_owned());
-        Ok(Visit { client, api, operator, session, request_id, query, shown: Shown::default() })
+        Ok(Visit { client, api, operator, session, request_id, query, shown: AccessLog::default() })
     }
 
     /// Returns whether the operator of the session no longer exists.
@@ -107,13 +107,13 @@ impl Visit {
         &self.query
     }
 
-    pub(super) fn frame(&self, section: &'static str, title: impl Into<String>) -> Frame {
-        Frame {
+    pub(super) fn frame(&self, section: &'static str, title: impl Into<String>) -> PageFrame {
+        PageFrame {
             title: title.into(),
             section,
             name: self.operator.name.clone(),
             role: self.operator.role.name(),
-            form_word: self.session.form_word.clone(),
+            csrf_token: self.session.csrf_token.clone(),
             sees_patients: self.sees_patients(),
             live: None,
             done: self.asked("done").and_then(words::done),
@@ -182,7 +182,7 @@ impl Visit {
         F: Future<Output = Result<HttpResponse, Failure>>,
     {
         let caller = self.caller(route);
-        let handling = Handling::of(&self.api, &caller);
+        let handling = AuditGuard::of(&self.api, &caller);
         let origin = handling.within(Origin::from(self.request_id.as_str()));
         let answer = on_behalf_of(Some(origin), acting).await?;
         let audited = audited::changed(&self.api, &caller, &handling, Ok(answer)).await;
@@ -197,7 +197,10 @@ fn cookie(request: &HttpRequest) -> Option<&str> {
 }
 
 /// Runs a read on a blocking thread, because the listener has only one worker.
-pub(super) async fn beside<T, R>(visit: &Visit, read: impl FnOnce(Visit) -> R + Send + 'static) -> Result<T, Failure>
+pub(super) async fn read_blocking<T, R>(
+    visit: &Visit,
+    read: impl FnOnce(Visit) -> R + Send + 'static,
+) -> Result<T, Failure>
 where
     T: Send + 'static,
     R: Future<Output = Result<T, Failure>>,

@@ -17,9 +17,9 @@ use location::{ids::InstitutionId, time::Timestamp};
 use uuid::Uuid;
 
 use super::{
-    page::{Failure, Frame, live_address, query},
-    visit::{Visit, beside},
-    words::{Badge, When},
+    page::{Failure, PageFrame, live_address, query},
+    visit::{Visit, read_blocking},
+    words::{Badge, RelativeTime},
 };
 use crate::{
     access::api::Api,
@@ -28,7 +28,7 @@ use crate::{
         webhook_deliveries::record_of,
         webhooks::{Health, without_secrets},
     },
-    values::{role::Role, words::Words},
+    values::{role::Role, words::WireEnum},
 };
 
 /// Deliveries per page, and maximum number of deliveries scanned for one page.
@@ -40,7 +40,7 @@ pub(super) struct EndpointRow {
     pub owner: String,
     pub target: String,
     pub badge: Badge,
-    pub failing: Option<When>,
+    pub failing: Option<RelativeTime>,
     pub waiting: u64,
     pub dropped: u64,
     pub subscriptions: usize,
@@ -49,7 +49,7 @@ pub(super) struct EndpointRow {
 #[derive(Template)]
 #[template(path = "console/webhooks.html")]
 struct WebhooksPage {
-    frame: Frame,
+    frame: PageFrame,
     rows: Vec<EndpointRow>,
     /// Only failing endpoints are shown.
     only_failing: bool,
@@ -59,10 +59,10 @@ struct WebhooksPage {
 #[derive(Template)]
 #[template(path = "console/delivery.html")]
 struct DeliveryPage {
-    frame: Frame,
+    frame: PageFrame,
     endpoint: EndpointId,
     row: DeliveryRow,
-    ended: Option<When>,
+    ended: Option<RelativeTime>,
     /// The last failed attempts.
     failures: Vec<FailedAttempt>,
     /// `None` if the operator's role may not see the body.
@@ -80,7 +80,7 @@ struct FailedAttempt {
 #[derive(Template)]
 #[template(path = "console/webhook.html")]
 struct WebhookPage {
-    frame: Frame,
+    frame: PageFrame,
     row: EndpointRow,
     status: String,
     statuses: [&'static str; 4],
@@ -100,8 +100,8 @@ struct DeliveryRow {
     attempts: u32,
     code: Option<u16>,
     reason: String,
-    made: When,
-    next: Option<When>,
+    made: RelativeTime,
+    next: Option<RelativeTime>,
 }
 
 impl EndpointRow {
@@ -119,7 +119,7 @@ impl EndpointRow {
             // The ellipsis shows that secrets were removed.
             target: if shown.len() < it.target_url.len() { format!("{shown}?…") } else { shown.to_owned() },
             badge,
-            failing: it.failing_since.map(|at| When::of(at, now)),
+            failing: it.failing_since.map(|at| RelativeTime::of(at, now)),
             waiting: backlog.waiting(),
             dropped: backlog.overflow.map_or(0, |it| it.events),
             subscriptions: known.subscriptions_of(it.id).iter().filter(|it| it.active).count(),
@@ -181,14 +181,14 @@ pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
     let shown = endpoints.iter().filter(|it| !only_failing || it.failing_since.is_some());
     let mut rows: Vec<EndpointRow> = shown.map(|it| EndpointRow::of(api, it, now)).collect();
     rows.sort_by_key(|it| (it.badge.color != "bad", std::cmp::Reverse(it.waiting), it.id));
-    let frame = Frame { live: Some(live), ..visit.frame("webhooks", "Webhooks") };
+    let frame = PageFrame { live: Some(live), ..visit.frame("webhooks", "Webhooks") };
     visit.show("GET /console/webhooks", &WebhooksPage { frame, rows, only_failing }).await
 }
 
 pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
     let missing = || ApiError::NotFound(format!("Webhook endpoint with id {}", *id));
     let id = EndpointId(id.parse().map_err(|_| missing())?);
-    let page = beside(&visit, move |visit| async move { read(&visit, id) }).await?;
+    let page = read_blocking(&visit, move |visit| async move { read(&visit, id) }).await?;
     visit.show("GET /console/webhooks/{id}", &page).await
 }
 
@@ -222,7 +222,7 @@ fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
     }
     let older = from.filter(|_| more).map(|id| query(&[("status", &status), ("before", &id.to_string())]));
     Ok(WebhookPage {
-        frame: Frame { live: Some(live), ..visit.frame("webhooks", format!("Webhook endpoint {id}")) },
+        frame: PageFrame { live: Some(live), ..visit.frame("webhooks", format!("Webhook endpoint {id}")) },
         row: EndpointRow::of(api, &endpoint, now),
         statuses: ["pending", "delivered", "failed", "stopped"],
         status,
@@ -238,7 +238,7 @@ pub(super) async fn delivery(visit: Visit, path: Path<(String, String)>) -> Resu
     let missing = || ApiError::NotFound(format!("Webhook delivery with id {id}"));
     let known = endpoint.parse().ok().map(EndpointId).zip(id.parse::<Uuid>().ok());
     let (endpoint, id) = known.ok_or_else(missing)?;
-    let page = beside(&visit, move |visit| async move { read_delivery(&visit, endpoint, id) }).await?;
+    let page = read_blocking(&visit, move |visit| async move { read_delivery(&visit, endpoint, id) }).await?;
     visit.show("GET /console/webhooks/{id}/deliveries/{delivery}", &page).await
 }
 
@@ -259,7 +259,7 @@ fn read_delivery(visit: &Visit, id: EndpointId, delivery: Uuid) -> Result<Delive
     };
     let ended = match found.state {
         State::Pending { .. } => None,
-        State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => Some(When::of(at, now)),
+        State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => Some(RelativeTime::of(at, now)),
     };
     let failures = found.delivery_errors.iter().rev().map(|it| FailedAttempt {
         number: it.attempts,
@@ -299,7 +299,7 @@ fn row(visit: &Visit, it: &Delivery, now: Timestamp) -> DeliveryRow {
         attempts: it.attempts(),
         code: it.last_status(),
         reason: it.last_error().map(|error| error.message.clone()).unwrap_or_default(),
-        made: When::of(made_at(it.id), now),
-        next: next.map(|at| When::of(at, now)),
+        made: RelativeTime::of(made_at(it.id), now),
+        next: next.map(|at| RelativeTime::of(at, now)),
     }
 }

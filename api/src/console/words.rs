@@ -8,7 +8,7 @@ use crate::values::times;
 
 /// A point in time, shown as its distance from now.
 #[derive(Clone, Debug)]
-pub(super) struct When {
+pub(super) struct RelativeTime {
     /// ISO 8601, for the `datetime` attribute.
     pub iso: String,
     /// The full time, as in the log: `2026-12-01 14:30:05 UTC`.
@@ -16,14 +16,14 @@ pub(super) struct When {
     pub text: String,
 }
 
-impl When {
-    pub(super) fn of(at: Timestamp, now: Timestamp) -> When {
+impl RelativeTime {
+    pub(super) fn of(at: Timestamp, now: Timestamp) -> RelativeTime {
         let (length, ago) = (now.since(at), now >= at);
         let text = match span(length.abs()) {
             text if ago => format!("{text} ago"),
             text => format!("in {text}"),
         };
-        When { iso: times::utc(at), full: seconds(at), text }
+        RelativeTime { iso: times::utc(at), full: seconds(at), text }
     }
 }
 
@@ -125,8 +125,8 @@ mod tests {
         assert_eq!([said(0), said(119 * SECOND), said(2 * MINUTE)], ["0 s", "119 s", "2 min"]);
         assert_eq!([said(119 * MINUTE), said(2 * HOUR), said(3 * DAY)], ["119 min", "2 h", "3 d"]);
         let now = Timestamp(DAY);
-        assert_eq!(When::of(now.plus(5 * SECOND), now).text, "in 5 s");
-        let before = When::of(now.minus(5 * SECOND), now);
+        assert_eq!(RelativeTime::of(now.plus(5 * SECOND), now).text, "in 5 s");
+        let before = RelativeTime::of(now.minus(5 * SECOND), now);
         assert_eq!((before.text.as_str(), before.full.as_str()), ("5 s ago", "1970-01-01 23:59:55 UTC"));
     }
 }

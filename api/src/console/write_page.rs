@@ -17,9 +17,9 @@ use location::{
 use super::{
     audit as audit_page,
     location_page::Write,
-    page::{Failure, Frame},
-    visit::{Visit, beside},
-    words::{Badge, When},
+    page::{Failure, PageFrame},
+    visit::{Visit, read_blocking},
+    words::{Badge, RelativeTime},
 };
 use crate::{
     http::errors::ApiError,
@@ -33,7 +33,7 @@ const ENTRIES: usize = 20;
 #[derive(Template)]
 #[template(path = "console/write.html")]
 struct WritePage {
-    frame: Frame,
+    frame: PageFrame,
     write: Write,
     location: LocationId,
     location_name: String,
@@ -48,12 +48,12 @@ struct WritePage {
 }
 
 struct StepRow {
-    at: When,
+    at: RelativeTime,
     badge: Badge,
     /// The write that was retried, or its retry.
     other: Option<String>,
     text: String,
-    next: Option<When>,
+    next: Option<RelativeTime>,
 }
 
 pub(super) fn not_found(location: LocationId, id: u64) -> ApiError {
@@ -71,7 +71,8 @@ pub(super) fn described(visit: &Visit, it: &WriteRequest) -> String {
 
 pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
     let known = parsed(&id).ok_or_else(|| ApiError::NotFound(format!("Write {id}")))?;
-    let page = beside(&visit, move |visit| async move { read(&visit, (LocationId(known.0), known.1)).await }).await?;
+    let page =
+        read_blocking(&visit, move |visit| async move { read(&visit, (LocationId(known.0), known.1)).await }).await?;
     visit.show("GET /console/writes/{id}", &page).await
 }
 
@@ -140,7 +141,7 @@ fn entries(visit: &Visit, it: &WriteRequest) -> Result<Vec<Recorded>, Failure> {
 
 impl StepRow {
     fn of(Step { at, what }: Step, location: LocationId, now: Timestamp) -> StepRow {
-        let when = |at| When::of(at, now);
+        let when = |at| RelativeTime::of(at, now);
         let other = |id: u64| Some(public_id(location.0, id));
         let row = |badge, text: String| StepRow { at: when(at), badge, other: None, text, next: None };
         match what {

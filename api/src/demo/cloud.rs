@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::{
     file::{CloudFacts, DemoFile, LOCATIONS, SOURCE, SUBDOMAIN},
-    story::{LOOK_AGAIN, Story, text},
+    story::{LOOK_AGAIN, Walkthrough, text},
 };
 use crate::terminal::say;
 
@@ -108,7 +108,7 @@ map_by_operatory = true
     }
 
     /// Prints the steps, waits for the reader at each one, and prints the result.
-    pub(super) async fn tell(&self, story: &mut Story) -> Result<(), String> {
+    pub(super) async fn tell(&self, story: &mut Walkthrough) -> Result<(), String> {
         let CloudFacts { url, user, password, .. } = &self.facts;
         say("\n1. Build the extension: in adapters/extension, npm ci && npm run build");
         say(
@@ -181,12 +181,12 @@ fn is_open(gate: &Value) -> bool {
     matches!(text(&gate["state"]), "connected" | "waiting_for_approval")
 }
 
-async fn gate(story: &Story) -> Result<Value, String> {
+async fn gate(story: &Walkthrough) -> Result<Value, String> {
     let path = format!("/locations/{}?subdomain={SUBDOMAIN}", LOCATIONS[0]);
     Ok(story.call(Method::GET, &path, None).await?["data"]["gate"].take())
 }
 
-async fn until(story: &Story, stands: impl Fn(&Value) -> bool) -> Result<(), String> {
+async fn until(story: &Walkthrough, stands: impl Fn(&Value) -> bool) -> Result<(), String> {
     while !stands(&gate(story).await?) {
         sleep(LOOK_AGAIN).await;
     }

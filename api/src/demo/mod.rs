@@ -121,7 +121,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
         (facts.webhook_endpoint_id, facts.webhook_secret_key) = (None, None);
     }
     let ehr = sandboxes.get(SOURCE);
-    let mut story = story::Story::begin(facts, sink, ehr).await?;
+    let mut story = story::Walkthrough::begin(facts, sink, ehr).await?;
     file::write(&dir.join("demo.json"), story.facts()).map_err(at)?;
     say(format_args!("practice-sync demo: {}, data in {}", story.facts().base_url, dir.display()));
     if let Some(cloud) = &cloud {
@@ -282,7 +282,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::config::Access;
+    use crate::config::KeyFileContents;
 
     #[test]
     fn demo_keys_are_private_and_other_entries_are_kept() {
@@ -295,7 +295,7 @@ mod tests {
         fs::write(&path, fs::read_to_string(&path).unwrap() + &other).unwrap();
         write_keys(&path, "another key", "another token").unwrap();
         let configured = Config::parse(&simulated(&dir.path().join("demo.toml")), dir.path());
-        let (access, problems) = Access::load(&path, &configured.unwrap().setup).unwrap();
+        let (access, problems) = KeyFileContents::load(&path, &configured.unwrap().setup).unwrap();
         assert_eq!(problems, []);
         let names: Vec<&str> = access.operators.iter().map(|it| it.name.as_str()).collect();
         assert_eq!((names, access.keys.len()), (vec!["ada", NAME], 1));

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use engine::webhooks::sign;
 use reqwest::{Client, Method};
 use sandbox_ehr::records::Resource;
-use sandbox_host::Hosted;
+use sandbox_host::InProcessEhr;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -20,20 +20,24 @@ const USER_AGENT: &str = "practice-sync-demo/1.0";
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-pub(super) struct Story {
+pub(super) struct Walkthrough {
     facts: DemoFile,
     sink: Sink,
-    ehr: Option<Arc<Hosted>>,
+    ehr: Option<Arc<InProcessEhr>>,
     client: Client,
     token: String,
 }
 
-impl Story {
+impl Walkthrough {
     /// Authenticates and subscribes to booking outcomes. The secret of the endpoint is shown only once, so it is
     /// stored.
-    pub(super) async fn begin(facts: DemoFile, sink: Sink, ehr: Option<Arc<Hosted>>) -> Result<Story, String> {
+    pub(super) async fn begin(
+        facts: DemoFile,
+        sink: Sink,
+        ehr: Option<Arc<InProcessEhr>>,
+    ) -> Result<Walkthrough, String> {
         engine::webhooks::egress::install_crypto();
-        let mut story = Story { facts, sink, ehr, client: Client::new(), token: String::new() };
+        let mut story = Walkthrough { facts, sink, ehr, client: Client::new(), token: String::new() };
         story.authenticate().await?;
         story.subscription().await?;
         Ok(story)

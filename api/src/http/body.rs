@@ -260,7 +260,7 @@ impl Fields {
 
     /// Reads a required field. If it is missing or invalid, reports it and returns an example.
     pub(crate) fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> T {
-        self.needed(path, &kind).unwrap_or_else(|| kind.stand_in())
+        self.needed(path, &kind).unwrap_or_else(|| kind.placeholder())
     }
 
     /// Like `required`, but returns `None`, for fields that are compared with others.
@@ -287,7 +287,7 @@ impl Fields {
         let path = format!("{parent}.{name}");
         self.known.insert(path.clone());
         if self.expects.note(|| Expected::of(&path, &kind).required()) || self.at(parent).is_none() {
-            return kind.stand_in();
+            return kind.placeholder();
         }
         self.required(&path, kind)
     }
@@ -305,7 +305,7 @@ impl Fields {
     }
 
     /// Reads an optional field, where an empty string counts as missing.
-    pub(crate) fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn optional_nonempty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
             return kind.example();
@@ -325,12 +325,12 @@ impl Fields {
     }
 
     /// Like `clearable`, for text that null sets to the empty string.
-    pub(crate) fn emptied<T: Default + 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn clearable_text<T: Default + 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.clearable(path, kind).map(Option::unwrap_or_default)
     }
 
     /// Reads a field of a change that cannot be cleared; null is refused.
-    pub(crate) fn not_null<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn optional_not_null<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).never_null()) {
             return kind.example();
@@ -400,12 +400,12 @@ impl Fields {
     }
 
     /// Documents an object whose fields are read separately.
-    pub(crate) fn implied(&mut self, path: &str, about: &'static str) {
-        self.expects.note(|| Expected::implied(path, about));
+    pub(crate) fn container(&mut self, path: &str, about: &'static str) {
+        self.expects.note(|| Expected::container(path, about));
     }
 
     /// Accepts another name for the object `name`.
-    pub(crate) fn may_be_called(&mut self, name: &str, other: &str) {
+    pub(crate) fn accept_alias(&mut self, name: &str, other: &str) {
         if let Some(object) = self.body.as_object_mut()
             && !object.contains_key(name)
             && let Some(value) = object.remove(other)
@@ -415,7 +415,7 @@ impl Fields {
     }
 
     /// Accepts the content of the object `name` without the wrapper.
-    pub(crate) fn may_be_unwrapped(&mut self, name: &str) {
+    pub(crate) fn accept_unwrapped(&mut self, name: &str) {
         if self.body.is_object() && self.body.get(name).is_none() {
             self.body = Value::Object([(name.to_owned(), self.body.take())].into_iter().collect());
         }
@@ -558,13 +558,13 @@ mod tests {
     #[test]
     fn a_missing_object_hides_problems_of_its_fields() {
         let mut fields = Fields::new(json!({"name": "x"}));
-        fields.may_be_called("working_hour", "availability");
+        fields.accept_alias("working_hour", "availability");
         fields.required("working_hour", object(""));
         fields.required("working_hour.days", id());
         assert_eq!(fields.take_problems(), ["working_hour is missing."]);
         assert_eq!(fields.ignored(), ["name"]);
         let mut fields = Fields::new(json!({"availability": {"days": 1}}));
-        fields.may_be_called("working_hour", "availability");
+        fields.accept_alias("working_hour", "availability");
         assert_eq!(fields.required("working_hour.days", id()), 1);
         assert!(fields.ignored().is_empty());
     }

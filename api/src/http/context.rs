@@ -18,7 +18,7 @@ pub(crate) struct RequestContext {
     /// Name of the API key after authentication.
     pub key: OnceCell<String>,
     /// State of the tightest rate limit.
-    pub standing: Cell<Option<RateLimitState>>,
+    pub limit_state: Cell<Option<RateLimitState>>,
 }
 
 /// Marker in the app data of the operators' listener.

@@ -8,7 +8,7 @@ use actix_web::{
 };
 use engine::{EngineError, Unmet, lists::MAX_SORTED};
 use location::{
-    decision::{Over, Refusal},
+    decision::{NotOpenReason, Refusal},
     ids::LocationId,
     pull::Resource,
     slots::Fit,
@@ -278,8 +278,8 @@ impl ResponseError for ApiError {
 }
 
 impl From<Exceeded> for ApiError {
-    fn from(Exceeded { standing, retry_after }: Exceeded) -> ApiError {
-        ApiError::RateLimit { retry_after, limit: standing }
+    fn from(Exceeded { limit_state, retry_after }: Exceeded) -> ApiError {
+        ApiError::RateLimit { retry_after, limit: limit_state }
     }
 }
 
@@ -351,13 +351,17 @@ impl From<Refusal> for ApiError {
             Refusal::AppointmentNotFound => ApiError::NotFound("Appointment".into()),
             Refusal::TypeNotOnline => ApiError::Refused("Only the practice can book appointments of this type.".into()),
             Refusal::AppointmentNotOpen(over) => ApiError::bad(match over {
-                Over::Past => "The appointment has started or ended and can no longer be changed.",
-                Over::Cancelled => "The appointment is cancelled and can no longer be changed.",
-                Over::Failed => {
+                NotOpenReason::Past => "The appointment has started or ended and can no longer be changed.",
+                NotOpenReason::Cancelled => "The appointment is cancelled and can no longer be changed.",
+                NotOpenReason::Failed => {
                     "The appointment could not be written to the health record system and cannot be changed."
                 }
-                Over::NotOfAPatient => "The appointment has no patient; change it in the health record system.",
-                Over::Forgotten => "The appointment has ended, was cancelled or failed, and can no longer be changed.",
+                NotOpenReason::NotOfAPatient => {
+                    "The appointment has no patient; change it in the health record system."
+                }
+                NotOpenReason::Forgotten => {
+                    "The appointment has ended, was cancelled or failed, and can no longer be changed."
+                }
             }),
             Refusal::NotSupportedByEhr => ApiError::bad("EMR does not support this operation."),
             Refusal::AppointmentNotSynced => {
@@ -408,10 +412,10 @@ pub(crate) fn reason_of(refusal: &Refusal) -> Reason {
         Refusal::AppointmentNotFound | Refusal::HourNotFound | Refusal::WriteNotFound => Reason::NotFound,
         Refusal::TypeNotOnline => Reason::NotBookableOnline,
         Refusal::AppointmentNotOpen(over) => match over {
-            Over::Past => Reason::AppointmentPast,
-            Over::Cancelled => Reason::AppointmentCancelled,
-            Over::Failed => Reason::AppointmentFailed,
-            Over::NotOfAPatient | Over::Forgotten => Reason::AppointmentNotOpen,
+            NotOpenReason::Past => Reason::AppointmentPast,
+            NotOpenReason::Cancelled => Reason::AppointmentCancelled,
+            NotOpenReason::Failed => Reason::AppointmentFailed,
+            NotOpenReason::NotOfAPatient | NotOpenReason::Forgotten => Reason::AppointmentNotOpen,
         },
         Refusal::AppointmentNotSynced => Reason::AppointmentNotSynced,
         Refusal::NotSupportedByEhr => Reason::NotSupportedByEhr,

@@ -114,7 +114,7 @@ impl Params {
 
     /// Reads a required parameter. If it is missing or invalid, reports it and returns an example.
     pub(crate) fn required<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> T {
-        self.needed(name, &kind).unwrap_or_else(|| kind.stand_in())
+        self.needed(name, &kind).unwrap_or_else(|| kind.placeholder())
     }
 
     /// Like `required`, but returns `None`, for parameters that are looked up or compared immediately.

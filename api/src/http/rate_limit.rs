@@ -62,7 +62,7 @@ pub struct RateLimitState {
 /// Refusal of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exceeded {
-    pub standing: RateLimitState,
+    pub limit_state: RateLimitState,
     pub retry_after: u64,
 }
 
@@ -115,15 +115,15 @@ impl RateLimits {
                     place = self.wait(key);
                 }
                 if !patient || place.is_none() {
-                    let standing = RateLimitState::of(per, until.quota(), 0);
-                    return Err(Exceeded { standing, retry_after: whole_seconds(wait).max(1) });
+                    let limit_state = RateLimitState::of(per, until.quota(), 0);
+                    return Err(Exceeded { limit_state, retry_after: whole_seconds(wait).max(1) });
                 }
                 left -= wait;
                 tokio::time::sleep(wait).await;
             };
-            let standing = RateLimitState::after(per, &taken);
-            if tightest.is_none_or(|it| standing.remaining < it.remaining) {
-                tightest = Some(standing);
+            let limit_state = RateLimitState::after(per, &taken);
+            if tightest.is_none_or(|it| limit_state.remaining < it.remaining) {
+                tightest = Some(limit_state);
             }
         }
         Ok(tightest)
@@ -236,19 +236,22 @@ mod tests {
     async fn a_refusal_contains_the_wait_and_the_limit() {
         let limits = RateLimits::new(&rules(100, 2, 100));
         assert_eq!(passed(&limits, 1, "x", 2).await, (2, 2));
-        let Err(Exceeded { standing, retry_after }) = limits.admit(&[1; 32], "x").await else { panic!("passed") };
+        let Err(Exceeded { limit_state, retry_after }) = limits.admit(&[1; 32], "x").await else { panic!("passed") };
         assert!((25..=30).contains(&retry_after), "{retry_after}");
-        assert_eq!((standing.per, standing.limit, standing.remaining, standing.reset), (Per::Minute, 2, 0, 60));
-        assert_eq!(standing.to_string(), "2 calls per minute with this API key");
+        assert_eq!(
+            (limit_state.per, limit_state.limit, limit_state.remaining, limit_state.reset),
+            (Per::Minute, 2, 0, 60)
+        );
+        assert_eq!(limit_state.to_string(), "2 calls per minute with this API key");
     }
 
     #[tokio::test]
     async fn the_limit_with_the_fewest_calls_left_is_returned() {
         let limits = RateLimits::new(&rules(100, 30, 20));
-        let standing = async |endpoint| limits.admit(&[1; 32], endpoint).await.unwrap().unwrap();
-        let (first, second) = (standing("x").await, standing("x").await);
+        let limit_state = async |endpoint| limits.admit(&[1; 32], endpoint).await.unwrap().unwrap();
+        let (first, second) = (limit_state("x").await, limit_state("x").await);
         assert_eq!((first.limit, second.remaining), (30, 28));
-        let of_endpoint = standing("GET /appointments").await;
+        let of_endpoint = limit_state("GET /appointments").await;
         assert_eq!((of_endpoint.per, of_endpoint.limit, of_endpoint.remaining), (Per::Endpoint, 20, 19));
     }
 

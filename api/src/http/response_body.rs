@@ -23,7 +23,7 @@ pub(crate) const WRITE_BUFFER: usize = 16 * 1024;
 pub(crate) const SLICE: usize = WRITE_BUFFER - 64;
 
 /// Marks a response whose body is static and costs no memory per response.
-pub(crate) struct OfTheProgram;
+pub(crate) struct StaticBody;
 
 /// Bytes of the bodies that clients have not taken yet.
 #[derive(Default)]

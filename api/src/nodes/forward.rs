@@ -41,7 +41,7 @@ pub(super) const UNPLACED: HeaderName = HeaderName::from_static("x-node-unplaced
 /// User-Agent between nodes.
 pub(crate) const AGENT: &str = "practice-sync-node";
 /// Path of the notice that the members have changed.
-pub(crate) const LOOK: &str = "/node/look";
+pub(crate) const MEMBERS_CHANGED: &str = "/node/look";
 
 /// Connect timeout within one network. A node that does not accept in this time counts as down.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -116,11 +116,12 @@ impl Peers {
     }
 
     /// Notifies other nodes of a membership change. A node that misses the notice polls later.
-    pub(crate) async fn tell_to_look(&self, nodes: &[String]) {
+    pub(crate) async fn notify_members_changed(&self, nodes: &[String]) {
         let headers = HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(AGENT))]);
         let (client, counted, unplaced, body) = (None, false, false, Bytes::new());
         let method = &Method::POST;
-        let call = NodeCall { method, path: LOOK, headers: &headers, id: "", client, counted, unplaced, body };
+        let call =
+            NodeCall { method, path: MEMBERS_CHANGED, headers: &headers, id: "", client, counted, unplaced, body };
         let telling = nodes.iter().map(|node| timeout(CONNECT, self.answer(node, &call)));
         drop(join_all(telling).await);
     }

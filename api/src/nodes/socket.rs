@@ -85,7 +85,7 @@ impl NodeSocket {
     }
 
     /// Receives a message. Returns `None` once the connection is closed.
-    pub(crate) async fn hear(&mut self) -> Option<String> {
+    pub(crate) async fn receive(&mut self) -> Option<String> {
         loop {
             match self.0.next().await? {
                 Ok(Message::Text(text)) => return Some(text.as_str().to_owned()),

@@ -45,7 +45,7 @@ impl Node {
             Some(rest) => child.place(rest, field),
             None => {
                 child.about = field.shape.about;
-                child.field = (!field.implied).then(|| field.clone());
+                child.field = (!field.container).then(|| field.clone());
             }
         }
     }
@@ -92,7 +92,7 @@ impl Node {
     }
 
     fn is_apart(&self) -> bool {
-        self.field.as_ref().is_some_and(|field| field.shape.apart)
+        self.field.as_ref().is_some_and(|field| field.shape.omit_from_example)
     }
 
     fn example(&self) -> Value {

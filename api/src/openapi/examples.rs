@@ -61,7 +61,7 @@ pub(super) fn example(path: &str, shape: &Shape) -> Value {
 
 /// Flags that are false for most records, and in examples.
 #[rustfmt::skip]
-const SELDOM: &[&str] = &[
+const MOSTLY_FALSE: &[&str] = &[
     "cancelled", "checked_out", "unavailable", "patient_missed", "inactive", "disabled", "non_patient", "replay",
     "paused", "has_previous_page", "is_guardian", "is_past_patient", "unsubscribe_sms", "ehr_unsubscribe_sms",
     "ehr_unsubscribe_emails",
@@ -77,7 +77,7 @@ pub(super) const MOSTLY_NULL: &[&str] = &[
 /// Returns the example of a response field.
 pub(super) fn value(name: &str, kind: &str, format: Option<&str>) -> Value {
     match (kind, format) {
-        ("boolean", _) => json!(!SELDOM.contains(&name)),
+        ("boolean", _) => json!(!MOSTLY_FALSE.contains(&name)),
         ("integer", _) => json!(1),
         ("number", _) => json!(40.5),
         ("string", Some("date-time")) => {

@@ -17,6 +17,7 @@ use crate::{
         appointments::AppointmentEvent,
         catalogue::{AdjustmentTypeView, FeeScheduleView, PaymentTypeView},
         clinical::{ProcedureCodeView, ProcedureView, TreatmentPlanView},
+        communications::ConversationView,
         forms::FormResponseView,
         history::MedicalHistoryEvent,
         hours::WorkingHourView,
@@ -25,7 +26,6 @@ use crate::{
         patients::{PatientDetail, PatientProfile},
         people::ProviderBasic,
         sync_status::SyncStatusView,
-        talk::ConversationView,
     },
 };
 

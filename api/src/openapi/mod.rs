@@ -163,7 +163,7 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
         },
     });
     shared::extract(&mut document);
-    shared::leave_out_unused_schemas(&mut document);
+    shared::remove_unused_schemas(&mut document);
     document
 }
 
@@ -273,7 +273,7 @@ fn parameter(expected: &Expected, place: &str) -> Value {
     let mut schema = expected.shape.schema.clone();
     if expected.required {
         // A required parameter must not be empty.
-        kinds::say_filled(&mut schema);
+        kinds::require_nonempty(&mut schema);
     }
     if let Some(default) = &expected.default {
         schema["default"] = default.clone();
@@ -293,7 +293,7 @@ fn parameter(expected: &Expected, place: &str) -> Value {
         "schema": schema,
     });
     // A cursor has no example, because only the server issues cursors.
-    if expected.example_reads && !expected.shape.apart {
+    if expected.example_reads && !expected.shape.omit_from_example {
         parameter["example"] = example;
     }
     parameter

@@ -26,7 +26,7 @@ pub(super) fn version_schema(known: &[Version], document: &[Version]) -> (&'stat
 pub(super) fn extract(document: &mut Value) {
     let mut closed = Map::new();
     for place in ["components", "paths", "webhooks"] {
-        name_closed(&mut document[place], &mut closed);
+        extract_enums(&mut document[place], &mut closed);
     }
     if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
         schemas.extend(closed);
@@ -35,11 +35,11 @@ pub(super) fn extract(document: &mut Value) {
     let headers = headers(document);
     document["components"]["parameters"] = Value::Object(parameters);
     document["components"]["headers"] = Value::Object(headers);
-    leave_out_unused_responses(document);
+    remove_unused_responses(document);
 }
 
 /// Removes the failure responses that no operation refers to.
-fn leave_out_unused_responses(document: &mut Value) {
+fn remove_unused_responses(document: &mut Value) {
     let mut used = BTreeSet::new();
     for_each_operation(document, |operation| {
         let answers = operation["responses"].as_object().into_iter().flatten();
@@ -51,7 +51,7 @@ fn leave_out_unused_responses(document: &mut Value) {
 }
 
 /// Removes the schemas that nothing refers to, such as those of other versions.
-pub(super) fn leave_out_unused_schemas(document: &mut Value) {
+pub(super) fn remove_unused_schemas(document: &mut Value) {
     let mut used = BTreeSet::new();
     let mut schemas = document["components"]["schemas"].take();
     let mut found = referred(document);
@@ -80,7 +80,7 @@ fn referred(value: &Value) -> Vec<String> {
 }
 
 /// Replaces enumerations with references to a named schema.
-fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
+fn extract_enums(value: &mut Value, found: &mut Map<String, Value>) {
     match value {
         Value::Object(schema) => {
             match closed(schema) {
@@ -97,10 +97,10 @@ fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
                         false => drop(schema.insert("allOf".to_owned(), json!([refers]))),
                     }
                 }
-                None => schema.values_mut().for_each(|inner| name_closed(inner, found)),
+                None => schema.values_mut().for_each(|inner| extract_enums(inner, found)),
             }
         }
-        Value::Array(all) => all.iter_mut().for_each(|inner| name_closed(inner, found)),
+        Value::Array(all) => all.iter_mut().for_each(|inner| extract_enums(inner, found)),
         _ => {}
     }
 }

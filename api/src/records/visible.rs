@@ -31,7 +31,7 @@ impl Listing {
         sources: &[u32],
         keep: impl Fn(&Record<T>) -> bool,
     ) -> Result<Page<Record<T>>, ApiError> {
-        let page = self.page(call, sources, sources, |it: &Record<T>| call.made_in_reach(it) && keep(it))?;
+        let page = self.page(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
         page.rows.iter().for_each(|it| call.audit_read(it));
         Ok(page)
     }
@@ -75,7 +75,7 @@ impl Call {
     pub(crate) fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Record<T>>, ApiError> {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
-                let entry = Some(entry).filter(|entry| self.made_in_reach(entry));
+                let entry = Some(entry).filter(|entry| self.is_visible(entry));
                 entry.iter().for_each(|entry| self.audit_read(entry));
                 return Ok(entry);
             }
@@ -97,7 +97,7 @@ impl Call {
     /// Returns a record by id from the data source of a location.
     pub(crate) fn entry_at<T: Body>(&self, location: &OpenLocation, id: u64) -> Result<Record<T>, ApiError> {
         let found = match location.setup.source {
-            Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
+            Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.is_visible(entry)),
             None => None,
         };
         let found = found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))?;
@@ -149,12 +149,12 @@ impl Call {
 
     /// Keeps the records that the caller may see, and audits them.
     pub(crate) fn keep_visible<T: Body>(&self, rows: &mut Vec<Record<T>>) {
-        rows.retain(|it| self.made_in_reach(it) && is_live(it));
+        rows.retain(|it| self.is_visible(it) && is_live(it));
         rows.iter().for_each(|it| self.audit_read(it));
     }
 
     /// Returns all visible records that match the filters, including deleted ones.
-    pub(crate) fn whole_entries_ever<T: Body>(
+    pub(crate) fn all_entries_including_deleted<T: Body>(
         &mut self,
         sources: &[u32],
         filters: Vec<Filter>,
@@ -165,12 +165,12 @@ impl Call {
     }
 
     /// Returns all visible records that match the filters and are not deleted.
-    pub(crate) fn whole_entries<T: Body>(
+    pub(crate) fn all_entries<T: Body>(
         &mut self,
         sources: &[u32],
         filters: Vec<Filter>,
     ) -> Result<Vec<Record<T>>, ApiError> {
-        let mut rows = self.whole_entries_ever(sources, filters)?;
+        let mut rows = self.all_entries_including_deleted(sources, filters)?;
         rows.retain(|it| it.deleted_at.is_none());
         Ok(rows)
     }
@@ -181,7 +181,7 @@ impl Call {
     }
 
     /// Returns `true` if the record came from the EHR or was created at a location that is open to the caller.
-    pub(crate) fn made_in_reach<T: Body>(&self, entry: &Record<T>) -> bool {
+    pub(crate) fn is_visible<T: Body>(&self, entry: &Record<T>) -> bool {
         entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
     }
 

@@ -31,9 +31,9 @@ use crate::{
         audited::of_service,
         keys::ApiKey,
         operators::OperatorToken,
-        reloads::{AskedToReload, Reloaded},
+        reloads::{ReloadOutcome, ReloadRequest},
     },
-    config::{Access, Config, ConfigError},
+    config::{Config, ConfigError, KeyFileContents},
     logging, service_manager,
 };
 
@@ -75,7 +75,7 @@ impl Reload {
         }
     }
 
-    async fn run(mut self, api: Data<Api>, mut asked: mpsc::Receiver<AskedToReload>) {
+    async fn run(mut self, api: Data<Api>, mut asked: mpsc::Receiver<ReloadRequest>) {
         let Ok(mut hangups) = signal(SignalKind::hangup()) else {
             tracing::error!("signals cannot be listened to: changes of the configuration need a restart");
             return;
@@ -106,7 +106,7 @@ impl Reload {
         }
     }
 
-    async fn asked(&mut self, api: &Data<Api>, asked: Option<AskedToReload>) {
+    async fn asked(&mut self, api: &Data<Api>, asked: Option<ReloadRequest>) {
         api.certificates().refresh(api.engine.now());
         let reloaded = match &asked {
             Some(asked) if asked.dry_run => self.compare(asked.config.as_deref().unwrap_or(&self.path)).await.1,
@@ -143,7 +143,7 @@ impl Reload {
     }
 
     /// Loads a configuration and compares it with the active one.
-    async fn compare(&self, path: &Path) -> (Option<Config>, Reloaded) {
+    async fn compare(&self, path: &Path) -> (Option<Config>, ReloadOutcome) {
         let path = path.to_path_buf();
         let loaded = spawn_blocking(move || Config::load(&path)).await;
         let loaded = loaded.unwrap_or_else(|error| {
@@ -156,22 +156,22 @@ impl Reload {
                 let file = config.keys_file.display();
                 let problem =
                     format!("{file}: is gone; keys and operators stay as they are, and an empty file revokes all");
-                (None, Reloaded { problems: vec![problem], ..Reloaded::default() })
+                (None, ReloadOutcome { problems: vec![problem], ..ReloadOutcome::default() })
             }
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
                 changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
-                let reloaded = Reloaded {
+                let reloaded = ReloadOutcome {
                     changes: changes.lines,
                     needs_restart: changes.at_start,
                     removals: changes.removed,
-                    ..Reloaded::default()
+                    ..ReloadOutcome::default()
                 };
                 (Some(config), reloaded)
             }
             Err(error) => {
                 let problems = error.problems.iter().map(ToString::to_string).collect();
-                (None, Reloaded { problems, ..Reloaded::default() })
+                (None, ReloadOutcome { problems, ..ReloadOutcome::default() })
             }
         }
     }
@@ -179,7 +179,7 @@ impl Reload {
     /// Reloads the configuration completely or not at all; the keys are applied regardless of other errors. Removing
     /// institutions and locations requires `allow_removal`, since a table deleted by mistake would close its location
     /// immediately.
-    pub async fn reload(&mut self, api: &Data<Api>, allow_removal: bool) -> Reloaded {
+    pub async fn reload(&mut self, api: &Data<Api>, allow_removal: bool) -> ReloadOutcome {
         // Taken before the read, so that the next check detects concurrent changes.
         let (all, keys) = stamps(&self.path, &self.config.keys_file);
         let (config, mut reloaded) = self.compare(&self.path).await;
@@ -210,7 +210,7 @@ impl Reload {
         reloaded
     }
 
-    fn tell(&self, reloaded: &Reloaded) {
+    fn tell(&self, reloaded: &ReloadOutcome) {
         if reloaded.applied {
             reloaded.changes.iter().for_each(|change| tracing::info!(change, "the configuration has changed"));
             tracing::info!(changes = reloaded.changes.len(), "the configuration was reloaded");
@@ -234,7 +234,7 @@ impl Reload {
         // Set on the command line.
         config.setup.engine.accept_empty_store = self.config.setup.engine.accept_empty_store;
         api.reconfigure(config.setup.clone(), &*self.simulated).await?;
-        self.replace_access(api, Access { keys: config.keys.clone(), operators: config.operators.clone() });
+        self.replace_access(api, KeyFileContents { keys: config.keys.clone(), operators: config.operators.clone() });
         api.replace_rules(config.http.clone());
         if let Err(problem) = logging::filter_by(&config.log) {
             tracing::error!(%problem, "the log filter is unchanged");
@@ -248,7 +248,7 @@ impl Reload {
         let Config { keys, operators, .. } = &self.config;
         let keys = keys.iter().filter(|key| now.keys.contains(key)).cloned().collect();
         let operators = operators.iter().filter(|operator| now.operators.contains(operator)).cloned().collect();
-        self.replace_access(api, Access { keys, operators });
+        self.replace_access(api, KeyFileContents { keys, operators });
     }
 
     fn has_access(&self) -> bool {
@@ -256,7 +256,7 @@ impl Reload {
     }
 
     /// Replaces keys and operators. Unchanged keys are not replaced, because that would repeat reads in flight.
-    fn replace_access(&mut self, api: &Api, Access { keys, operators }: Access) {
+    fn replace_access(&mut self, api: &Api, KeyFileContents { keys, operators }: KeyFileContents) {
         if keys != self.config.keys {
             api.replace_keys(keys.clone());
         }
@@ -268,7 +268,7 @@ impl Reload {
     async fn take_keys(&mut self, api: &Data<Api>) {
         let file = self.config.keys_file.clone();
         let setup = self.config.setup.clone();
-        let loaded = spawn_blocking(move || (Stamps::of([file.clone()]), Access::load(&file, &setup))).await;
+        let loaded = spawn_blocking(move || (Stamps::of([file.clone()]), KeyFileContents::load(&file, &setup))).await;
         let Ok((stamps, loaded)) = loaded else { return };
         self.watched_keys.is_read(stamps);
         match loaded {

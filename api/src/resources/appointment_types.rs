@@ -155,12 +155,13 @@ impl FromInput for AppointmentTypeUpdate {
         let b = &mut input.body;
         b.required("appointment_type", object("The appointment type."));
         let parent = Parent::read(b);
-        let minutes = b.not_null("appointment_type.minutes", integer(SLOT_MINUTES).about("Duration in minutes."));
+        let minutes =
+            b.optional_not_null("appointment_type.minutes", integer(SLOT_MINUTES).about("Duration in minutes."));
         let change = AppointmentTypeChange {
             of_location: None,
-            name: b.not_null("appointment_type.name", person_name(MAX_NAME).about("Name.")),
+            name: b.optional_not_null("appointment_type.name", person_name(MAX_NAME).about("Name.")),
             minutes: minutes.map(|minutes| minutes as u32),
-            bookable_online: b.not_null("appointment_type.bookable_online", bookable_online()),
+            bookable_online: b.optional_not_null("appointment_type.bookable_online", bookable_online()),
             descriptor_ids: b.optional_list(
                 "appointment_type.emr_appt_descriptor_ids",
                 id().of(Resource::AppointmentDescriptors)

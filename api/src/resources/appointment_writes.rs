@@ -6,7 +6,7 @@ use engine::{
     records::{Appointment, Writeback, record::Record},
 };
 use location::{
-    decision::{Over, Refusal},
+    decision::{NotOpenReason, Refusal},
     ids::{AppointmentId, LocationId},
     pull::Resource,
     slots::Fit,
@@ -148,8 +148,9 @@ impl FromInput for AppointmentUpdateInput {
             note: b.optional("appt.note", note()),
             join_blocks: false,
         };
-        let cancelled =
-            b.optional("appt.cancelled", boolean().apart().about("Whether it is cancelled.")).unwrap_or(false);
+        let cancelled = b
+            .optional("appt.cancelled", boolean().omit_from_example().about("Whether it is cancelled."))
+            .unwrap_or(false);
         if cancelled && change != AppointmentChange::default() {
             b.problem("appt.cancelled cannot be combined with other changes.");
         }
@@ -178,13 +179,13 @@ pub(crate) async fn update(
     } else if cancelled {
         // Works while the insert is in flight, too, as in /intent/booking/cancel.
         let cancelled = call.api.engine.cancel(location.setup.id, id, None).await;
-        cancelled.map_err(|refused| remembered(refused, &before))?;
+        cancelled.map_err(|refused| refine_refusal(refused, &before))?;
         find(&call, &tenant, id)?.1
     } else {
         let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
         let saved = call.save(&location, ChangeAppointment { id, change }).await;
         let v2 = call.version.is_v2();
-        saved.map_err(|refused| refusal(remembered(refused, &before), location.setup.id.0, v2))?;
+        saved.map_err(|refused| refusal(refine_refusal(refused, &before), location.setup.id.0, v2))?;
         find(&call, &tenant, id)?.1
     };
     call.audit("update", "appointment", record.id);
@@ -203,7 +204,7 @@ fn shown<'a>(
 
 impl NewAppointmentInput {
     fn read(b: &mut Fields, clock: &Clock, today: Date) -> NewAppointmentInput {
-        b.implied("appt", "The appointment.");
+        b.container("appt", "The appointment.");
         let per_timeslot = b.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1);
         let patient_id = b.required("appt.patient_id", patient());
         let provider_id = b.required("appt.provider_id", provider());
@@ -211,7 +212,7 @@ impl NewAppointmentInput {
         let (start, end) =
             (b.required_or_none("appt.start_time", start_time(clock)), b.optional("appt.end_time", end_time(clock)));
         let appointment_type_id = b.optional("appt.appointment_type_id", appointment_type());
-        let note = b.unless_empty("appt.note", note());
+        let note = b.optional_nonempty("appt.note", note());
         let unavailable = b
             .optional(
                 "appt.unavailable",
@@ -224,7 +225,7 @@ impl NewAppointmentInput {
         let is_new_clients_patient = b
             .optional("appt.is_new_clients_patient", boolean().about("Whether the patient is new to the practice."))
             .unwrap_or(false);
-        let referrer = b.unless_empty("appt.referrer", text(MAX_NAME).about("Who referred the patient."));
+        let referrer = b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Who referred the patient."));
         let dependent = NewAppointmentInput::dependent(b, today);
         let descriptor = id().of(Resource::AppointmentDescriptors);
         let descriptor_ids =
@@ -258,7 +259,7 @@ impl NewAppointmentInput {
     /// Reads the dependent for whom a guardian books. Its fields are required if the object exists.
     fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
         let given = b.optional("appt.patient", object("The patient."));
-        b.implied("appt.patient.bio", "Contact and personal data.");
+        b.container("appt.patient.bio", "Contact and personal data.");
         let first_name = b.required_in("appt.patient", "first_name", given_name());
         let last_name = b.required_in("appt.patient", "last_name", family_name());
         let date_of_birth = b.required_in("appt.patient", "bio.date_of_birth", birth_date(today));
@@ -326,16 +327,16 @@ fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<Strin
 }
 
 /// Refines a refusal for an appointment that is no longer in the location's calendar, using its record.
-fn remembered(refused: EngineError, record: &Record<Appointment>) -> EngineError {
-    let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(Over::Forgotten)];
+fn refine_refusal(refused: EngineError, record: &Record<Appointment>) -> EngineError {
+    let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(NotOpenReason::Forgotten)];
     if !forgotten.iter().any(|refusal| refused == EngineError::Refused(refusal.clone())) {
         return refused;
     }
     let failed = record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
     EngineError::Refused(Refusal::AppointmentNotOpen(match record.cancelled {
-        true => Over::Cancelled,
-        false if failed => Over::Failed,
-        false => Over::Past,
+        true => NotOpenReason::Cancelled,
+        false if failed => NotOpenReason::Failed,
+        false => NotOpenReason::Past,
     }))
 }
 

@@ -272,7 +272,7 @@ pub(crate) fn view<'a>(
 
 fn procedures_of(call: &Call, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
     let Some(source) = location.setup.source else { return Ok(Vec::new()) };
-    call.having(source, Filter::Appointment(id), MAX_RELATED)
+    call.find_all(source, Filter::Appointment(id), MAX_RELATED)
 }
 
 /// Returns the appointment's own descriptors and those of its type.

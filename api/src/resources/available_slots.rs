@@ -144,14 +144,14 @@ pub(crate) async fn list(
     mut call: Call,
     InTenant(tenant, asked): InTenant<SlotsInput>,
 ) -> Answer<Listed<AvailableSlotsView>> {
-    near(asked.start_date, call.api.engine.now())?;
+    check_start_date(asked.start_date, call.api.engine.now())?;
     let locations: Vec<OpenLocation> =
         asked.locations.iter().map(|id| call.location(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
     let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &locations, id)).transpose()?;
     asked.check_ids(&call, &tenant, &locations)?;
     let labelled = asked.labelled(&call, &locations)?;
     let query = asked.query(&call, kind.as_ref());
-    let mut gathered = Gathered::default();
+    let mut gathered = SlotCollector::default();
     if kind.as_ref().is_none_or(|kind| kind.bookable_online) {
         for (location, hours) in locations.iter().zip(labelled) {
             let from = begin(&mut call, location, asked.start_date);
@@ -189,7 +189,7 @@ fn crowded(day: Date) -> String {
 
 /// Slots of several locations, up to the limit of one response.
 #[derive(Default)]
-struct Gathered {
+struct SlotCollector {
     of: Vec<(OpenLocation, Vec<Slot>, Option<Date>)>,
     any: bool,
     /// The response ends before this date, because the limit was reached.
@@ -198,7 +198,7 @@ struct Gathered {
     crowded: bool,
 }
 
-impl Gathered {
+impl SlotCollector {
     /// Adds the slots of a location, week by week.
     async fn add(&mut self, call: &mut Call, location: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
         let first = query.from;
@@ -249,7 +249,7 @@ impl Gathered {
 }
 
 /// Limits the search to the days that practices plan ahead.
-pub(crate) fn near(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
+pub(crate) fn check_start_date(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
     let today = now.0.div_euclid(location::time::DAY);
     let ahead = i64::from(start.0) - today;
     let problem = || format!("start_date must not be more than {MAX_DAYS_AHEAD} days ahead.");

@@ -47,7 +47,7 @@ pub(crate) async fn of_guarantors(
 ) -> Answer<Paged<GuarantorBalanceView<'static>>> {
     let ListGuarantorBalances { zero_too, patient, listing } = asked;
     let listing = match patient {
-        Some(patient) => listing.filtered([owed_for(&call, &location, patient)?]),
+        Some(patient) => listing.filtered([guarantor_filter(&call, &location, patient)?]),
         None => listing,
     };
     // A balance without a total is kept, because it may not be zero.
@@ -58,7 +58,7 @@ pub(crate) async fn of_guarantors(
 }
 
 /// Returns the filter for the guarantor of a patient, by default the patient. Matches nothing for unknown patients.
-fn owed_for(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
+fn guarantor_filter(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
     let found = call.api.engine.patient(location.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));
     Ok(match guarantor {

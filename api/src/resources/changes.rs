@@ -62,8 +62,9 @@ pub(crate) struct ListChanges {
 
 impl FromInput for ListChanges {
     fn from_input(input: &mut Input) -> ListChanges {
-        let since =
-            input.query.optional("since", text(MAX_TEXT).about("The `end_cursor` of the previous page.").apart());
+        let since = input
+            .query
+            .optional("since", text(MAX_TEXT).about("The `end_cursor` of the previous page.").omit_from_example());
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page =

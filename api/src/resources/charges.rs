@@ -76,5 +76,5 @@ pub(crate) async fn show(
 
 /// Returns the claims that contain a charge.
 pub(crate) fn claims_of(call: &Call, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
-    call.having(charge.source(), Filter::Charge(charge.id), MAX_RELATED)
+    call.find_all(charge.source(), Filter::Charge(charge.id), MAX_RELATED)
 }

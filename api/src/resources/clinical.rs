@@ -34,7 +34,7 @@ use crate::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
             RecallTypeView, TreatmentPlanView,
         },
-        talk::ConversationView,
+        communications::ConversationView,
     },
 };
 
@@ -189,7 +189,7 @@ pub(crate) async fn recall_types(
 ) -> Answer<Listed<RecallTypeView<'static>>> {
     let sources = location.sources();
     let filters = since.map(Filter::UpdatedSince).into_iter().chain(called(&sources, &foreign_ids)).collect();
-    let types: Vec<Record<RecallType>> = call.whole_entries(&sources, filters)?;
+    let types: Vec<Record<RecallType>> = call.all_entries(&sources, filters)?;
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
 

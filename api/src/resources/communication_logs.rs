@@ -34,7 +34,7 @@ use crate::{
         record_uuid,
         words::word,
     },
-    views::talk::CommunicationLogView,
+    views::communications::CommunicationLogView,
 };
 
 /// Days that a list covers, by default and at most.
@@ -92,7 +92,7 @@ pub(crate) async fn show(
     let (source, own) =
         record_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
     let entry: Option<Record<CommunicationLog>> = call.api.engine.entry(source, own)?;
-    let entry = entry.filter(|it| it.write.is_some() && call.made_in_reach(it)).ok_or_else(missing)?;
+    let entry = entry.filter(|it| it.write.is_some() && call.is_visible(it)).ok_or_else(missing)?;
     call.audit("read", "Communication Log", own);
     Ok(call.show(CommunicationLogView::of(&entry)))
 }
@@ -102,7 +102,7 @@ pub(crate) struct NewCommunicationLog(CommunicationLog);
 impl FromInput for NewCommunicationLog {
     fn from_input(input: &mut Input) -> NewCommunicationLog {
         let b = &mut input.body;
-        b.implied("communication_log", "The entry.");
+        b.container("communication_log", "The entry.");
         let patient_id = b.required("communication_log.patient_id", patient());
         let note = b.required("communication_log.note", filled(note()));
         let mode = b.defaulted("communication_log.mode", word::<Mode>().about("The means of communication."), "none");

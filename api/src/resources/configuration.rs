@@ -10,7 +10,7 @@ use crate::{
     access::{
         arguments::{Anywhere, reads},
         call::Call,
-        reloads::{AskedToReload, Reloaded},
+        reloads::{ReloadOutcome, ReloadRequest},
         respond::{Answer, One},
     },
     http::errors::ApiError,
@@ -43,10 +43,10 @@ reads! {
         dry_run: bool =
             input.body.optional("dry_run", boolean().about("Whether it is only compared with the one in force.")).unwrap_or(false),
         allow_removal: bool =
-            input.body.optional("allow_removal", boolean().apart().about("Whether institutions and locations may be removed.")).unwrap_or(false),
+            input.body.optional("allow_removal", boolean().omit_from_example().about("Whether institutions and locations may be removed.")).unwrap_or(false),
         config: Option<String> = input.body.optional(
             "config",
-            text(MAX_PATH).apart().about(
+            text(MAX_PATH).omit_from_example().about(
                 "With `dry_run`: the path, on the server's machine, of a file or folder to compare with the configuration in force. \
                  Without it the server's own files are read again."
             ),
@@ -67,8 +67,9 @@ pub(crate) async fn reload(
     };
     let (answer, reloaded) = oneshot::channel();
     let unavailable = || ApiError::Unavailable { retry_after: RETRY_LATER };
-    reloads.send(AskedToReload { dry_run, allow_removal, config, answer }).await.map_err(|_| unavailable())?;
-    let Reloaded { applied, changes, needs_restart, removals, problems } = reloaded.await.map_err(|_| unavailable())?;
+    reloads.send(ReloadRequest { dry_run, allow_removal, config, answer }).await.map_err(|_| unavailable())?;
+    let ReloadOutcome { applied, changes, needs_restart, removals, problems } =
+        reloaded.await.map_err(|_| unavailable())?;
     if !dry_run {
         call.audit_action("reload configuration", "configuration");
         tracing::info!(key = %call.key.name, applied, "a reload of the configuration was asked for");

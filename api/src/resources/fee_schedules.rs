@@ -41,7 +41,7 @@ pub(crate) async fn show(
     let entry = call.entry::<FeeSchedule>(&tenant, id)?;
     let mut fees = Vec::new();
     if !include.is_empty() {
-        fees = call.having::<Fee>(entry.source(), Filter::FeeSchedule(id), MAX_WHOLE_LIST)?;
+        fees = call.find_all::<Fee>(entry.source(), Filter::FeeSchedule(id), MAX_WHOLE_LIST)?;
         if fees.len() == MAX_WHOLE_LIST {
             call.warn("Not all fees are shown: list them with GET /fee_schedule_procedures.");
         }

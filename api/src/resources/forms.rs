@@ -86,7 +86,7 @@ pub(crate) struct NewFormResponse {
 impl FromInput for NewFormResponse {
     fn from_input(input: &mut Input) -> NewFormResponse {
         let b = &mut input.body;
-        b.implied("form_response", "The patient's answers.");
+        b.container("form_response", "The patient's answers.");
         let patient_id = b.required("form_response.patient_id", patient());
         let schema = b.required("form_response.form_schema_id", uuid().about("The form."));
         let answers = b.required(

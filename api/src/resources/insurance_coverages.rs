@@ -64,8 +64,8 @@ pub(crate) struct NewCoverage(Coverage);
 impl FromInput for NewCoverage {
     fn from_input(input: &mut Input) -> NewCoverage {
         let b = &mut input.body;
-        b.may_be_unwrapped("insurance_coverage");
-        b.implied("insurance_coverage", "The coverage.");
+        b.accept_unwrapped("insurance_coverage");
+        b.container("insurance_coverage", "The coverage.");
         let field = |name: &str| format!("insurance_coverage.{name}");
         let plan_id = b.required(&field("plan_id"), long_id().of(InsurancePlan::RESOURCE).about("The plan."));
         let patient_id = b.required(&field("patient_id"), patient());
@@ -76,16 +76,17 @@ impl FromInput for NewCoverage {
         );
         let priority =
             b.optional(&field("priority"), priority().about("The order of payment: the lowest priority pays first."));
-        let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT).about("The subscriber number."));
+        let number = b.optional_nonempty(&field("subscriber_num"), text(MAX_TEXT).about("The subscriber number."));
         let effective_date =
             b.optional(&field("effective_date"), date().about("The first day of the coverage.")).map(Day);
         let expiration_date =
             b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
         let subscriber_id = b.optional(&field("subscriber_id"), id().of(Resource::Patients).about("The subscriber."));
-        let subscription = b.optional(&field("insurance_subscription"), object("A new subscriber.").apart());
+        let subscription =
+            b.optional(&field("insurance_subscription"), object("A new subscriber.").omit_from_example());
         let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));
         let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(input.today)).map(Day);
-        let theirs = b.unless_empty(
+        let theirs = b.optional_nonempty(
             &field("insurance_subscription.subscriber_num"),
             text(MAX_TEXT).about("The subscriber number."),
         );

@@ -52,7 +52,7 @@ pub(crate) async fn show(
     };
     let covered = asked("patient_coverages") || asked("subscribers");
     let coverages: Vec<Record<Coverage>> = match covered {
-        true => call.whole_entries(&[plan.source()], vec![Filter::InsurancePlan(id)])?,
+        true => call.all_entries(&[plan.source()], vec![Filter::InsurancePlan(id)])?,
         false => Vec::new(),
     };
     let mut subscribers: Vec<InsuranceSubscriberView> = Vec::new();
@@ -101,10 +101,10 @@ impl FromInput for NewPlan {
             ("zip_code", "Postal code."),
             ("group_num", "The group number."),
         ];
-        let [payer_id, line1, line2, city, postal_code, group_number] =
-            texts.map(|(name, about)| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT).about(about)));
-        let region = b.unless_empty("insurance_plan.state", two_letters().about("State, two letters."));
-        let country = b.unless_empty("insurance_plan.country_code", two_letters().about("Country, two letters."));
+        let [payer_id, line1, line2, city, postal_code, group_number] = texts
+            .map(|(name, about)| b.optional_nonempty(&format!("insurance_plan.{name}"), text(MAX_TEXT).about(about)));
+        let region = b.optional_nonempty("insurance_plan.state", two_letters().about("State, two letters."));
+        let country = b.optional_nonempty("insurance_plan.country_code", two_letters().about("Country, two letters."));
         let address = Address { line1, line2, city, region, postal_code, country };
         NewPlan(InsurancePlan {
             payer_id,

@@ -62,7 +62,7 @@ impl LedgerEntryInput {
         (type_id, about_type, types): (&str, &'static str, Resource),
     ) -> LedgerEntryInput {
         let b = &mut input.body;
-        b.implied(name, about);
+        b.container(name, about);
         let path = |field: &str| format!("{name}.{field}");
         let patient_id = b.required(&path("patient_id"), patient());
         let amount =
@@ -76,7 +76,7 @@ impl LedgerEntryInput {
             b.optional(&path("charge_splits"), splits().about("The amount split by charge.")).unwrap_or_default();
         let providers =
             b.optional(&path("provider_splits"), splits().about("The amount split by provider.")).unwrap_or_default();
-        let notes = b.unless_empty(&path("notes"), note());
+        let notes = b.optional_nonempty(&path("notes"), note());
         for (resource, parts) in [(Resource::Charges, &charges), (Resource::Providers, &providers)] {
             b.references.extend(parts.iter().map(|(id, _)| Reference { resource, id: *id }));
         }

@@ -67,7 +67,8 @@ pub(crate) async fn patient_items(
 ) -> Answer<Listed<PatientMedicalHistoryItemView<'static>>> {
     find_at(&call, &location, patient)?;
     let theirs = vec![Filter::Patient(patient.into())];
-    let mut entries: Vec<Record<PatientHistoryItem>> = call.whole_entries_ever(&location.sources(), theirs)?;
+    let mut entries: Vec<Record<PatientHistoryItem>> =
+        call.all_entries_including_deleted(&location.sources(), theirs)?;
     entries.retain(|it| it.body.category == category && active == (it.body.active && it.deleted_at.is_none()));
     let items = items_of(&call, &entries)?;
     Ok(call.list(&views(&entries, &items)))

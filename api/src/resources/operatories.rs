@@ -102,7 +102,8 @@ impl FromInput for NewOperatory {
         let b = &mut input.body;
         b.required("operatory", object("The operatory."));
         let name = b.required("operatory.name", filled(text(MAX_NAME)).about("Name."));
-        let display_name = b.unless_empty("operatory.display_name", text(MAX_NAME).about("The name to show instead."));
+        let display_name =
+            b.optional_nonempty("operatory.display_name", text(MAX_NAME).about("The name to show instead."));
         let active = b.defaulted("operatory.active", active(), true);
         let bookable_online = b.defaulted("operatory.bookable_online", bookable_online(), true);
         let appointment_type_ids = b.list(
@@ -142,10 +143,10 @@ impl FromInput for OperatoryUpdate {
         let b = &mut input.body;
         b.required("operatory", object("The operatory."));
         OperatoryUpdate {
-            name: b.not_null("operatory.name", filled(text(MAX_NAME)).about("Name.")),
+            name: b.optional_not_null("operatory.name", filled(text(MAX_NAME)).about("Name.")),
             display_name: b.clearable("operatory.display_name", text(MAX_NAME).about("The name to show instead.")),
-            active: b.not_null("operatory.active", active()),
-            bookable_online: b.not_null("operatory.bookable_online", bookable_online()),
+            active: b.optional_not_null("operatory.active", active()),
+            bookable_online: b.optional_not_null("operatory.bookable_online", bookable_online()),
             appointment_type_ids: b.optional_list(
                 "operatory.appointment_type_ids",
                 id().of(Resource::AppointmentTypes).about("The appointment types."),

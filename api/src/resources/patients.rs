@@ -1,9 +1,9 @@
 //! Patients: access of callers, and patients inside other resources.
 
 pub(crate) mod alerts;
-mod along;
 pub(crate) mod create;
 pub(crate) mod documents;
+mod includes;
 pub(crate) mod list;
 pub(crate) mod show;
 pub(crate) mod update;

@@ -234,7 +234,7 @@ impl FromInput for NewProvider {
         b.required("provider", object("The provider."));
         let first_name = b.required("provider.first_name", filled(text(MAX_NAME)).about("Given name."));
         let last_name = b.required("provider.last_name", filled(text(MAX_NAME)).about("Family name."));
-        let details = ProviderDetails::read(b, |b, path, kind| b.unless_empty(path, kind).map(Some));
+        let details = ProviderDetails::read(b, |b, path, kind| b.optional_nonempty(path, kind).map(Some));
         let mut provider = Provider { first_name, last_name, ..Provider::default() };
         details.onto(&mut provider);
         NewProvider(provider)
@@ -262,9 +262,9 @@ impl FromInput for ProviderUpdate {
         let b = &mut input.body;
         b.required("provider", object("The provider."));
         ProviderUpdate {
-            first_name: b.not_null("provider.first_name", filled(text(MAX_NAME)).about("Given name.")),
-            last_name: b.not_null("provider.last_name", filled(text(MAX_NAME)).about("Family name.")),
-            inactive: b.not_null("provider.inactive", inactive()),
+            first_name: b.optional_not_null("provider.first_name", filled(text(MAX_NAME)).about("Given name.")),
+            last_name: b.optional_not_null("provider.last_name", filled(text(MAX_NAME)).about("Family name.")),
+            inactive: b.optional_not_null("provider.inactive", inactive()),
             details: ProviderDetails::read(b, |b, path, kind| b.clearable(path, kind)),
         }
     }
@@ -317,7 +317,7 @@ pub(crate) async fn update(
     AtLocation(location, change): AtLocation<ProviderUpdate>,
 ) -> Answer<One<ProviderView<'static>>> {
     if change.inactive == Some(true) {
-        must_not_work(&call, &location, id)?;
+        check_no_working_hours(&call, &location, id)?;
     }
     save(&mut call, &location, ChangeOwnRecord { id: id.into(), change: Arc::new(move |it| change.onto(it)) }).await
 }
@@ -327,12 +327,12 @@ pub(crate) async fn delete(
     Id(id): Id<u32>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProviderView<'static>>> {
-    must_not_work(&call, &location, id)?;
+    check_no_working_hours(&call, &location, id)?;
     save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await
 }
 
 /// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
-fn must_not_work(call: &Call, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
+fn check_no_working_hours(call: &Call, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
     if location.setup.source.is_some() {
         return Err(Unmet::OfEhr.into());
     }

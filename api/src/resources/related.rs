@@ -70,14 +70,14 @@ pub(super) fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -
 
 impl Call {
     /// Returns the records of a data source that match a filter and are not deleted, in order of id, up to a limit.
-    pub(crate) fn having<T: Body>(
+    pub(crate) fn find_all<T: Body>(
         &self,
         source: u32,
         filter: Filter,
         limit: usize,
     ) -> Result<Vec<Record<T>>, ApiError> {
         let query = ListQuery::new([source], Order::Id).filtered([filter]);
-        let shown = |it: &Record<T>| it.deleted_at.is_none() && is_live(it) && self.made_in_reach(it);
+        let shown = |it: &Record<T>| it.deleted_at.is_none() && is_live(it) && self.is_visible(it);
         Ok(self.api.engine.list(&query, &PageRequest::whole(limit), shown)?.rows)
     }
 

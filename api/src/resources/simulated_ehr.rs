@@ -90,7 +90,7 @@ impl FromInput for SimulatedEhrControl {
     fn from_input(input: &mut Input) -> SimulatedEhrControl {
         let all = CONTROLS.map(|(name, about)| {
             // The example has the harmless one of these alternatives.
-            let kind = if name == "behave" { json_object() } else { json_object().apart() };
+            let kind = if name == "behave" { json_object() } else { json_object().omit_from_example() };
             input.body.optional(name, kind.about(about)).map(|what| (name, what))
         });
         SimulatedEhrControl(all.into_iter().flatten().collect())

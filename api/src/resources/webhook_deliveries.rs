@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::webhook_ownership::{hears, named, own_endpoint, owner};
+use super::webhook_ownership::{may_receive, named, own_endpoint, owner};
 use crate::{
     access::{
         arguments::{Anywhere, DeliveryId, FromInput},
@@ -150,7 +150,7 @@ fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
     let key = call.key.clone();
     move |delivery| {
         delivery.institution_id.is_none_or(|institution| own.contains(&institution))
-            && delivery.resource_type.is_none_or(|kind| hears(&key, kind))
+            && delivery.resource_type.is_none_or(|kind| may_receive(&key, kind))
     }
 }
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::webhook_ownership::{might_make, named, own_endpoint, owner};
+use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 use crate::{
     access::{
         arguments::{Anywhere, reads},
@@ -131,7 +131,7 @@ pub(crate) async fn rotate_secret(
     id: EndpointId,
     Anywhere(SecretRotation { overlap_hours }): Anywhere<SecretRotation>,
 ) -> Answer<Created<WebhookEndpointView<'static>>> {
-    governs(&call, id)?;
+    check_may_manage(&call, id)?;
     let engine = &call.api.engine;
     let registry = engine.webhooks();
     let overlap = overlap_hours.map_or(registry.rules().secret_overlap, |hours| hours * HOUR);
@@ -142,8 +142,8 @@ pub(crate) async fn rotate_secret(
 }
 
 reads!(WebhookEndpointUpdate |input| {
-    target_url: Option<String> = input.body.not_null("target_url", filled(https_url())),
-    active: Option<bool> = input.body.not_null("active", active()),
+    target_url: Option<String> = input.body.optional_not_null("target_url", filled(https_url())),
+    active: Option<bool> = input.body.optional_not_null("active", active()),
 });
 
 pub(crate) async fn update(
@@ -151,7 +151,7 @@ pub(crate) async fn update(
     id: EndpointId,
     Anywhere(WebhookEndpointUpdate { target_url, active }): Anywhere<WebhookEndpointUpdate>,
 ) -> Answer<One<WebhookEndpointView<'static>>> {
-    governs(&call, id)?;
+    check_may_manage(&call, id)?;
     let engine = &call.api.engine;
     let updated =
         engine.webhooks().update_endpoint(&owner(&call), id, target_url.as_deref(), active, engine.now()).await;
@@ -160,7 +160,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
-    governs(&call, id)?;
+    check_may_manage(&call, id)?;
     let deleted = call.api.engine.webhooks().delete_endpoint(&owner(&call), id).await;
     deleted.map_err(|error| named(error.into(), id))?;
     Ok(call.empty())
@@ -168,12 +168,13 @@ pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()
 
 /// Checks that the key may receive all messages of the endpoint before it changes the URL, the secret or the
 /// activation. Subscriptions that no key of the organisation may receive do not count; a change leaves them inactive.
-fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
+fn check_may_manage(call: &Call, id: EndpointId) -> Result<(), ApiError> {
     let endpoint = own_endpoint(call, id)?;
     let known = call.api.engine.webhooks().subscriptions();
     let all = known.subscriptions_of(id);
-    let mut heard = all.iter().filter(|it| known.hears(&endpoint.owner, it.institution_id, it.event.resource_type()));
-    if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
+    let mut heard =
+        all.iter().filter(|it| known.may_receive(&endpoint.owner, it.institution_id, it.event.resource_type()));
+    if heard.all(|it| may_subscribe(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
 reads!(ListWebhookEndpoints |input| {

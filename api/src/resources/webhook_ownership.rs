@@ -47,7 +47,7 @@ pub(super) fn named(error: ApiError, id: EndpointId) -> ApiError {
 
 /// Returns whether a key may receive messages of a resource. Messages concern all locations and show the same data as
 /// endpoints, so a key never receives a record it cannot read.
-pub(super) fn hears(key: &ApiKey, kind: ResourceType) -> bool {
+pub(super) fn may_receive(key: &ApiKey, kind: ResourceType) -> bool {
     let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
     key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
@@ -55,8 +55,8 @@ pub(super) fn hears(key: &ApiKey, kind: ResourceType) -> bool {
 /// An organisation receives the messages that one of its keys could subscribe to now, whichever key created the
 /// subscription. The content is that visible to this key.
 impl Audience for KeyRing {
-    fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        self.keys().of_institution(&owner.0, institution).any(|key| hears(key, kind))
+    fn may_receive(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+        self.keys().of_institution(&owner.0, institution).any(|key| may_receive(key, kind))
     }
 
     fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool {
@@ -67,9 +67,9 @@ impl Audience for KeyRing {
 
 /// Returns whether the caller could create the subscription. Only such callers may change or delete it, or change the
 /// URL of its messages.
-pub(super) fn might_make(call: &Call, subscription: &Subscription) -> bool {
+pub(super) fn may_subscribe(call: &Call, subscription: &Subscription) -> bool {
     let own = call.tenants().iter().any(|tenant| tenant.institution.id == subscription.institution_id);
-    own && hears(&call.key, subscription.event.resource_type())
+    own && may_receive(&call.key, subscription.event.resource_type())
 }
 
 impl From<RegistryError> for ApiError {

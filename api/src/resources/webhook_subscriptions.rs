@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::webhook_ownership::{hears, might_make, named, owner};
+use super::webhook_ownership::{may_receive, may_subscribe, named, owner};
 use crate::{
     access::{
         arguments::{FromInput, FromPath, InLocationsOfQuery, InTenants, reads},
@@ -103,7 +103,8 @@ pub(crate) async fn create(
     InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<NewWebhookSubscription>,
 ) -> Answer<Created<WebhookSubscriptionView>> {
     let NewWebhookSubscription { resource_type, event, active } = asked;
-    if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !hears(&call.key, topic.event.resource_type())) {
+    if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !may_receive(&call.key, topic.event.resource_type()))
+    {
         return Err(ApiError::Forbidden.because(Reason::OutOfReach));
     }
     let new = NewSubscription {
@@ -131,10 +132,10 @@ pub(crate) async fn show(
 }
 
 reads!(WebhookSubscriptionUpdate |input| {
-    new_endpoint: Option<u32> = input.body.not_null(
+    new_endpoint: Option<u32> = input.body.optional_not_null(
         "new_endpoint_id", id().about("The endpoint to move the subscription to.")
     ),
-    active: Option<bool> = input.body.not_null("active", active()),
+    active: Option<bool> = input.body.optional_not_null("active", active()),
 });
 
 pub(crate) async fn update(
@@ -187,7 +188,7 @@ fn own_subscription(
     id: SubscriptionId,
 ) -> Result<Arc<Subscription>, ApiError> {
     let found = of_tenants(call, tenants, endpoint, id)?;
-    if might_make(call, &found) { Ok(found) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
+    if may_subscribe(call, &found) { Ok(found) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
 fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {

@@ -122,7 +122,7 @@ impl FromInput for NewWorkingHour {
     fn from_input(input: &mut Input) -> NewWorkingHour {
         let b = &mut input.body;
         // The name in v2.2.2.
-        b.may_be_called("working_hour", "availability");
+        b.accept_alias("working_hour", "availability");
         b.required("working_hour", object("The working hour."));
         let provider_id = b.required("working_hour.provider_id", provider());
         let begin = b.required("working_hour.begin_time", begin_time());
@@ -166,7 +166,7 @@ impl FromInput for WorkingHourUpdate {
     fn from_input(input: &mut Input) -> WorkingHourUpdate {
         let b = &mut input.body;
         // The name in v2.2.2.
-        b.may_be_called("working_hour", "availability");
+        b.accept_alias("working_hour", "availability");
         b.required("working_hour", object("The working hour."));
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
         WorkingHourUpdate(WorkingHourChange {
@@ -267,9 +267,12 @@ const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
 fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let before = b.problem_count();
     let days = b.optional_list("working_hour.days", word().about("The days of the week on which it recurs."));
-    let specific = b.optional("working_hour.specific_date", date().apart().about("The single date it applies to."));
-    let custom =
-        b.optional("working_hour.custom_recurrence", object("The recurrence, where it is not weekly.").apart());
+    let specific =
+        b.optional("working_hour.specific_date", date().omit_from_example().about("The single date it applies to."));
+    let custom = b.optional(
+        "working_hour.custom_recurrence",
+        object("The recurrence, where it is not weekly.").omit_from_example(),
+    );
     let every = 1..=i64::from(Rules::MAX_INTERVAL);
     let number =
         b.required_in("working_hour.custom_recurrence", "num", integer(every).about("The interval, in units."));

@@ -13,7 +13,7 @@ use actix_web::{
 use engine::{
     Place,
     origin::{self, on_behalf_of},
-    turns::Turns,
+    turns::FairSemaphore,
 };
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::{self, Caller, Handling},
+        audited::{self, AuditGuard, Caller},
         authentication::{for_operators, is_of_operator},
         cached::Lookup,
         call::Call,
@@ -88,24 +88,24 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         Placed::Here(institution, payload) => (institution, payload),
         Placed::Answered(answer) => return Ok(answer),
     };
-    let beside = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
-    for _ in 0..READ_UNDER_RIGHTS {
+    let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
+    for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
         let caller = Caller::of(&call, context.as_deref());
         if route.method != Method::GET {
             let api = api.clone();
             let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);
-            return to_its_end(api, route, (call, caller), beside.clone(), here).await;
+            return run_to_completion(api, route, (call, caller), read_permits.clone(), here).await;
         }
         let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
         let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
         let answer = match call.cached_page(request.path(), request.query_string()) {
             Lookup::Hit(answer) => Ok(answer),
-            Lookup::Miss(vacancy) => {
-                answer(route, call, beside.clone()).await.map(|answer| api.page_cache.fill(vacancy, tagged(answer)))
-            }
-            Lookup::Uncached => answer(route, call, beside.clone()).await.map(tagged),
+            Lookup::Miss(vacancy) => answer(route, call, read_permits.clone())
+                .await
+                .map(|answer| api.page_cache.fill(vacancy, tagged(answer))),
+            Lookup::Uncached => answer(route, call, read_permits.clone()).await.map(tagged),
         };
         // A read is valid only while this node owns the institution.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
@@ -140,20 +140,20 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
 }
 
 /// Runs a call that may change records to completion, including its audit entries, even if the client disconnects.
-async fn to_its_end(
+async fn run_to_completion(
     api: Data<Api>,
     route: &'static Route,
     (call, caller): (Call, Caller),
-    beside: Option<Turns>,
+    read_permits: Option<FairSemaphore>,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
-    let handling = Handling::of(&api, &caller);
+    let handling = AuditGuard::of(&api, &caller);
     let origin = origin::current().map(|origin| handling.within(origin));
     let changing = async move {
-        let answer = answer(route, call, beside).await;
+        let answer = answer(route, call, read_permits).await;
         // A refusal based on reads is valid only while this node owns the institution. Commits check the ownership
         // themselves.
         let answer = match is_refusal(&answer) && !is_here(&api) {
@@ -170,13 +170,13 @@ async fn to_its_end(
 }
 
 /// Maximum number of attempts to read while the permissions of API keys change.
-const READ_UNDER_RIGHTS: usize = 3;
+const MAX_READ_ATTEMPTS: usize = 3;
 
-/// Runs the handler, on the blocking pool behind a semaphore if `beside` is set. Slow reads can thus neither delay
+/// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither delay
 /// other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
 /// machine, because they read from it too.
-async fn answer(route: &'static Route, call: Call, beside: Option<Turns>) -> Result<HttpResponse, Error> {
-    let Some(turns) = beside else { return route.answer(call).ok_or(ApiError::Internal)?.await };
+async fn answer(route: &'static Route, call: Call, read_permits: Option<FairSemaphore>) -> Result<HttpResponse, Error> {
+    let Some(turns) = read_permits else { return route.answer(call).ok_or(ApiError::Internal)?.await };
     let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
     let read = web::block(move || {
         let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
@@ -255,10 +255,10 @@ mod tests {
         routes::route,
     };
 
-    async fn thread_of(beside: bool) -> String {
+    async fn thread_of(read_permits: bool) -> String {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
         let call = Call::describing(route, Version::V3_0_0, Notes::default());
-        let answer = answer(route, call, beside.then(|| Turns::at_once(1))).await.unwrap();
+        let answer = answer(route, call, read_permits.then(|| FairSemaphore::at_once(1))).await.unwrap();
         serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
 

@@ -4,7 +4,7 @@
 use std::{rc::Rc, time::Duration};
 
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, dev::Payload, http::Method, web::Bytes};
-use engine::{EVERYBODY, Place};
+use engine::{CLUSTER_WIDE, Place};
 use location::ids::{InstitutionId, LocationId};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -45,10 +45,10 @@ pub(super) async fn place(
     payload: Payload,
 ) -> Result<Placed, ApiError> {
     let Some(peers) = &api.peers else { return Ok(Placed::Here(None, payload)) };
-    let institution = match whose(api, endpoint, request) {
-        Whose::Of(institution) => institution,
-        Whose::Anybody => return Ok(Placed::Here(None, payload)),
-        Whose::Unknown => return of_another_configuration(api, peers, endpoint, request, payload).await,
+    let institution = match target_of(api, endpoint, request) {
+        RequestTarget::Of(institution) => institution,
+        RequestTarget::AnyNode => return Ok(Placed::Here(None, payload)),
+        RequestTarget::Unknown => return of_another_configuration(api, peers, endpoint, request, payload).await,
     };
     let since = Instant::now();
     let (mut payload, mut body) = (Some(payload), None);
@@ -90,7 +90,7 @@ async fn of_another_configuration(
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<Placed, ApiError> {
-    let others = api.engine.nodes_set_up_otherwise();
+    let others = api.engine.nodes_configured_differently();
     if others.is_empty() || from_node(request).is_some() {
         return Ok(Placed::Here(None, payload));
     }
@@ -117,28 +117,28 @@ async fn collect(api: &Api, request: &HttpRequest, payload: Payload) -> Result<B
 }
 
 /// Institution of a request.
-enum Whose {
+enum RequestTarget {
     Of(InstitutionId),
     /// Any node can answer from the store.
-    Anybody,
+    AnyNode,
     /// Unknown in the configuration of this node.
     Unknown,
 }
 
-fn whose(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> Whose {
+fn target_of(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> RequestTarget {
     // Webhook endpoints and subscriptions have a single writer node, and guesses of pairing codes a single counter.
     if ["/webhook_endpoints", "/webhooks", "/workstations/pair"].iter().any(|of_all| endpoint.path.starts_with(of_all))
     {
-        return Whose::Of(EVERYBODY);
+        return RequestTarget::Of(CLUSTER_WIDE);
     }
-    let Ok(query) = Params::parse(request.query_string()) else { return Whose::Anybody };
-    let known = |institution: Option<InstitutionId>| institution.map_or(Whose::Unknown, Whose::Of);
+    let Ok(query) = Params::parse(request.query_string()) else { return RequestTarget::AnyNode };
+    let known = |institution: Option<InstitutionId>| institution.map_or(RequestTarget::Unknown, RequestTarget::Of);
     if let Some(subdomain) = query.text("subdomain") {
         return known(api.directory().institution_named(subdomain).map(|institution| institution.id));
     }
     let of_location = endpoint.path.starts_with("/locations/{id}/");
     let location = of_location.then(|| request.match_info().get("id")?.parse().ok()).flatten();
-    let Some(location) = location else { return Whose::Anybody };
+    let Some(location) = location else { return RequestTarget::AnyNode };
     known(api.engine.setup().locations.get(&LocationId(location)).map(|location| location.institution))
 }
 

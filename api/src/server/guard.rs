@@ -31,7 +31,7 @@ use crate::{
         cors,
         errors::ApiError,
         rate_limit::RateLimitState,
-        response_body::{OfTheProgram, SLICE, SlicedBody},
+        response_body::{SLICE, SlicedBody, StaticBody},
         rules::HttpRules,
     },
     nodes::{
@@ -93,7 +93,7 @@ pub async fn guard(
         Err(response) => (response.status(), response.headers_mut()),
     };
     headers.insert(REQUEST_ID, id.clone());
-    head(headers, context.standing.get());
+    head(headers, context.limit_state.get());
     let took = started.elapsed();
     match proof {
         Some(proof) => drop(headers.insert(PROOF, proof)),
@@ -104,7 +104,8 @@ pub async fn guard(
         }
     }
     if status == StatusCode::TOO_MANY_REQUESTS {
-        api.metrics.limited(context.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
+        api.metrics
+            .limited(context.limit_state.get().filter(|limit_state| limit_state.remaining == 0).map(|it| it.per));
     }
     let (method, route) = context.endpoint.get().map_or(("-", "-"), |it| (it.method, it.path));
     if !span.is_disabled() {
@@ -141,7 +142,7 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
     if matches!(response.body().size(), BodySize::Sized(size) if size <= SLICE as u64) {
         return ServiceResponse::new(request, response);
     }
-    let is_of_the_program = response.extensions().contains::<OfTheProgram>();
+    let is_of_the_program = response.extensions().contains::<StaticBody>();
     let (head, body) = response.into_parts();
     let body = match body.try_into_bytes() {
         Err(stream) => SlicedBody::of_stream(stream),
@@ -185,12 +186,12 @@ fn span(request: &ServiceRequest, id: &HeaderValue) -> Span {
 
 /// Sets common headers. Responses contain patient data, keys and tokens, so intermediaries must not store them unless
 /// the endpoint allows it.
-fn head(headers: &mut HeaderMap, standing: Option<RateLimitState>) {
+fn head(headers: &mut HeaderMap, limit_state: Option<RateLimitState>) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    if let Some(RateLimitState { limit, remaining, reset, .. }) = standing {
+    if let Some(RateLimitState { limit, remaining, reset, .. }) = limit_state {
         headers.insert(RATE_LIMIT, limit.into());
         headers.insert(RATE_REMAINING, remaining.into());
         headers.insert(RATE_RESET, reset.into());

@@ -22,7 +22,7 @@ use crate::{
     access::api::Api,
     console,
     http::context::OperatorsListener,
-    nodes::{admission::InternalListener, forward::LOOK},
+    nodes::{admission::InternalListener, forward::MEMBERS_CHANGED},
     openapi,
     resources::documentation::Documents,
     routes::table,
@@ -97,15 +97,17 @@ pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::R
 pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let edge = api.edge();
     let (workers, shutdown) = (edge.rules.workers, for_requests(edge.rules.shutdown_timeout).as_secs());
-    let server = HttpServer::new(move || app(api.clone()).app_data(InternalListener).route(LOOK, web::post().to(look)))
-        .workers(workers)
-        .backlog(BACKLOG)
-        .keep_alive(KeepAlive::Timeout(INTERNAL_KEEP_ALIVE))
-        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-        .shutdown_timeout(shutdown)
-        .disable_signals()
-        .listen(listener)?
-        .run();
+    let server = HttpServer::new(move || {
+        app(api.clone()).app_data(InternalListener).route(MEMBERS_CHANGED, web::post().to(look))
+    })
+    .workers(workers)
+    .backlog(BACKLOG)
+    .keep_alive(KeepAlive::Timeout(INTERNAL_KEEP_ALIVE))
+    .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+    .shutdown_timeout(shutdown)
+    .disable_signals()
+    .listen(listener)?
+    .run();
     Ok(server)
 }
 

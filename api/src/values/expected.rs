@@ -22,7 +22,7 @@ pub(crate) struct Expected {
     /// `false` if the kind rejects its own example, as cursors do.
     pub example_reads: bool,
     /// An object that is not read itself; its fields determine its schema.
-    pub implied: bool,
+    pub container: bool,
 }
 
 impl Expected {
@@ -36,7 +36,7 @@ impl Expected {
             default: None,
             shape: kind.shape(),
             example_reads,
-            implied: false,
+            container: false,
         }
     }
 
@@ -45,8 +45,8 @@ impl Expected {
         Expected::of(name, &object(about)).list(MAX_VALUES)
     }
 
-    pub(crate) fn implied(name: &str, about: &'static str) -> Expected {
-        Expected { implied: true, ..Expected::of(name, &object(about)) }
+    pub(crate) fn container(name: &str, about: &'static str) -> Expected {
+        Expected { container: true, ..Expected::of(name, &object(about)) }
     }
 
     pub(crate) fn required(self) -> Expected {

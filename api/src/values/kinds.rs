@@ -34,7 +34,7 @@ pub(crate) struct Shape {
     /// The meaning in this place.
     pub about: &'static str,
     /// Not shown in the example of a body: an alternative to neighbouring fields, or an id that may not exist.
-    pub apart: bool,
+    pub omit_from_example: bool,
     /// The example was chosen for this field and takes precedence over the usual example of its name.
     pub chosen: bool,
 }
@@ -55,7 +55,7 @@ impl<T: 'static> Kind<T> {
     ) -> Kind<T> {
         let shape = move || {
             let (schema, example) = (schema(), example.clone().into());
-            Shape { schema, example, about: "", apart: false, chosen: false }
+            Shape { schema, example, about: "", omit_from_example: false, chosen: false }
         };
         Kind { read: Box::new(read), shape: Box::new(shape), refers_to: None }
     }
@@ -91,7 +91,7 @@ impl<T: 'static> Kind<T> {
     }
 
     /// Returns a placeholder for a missing or invalid value that was reported; the request will be refused.
-    pub(crate) fn stand_in(&self) -> T {
+    pub(crate) fn placeholder(&self) -> T {
         self.example().expect("a kind can read its own example; describing every route in a test shows it")
     }
 
@@ -112,9 +112,9 @@ impl<T: 'static> Kind<T> {
     }
 
     /// Leaves the value out of the example. Of mutually exclusive fields all but one are marked.
-    pub(crate) fn apart(self) -> Kind<T> {
+    pub(crate) fn omit_from_example(self) -> Kind<T> {
         let shape = self.shape;
-        Kind { shape: Box::new(move || Shape { apart: true, ..shape() }), ..self }
+        Kind { shape: Box::new(move || Shape { omit_from_example: true, ..shape() }), ..self }
     }
 
     pub(crate) fn example_of(self, example: impl Into<Value> + Clone + 'static) -> Kind<T> {
@@ -253,7 +253,7 @@ pub(crate) fn text(max: usize) -> Kind<String> {
 /// Reads the name of a person or a thing: one visible line without changes of the writing direction.
 pub(crate) fn person_name(max: usize) -> Kind<String> {
     let read = filled(text(max)).and_then(|name| {
-        if name.chars().any(|c| c.is_control() || turns(c)) {
+        if name.chars().any(|c| c.is_control() || is_line_end_or_direction_mark(c)) {
             return Err("must not contain line ends, control characters or marks of writing direction".into());
         }
         // Some scripts need joiners.
@@ -279,7 +279,7 @@ const REFUSED: &str = concat!(
 const BLANK: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u200C\u200D\u202F\u205F\u3000";
 
 /// Returns whether the character ends a line or changes the writing direction.
-fn turns(c: char) -> bool {
+fn is_line_end_or_direction_mark(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -287,7 +287,7 @@ fn turns(c: char) -> bool {
 fn invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
-        || turns(c)
+        || is_line_end_or_direction_mark(c)
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
             | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}')
 }
@@ -315,7 +315,7 @@ pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
     };
     let shape = move || {
         let mut shape = shape();
-        say_filled(&mut shape.schema);
+        require_nonempty(&mut shape.schema);
         shape
     };
     Kind { read: Box::new(filled), shape: Box::new(shape), refers_to: None }
@@ -329,7 +329,7 @@ const FILLED: &str = concat!(
 );
 
 /// Adds to a schema that the text must not be empty.
-pub(crate) fn say_filled(schema: &mut Value) {
+pub(crate) fn require_nonempty(schema: &mut Value) {
     if schema["type"] == "string" && schema.get("enum").is_none() {
         schema["minLength"] = json!(1);
         if schema["pattern"] == PLAIN {

@@ -1,6 +1,6 @@
 //! Roles of operators.
 
-use super::words::{Words, closed};
+use super::words::{WireEnum, closed};
 
 /// Each role includes the rights of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,7 +21,7 @@ pub(crate) struct Session {
     /// The id of the operator's token. Its revocation ends the session.
     pub operator: String,
     /// The CSRF token in the session's forms.
-    pub form_word: String,
+    pub csrf_token: String,
     pub ends: Timestamp,
 }
 
@@ -39,8 +39,8 @@ impl Sessions {
     /// Returns `None` if the cookie is forged or expired.
     pub(crate) fn read(&self, cookie: &str, now: Timestamp) -> Option<Session> {
         let claims = self.tokens.verify(cookie, now).ok()?;
-        let form_word = hex::encode(&self.forms.tag(&[claims.jti.as_bytes()])[..16]);
-        Some(Session { operator: claims.sub, form_word, ends: Timestamp(claims.exp * SECOND) })
+        let csrf_token = hex::encode(&self.forms.tag(&[claims.jti.as_bytes()])[..16]);
+        Some(Session { operator: claims.sub, csrf_token, ends: Timestamp(claims.exp * SECOND) })
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
         let secret = Secret::from_bytes([1; 32]);
         let (sessions, now) = (Sessions::new(&secret), Timestamp(1_800_000_000_000));
         let [first, second] = ["ab", "ab"].map(|operator| sessions.begin(operator.into(), now));
-        let words = [&first, &second].map(|cookie| sessions.read(cookie, now).unwrap().form_word);
+        let words = [&first, &second].map(|cookie| sessions.read(cookie, now).unwrap().csrf_token);
         assert_ne!(words[0], words[1]);
         assert!(Tokens::new(&secret).verify(&first, now).is_err());
         assert!(sessions.read(&Tokens::new(&secret).mint("ab".into(), now, HOUR), now).is_none());

@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 use super::kinds::{Kind, named};
 
 /// Type with a fixed set of wire values.
-pub(crate) trait Words: Copy + Send + Sync + 'static {
+pub(crate) trait WireEnum: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
     const ALL: &'static [Self];
@@ -28,7 +28,7 @@ pub(crate) trait Words: Copy + Send + Sync + 'static {
 /// Assigns words to the values of a type.
 macro_rules! closed {
     ($($value:ident: $name:literal $about:literal { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
-        impl $crate::values::words::Words for $value {
+        impl $crate::values::words::WireEnum for $value {
             const NAME: &'static str = $name;
             const ABOUT: &'static str = $about;
             const ALL: &'static [Self] = &[$($value::$variant),+];
@@ -69,10 +69,10 @@ closed! {
     }
 }
 
-/// Implements `Words` for types whose words the contract of adapters defines.
+/// Implements `WireEnum` for types whose words the contract of adapters defines.
 macro_rules! closed_in_records {
     ($($value:ty: $name:literal $about:literal;)*) => {$(
-        impl Words for $value {
+        impl WireEnum for $value {
             const NAME: &'static str = $name;
             const ABOUT: &'static str = $about;
             const ALL: &'static [Self] = <$value as Spelled>::ALL;
@@ -97,13 +97,13 @@ closed_in_records! {
 #[derive(Clone, Copy)]
 pub(crate) struct Word<T>(pub T);
 
-impl<T: Words> Serialize for Word<T> {
+impl<T: WireEnum> Serialize for Word<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.word())
     }
 }
 
-impl<T: Words> JsonSchema for Word<T> {
+impl<T: WireEnum> JsonSchema for Word<T> {
     // Inline, because the description of the field stays with the words until the named schema is built.
     fn inline_schema() -> bool {
         true
@@ -119,7 +119,7 @@ impl<T: Words> JsonSchema for Word<T> {
 }
 
 /// Parses a word of a request.
-pub(crate) fn word<T: Words>() -> Kind<T> {
+pub(crate) fn word<T: WireEnum>() -> Kind<T> {
     let example = all::<T>().first().copied().unwrap_or_default();
     Kind::of_text(
         || named(T::NAME, T::ABOUT, &all::<T>()).to_value(),
@@ -129,10 +129,10 @@ pub(crate) fn word<T: Words>() -> Kind<T> {
 }
 
 /// Returns the value of a word.
-pub(crate) fn spelled<T: Words>(text: &str) -> Option<T> {
+pub(crate) fn spelled<T: WireEnum>(text: &str) -> Option<T> {
     T::ALL.iter().copied().find(|value| value.word() == text)
 }
 
-pub(crate) fn all<T: Words>() -> Vec<&'static str> {
+pub(crate) fn all<T: WireEnum>() -> Vec<&'static str> {
     T::ALL.iter().map(|value| value.word()).collect()
 }

@@ -10,6 +10,7 @@
 pub(crate) mod appointments;
 pub(crate) mod catalogue;
 pub(crate) mod clinical;
+pub(crate) mod communications;
 pub(crate) mod documents;
 pub(crate) mod forms;
 pub(crate) mod gate;
@@ -22,8 +23,7 @@ pub(crate) mod operatories;
 pub(crate) mod parts;
 pub(crate) mod patients;
 pub(crate) mod people;
-pub mod published;
+pub mod record_views;
 pub(crate) mod sync_status;
-pub(crate) mod talk;
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::{
     clinical::ProcedureView,
+    communications::PatientAlertView,
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
     parts::{Included, WriteState, foreign_id_type},
     people::{PatientBasic, PersonView, cell_phone, preferred_phone},
-    talk::PatientAlertView,
 };
 use crate::values::times::At;
 
@@ -66,7 +66,7 @@ pub(crate) struct PatientDetail<'a> {
     /// The patient's privacy authorizations.
     hipaa: PrivacyAuthorization,
     #[serde(flatten)]
-    pub along: ComesAlong<'a>,
+    pub along: PatientIncludes<'a>,
     /// The postal address; null if unknown. Only with `include[]=address`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Included<PatientAddressView<'a>>,
@@ -74,7 +74,7 @@ pub(crate) struct PatientDetail<'a> {
 
 /// What may come along with a patient.
 #[derive(Default, Serialize, JsonSchema)]
-pub(crate) struct ComesAlong<'a> {
+pub(crate) struct PatientIncludes<'a> {
     /// Patients whose guarantor is this patient. Only with `include[]=children`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<PersonView<'a>>>,
@@ -187,7 +187,7 @@ pub(crate) struct PatientProfile<'a> {
     /// Ids of the locations the patient was created, read or seen at.
     location_ids: &'a [u32],
     #[serde(flatten)]
-    pub along: ComesAlong<'a>,
+    pub along: PatientIncludes<'a>,
     #[serde(flatten)]
     write: WriteState<'a>,
 }
@@ -265,12 +265,16 @@ impl<'a> PatientDetail<'a> {
         PatientDetail {
             patient: PatientBasic::of(record, adapter),
             hipaa: PrivacyAuthorization::default(),
-            along: ComesAlong::default(),
+            along: PatientIncludes::default(),
             address: None,
         }
     }
 
-    pub(crate) fn with(self, along: ComesAlong<'a>, address: Included<PatientAddressView<'a>>) -> PatientDetail<'a> {
+    pub(crate) fn with(
+        self,
+        along: PatientIncludes<'a>,
+        address: Included<PatientAddressView<'a>>,
+    ) -> PatientDetail<'a> {
         PatientDetail { along, address, ..self }
     }
 }
@@ -312,12 +316,12 @@ impl<'a> PatientProfile<'a> {
             ehr_unsubscribe_emails: record.unsubscribed_email,
             preferred_locale: None,
             location_ids: &record.location_ids,
-            along: ComesAlong::default(),
+            along: PatientIncludes::default(),
             write: WriteState::of(record.write.as_ref()),
         }
     }
 
-    pub(crate) fn with(self, along: ComesAlong<'a>) -> PatientProfile<'a> {
+    pub(crate) fn with(self, along: PatientIncludes<'a>) -> PatientProfile<'a> {
         PatientProfile { along, ..self }
     }
 }

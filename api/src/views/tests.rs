@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde_json::{Value, json, to_value};
 
 use super::{
-    catalogue::*, clinical::*, documents::*, forms::*, history::*, hours::*, insurance::*, ledger::*, patients::*,
-    people::*, talk::*,
+    catalogue::*, clinical::*, communications::*, documents::*, forms::*, history::*, hours::*, insurance::*,
+    ledger::*, patients::*, people::*,
 };
 use crate::values::record_uuid;
 

@@ -85,7 +85,7 @@ impl Watched {
     /// Audits pending changes as a service does after its start, for the first location only.
     async fn tells_what_is_left(&self) {
         let api = Arc::downgrade(&self.api.clone().into_inner());
-        let _telling = actix_web::rt::spawn(audited::tell_what_is_left(self.engine.clone(), api));
+        let _telling = actix_web::rt::spawn(audited::audit_orphaned_changes(self.engine.clone(), api));
         self.engine.sync_state(LocationId(MAIN)).await.unwrap();
         self.all_is_told().await;
     }
@@ -374,7 +374,7 @@ async fn backups_and_changes_of_store_keys_leave_entries() {
     let store = Arc::new(EmbeddedStore::open(config).unwrap());
     let world = watched_in(world_kept_in(setup, store, file).await, Arc::new(tempfile::tempdir().unwrap()));
     let api = Arc::downgrade(&world.api.clone().into_inner());
-    let _telling = actix_web::rt::spawn(audited::tell_of_backups(world.engine.backups_ended(), api));
+    let _telling = actix_web::rt::spawn(audited::audit_backups(world.engine.backups_ended(), api));
     let mut told = Vec::new();
     let mut entry = async |wanted: &str| {
         for _ in 0..500 {

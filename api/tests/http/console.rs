@@ -26,7 +26,7 @@ use crate::support::*;
 const TRAIL: [u8; 32] = [9; 32];
 
 /// Creates a world with operators and an audit trail.
-pub async fn house() -> (World, TempDir) {
+pub async fn console_world() -> (World, TempDir) {
     watched(world().await)
 }
 
@@ -127,7 +127,7 @@ pub const PAGES: [&str; 5] = [
 
 #[actix_web::test]
 async fn every_page_requires_a_sign_in() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let nobody = Browser::new(&world);
     for path in
         PAGES.into_iter().chain(["/console/audit", "/console/search?q=1", "/console/events?page=/console&seen=0"])
@@ -147,14 +147,14 @@ async fn every_page_requires_a_sign_in() {
 
 #[actix_web::test]
 async fn the_console_is_not_on_the_clients_listener() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let answer = world.get("/console").reply().await;
     assert_eq!(answer.status, 404);
 }
 
 #[actix_web::test]
 async fn the_cookie_is_valid_only_for_the_console() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let seen = Browser::new(&world).post("/console/sign-in", &[("token", VIEWER), ("to", "/console/webhooks")]).await;
     assert_eq!((seen.status.as_u16(), seen.header("location")), (303, "/console/webhooks"));
     let cookie = seen.header("set-cookie");
@@ -190,7 +190,7 @@ async fn wrong_tokens_are_limited() {
 
 #[actix_web::test]
 async fn a_revoked_token_ends_its_sessions_and_no_other() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let (viewer, admin) = (Browser::signed_in(&world, VIEWER).await, Browser::signed_in(&world, ADMIN).await);
     viewer.page("/console").await;
     world.api.replace_operators(operators().into_iter().filter(|it| it.role == Role::Admin).collect());
@@ -200,7 +200,7 @@ async fn a_revoked_token_ends_its_sessions_and_no_other() {
 
 #[actix_web::test]
 async fn signing_out_removes_the_cookie() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let browser = Browser::signed_in(&world, VIEWER).await;
     let word = browser.get("/console").await.field("form_word");
     assert_eq!(browser.post("/console/sign-out", &[("form_word", "x")]).await.status, 403);
@@ -211,7 +211,7 @@ async fn signing_out_removes_the_cookie() {
 
 #[actix_web::test]
 async fn every_page_exists_and_loads_no_foreign_content() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     for token in [VIEWER, OPERATOR, ADMIN] {
         let browser = Browser::signed_in(&world, token).await;
         for path in PAGES {
@@ -237,7 +237,7 @@ async fn every_page_exists_and_loads_no_foreign_content() {
 
 #[actix_web::test]
 async fn the_list_of_locations_counts_searches_and_pages() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let browser = Browser::signed_in(&world, VIEWER).await;
     let all = browser.page("/console").await;
     for place in ["Place 1<", "Place 2<", "Place 5<", "Place 6<"] {
@@ -284,7 +284,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
     }
     let parts = engine::Parts::new(
         std::sync::Arc::new(engine::store::memory::MemoryStore::new()),
-        api::views::published::RecordViews::shared(),
+        api::views::record_views::RecordViews::shared(),
     );
     let engine = std::sync::Arc::new(engine::Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
@@ -321,7 +321,7 @@ async fn with_canary(world: &World) -> String {
 
 #[actix_web::test]
 async fn viewers_see_no_patients_and_other_roles_are_audited() {
-    let (world, folder) = house().await;
+    let (world, folder) = console_world().await;
     let day = with_canary(&world).await;
     let calendar = format!("/console/locations/1?day={day}");
     let viewer = Browser::signed_in(&world, VIEWER).await;
@@ -353,7 +353,7 @@ pub fn entries(folder: &TempDir, name: &str) -> Vec<String> {
 
 #[actix_web::test]
 async fn bookings_and_patients_are_found_by_operators_with_the_role() {
-    let (world, folder) = house().await;
+    let (world, folder) = console_world().await;
     let token = &world.offers(MAIN, 1).await[0]["slot_token"];
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
     let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
@@ -374,7 +374,7 @@ async fn bookings_and_patients_are_found_by_operators_with_the_role() {
 
 #[actix_web::test]
 async fn actions_need_confirmation_and_role_and_run_once() {
-    let (world, folder) = house().await;
+    let (world, folder) = console_world().await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let before = world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -421,7 +421,7 @@ async fn actions_need_confirmation_and_role_and_run_once() {
 
 #[actix_web::test]
 async fn a_write_is_dropped_and_one_that_failed_retried() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     world.books.locked.store(true, Ordering::SeqCst);
     let token = &world.offers(MAIN, 1).await[0]["slot_token"];
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
@@ -536,7 +536,7 @@ async fn external_texts_are_escaped() {
 
 #[actix_web::test]
 async fn an_open_page_is_notified_of_changes() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let viewer = Browser::signed_in(&world, VIEWER).await;
     let page = viewer.page("/console/locations/1").await;
     let (_, rest) = page.split_once("data-live=\"").unwrap();

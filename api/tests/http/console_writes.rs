@@ -6,7 +6,7 @@ use engine::records::ehr::{Ehr, Resource};
 use serde_json::{Value, json};
 
 use crate::{
-    console::{Browser, PAGES, entries, house, watched},
+    console::{Browser, PAGES, console_world, entries, watched},
     filled::Filled,
     support::*,
 };
@@ -29,7 +29,7 @@ fn tile<'p>(page: &'p str, label: &str) -> &'p str {
 
 #[actix_web::test]
 async fn failed_writes_are_on_the_first_page_until_they_are_settled() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     assert_eq!(tile(&operator.page("/console").await, "Failed writes"), "0");
     refused(&world, "pay-1").await;
@@ -59,7 +59,7 @@ async fn failed_writes_are_on_the_first_page_until_they_are_settled() {
 
 #[actix_web::test]
 async fn waiting_writes_are_counted_on_the_first_page() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     for (key, name) in [("a", "Nora"), ("b", "Dora")] {
         let slot = world.offers(MAIN, 1).await[0]["slot_token"].clone();
         let patient = json!({"first_name": name, "last_name": "Slow", "date_of_birth": "1990-01-01", "phone_number": "555-010-1234"});
@@ -82,7 +82,7 @@ async fn waiting_writes_are_counted_on_the_first_page() {
 
 #[actix_web::test]
 async fn a_booking_is_dropped_with_its_new_patient() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let slot = world.offers(MAIN, 1).await[0]["slot_token"].clone();
     let patient = json!({"first_name": "REFUSED", "last_name": "Refused", "date_of_birth": "1990-01-01", "phone_number": "555-010-1234"});
     let body = json!({"slot_token": slot, "idempotency_key": "k", "patient": patient});
@@ -131,7 +131,7 @@ async fn a_failing_endpoint_is_on_the_first_page_and_its_messages_can_be_read() 
 
 #[actix_web::test]
 async fn a_write_has_a_page_with_each_attempt_and_what_belongs_to_it() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let list = refused(&world, "pay-of-pat").await;
     let (id, record) = (list["data"][0]["id"].as_str().unwrap(), list["data"][0]["record_id"].to_string());
     let operator = Browser::signed_in(&world, OPERATOR).await;
@@ -170,7 +170,7 @@ async fn a_write_has_a_page_with_each_attempt_and_what_belongs_to_it() {
 
 #[actix_web::test]
 async fn search_finds_writes_requests_and_bookings() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     refused(&world, "pay-of-pat").await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     assert_eq!(operator.get("/console/search?q=1-1").await.header("location"), "/console/writes/1-1");
@@ -196,7 +196,7 @@ async fn search_finds_writes_requests_and_bookings() {
 
 #[actix_web::test]
 async fn every_age_on_a_page_has_an_exact_time() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     refused(&world, "pay").await;
     let admin = Browser::signed_in(&world, ADMIN).await;
     let mut seen = 0;
@@ -246,7 +246,7 @@ async fn a_problem_names_the_resource_the_next_step_and_its_runbook() {
 
 #[actix_web::test]
 async fn a_location_without_ehr_shows_no_reads_and_is_not_green() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let page = operator.page(&format!("/console/locations/{BARE}")).await;
     assert!(page.contains("No EHR"), "{page}");
@@ -262,7 +262,7 @@ async fn a_location_without_ehr_shows_no_reads_and_is_not_green() {
 
 #[actix_web::test]
 async fn the_root_path_redirects_to_the_console_and_missing_pages_are_named() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let home = operator.get("/").await;
     assert_eq!((home.status.as_u16(), home.header("location")), (307, "/console"));
@@ -280,7 +280,7 @@ async fn the_root_path_redirects_to_the_console_and_missing_pages_are_named() {
 
 #[actix_web::test]
 async fn a_server_that_drains_is_not_ready_and_serves() {
-    let (world, _folder) = house().await;
+    let (world, _folder) = console_world().await;
     let before = world.get("/readyz").without("Authorization").reply().await;
     assert!(before.status == 200 && !before.text.contains("instance"), "{}", before.text);
     world.api.draining.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -1,4 +1,4 @@
-use sandbox_ehr::{Control, names::NAMES};
+use sandbox_ehr::{Control, triggers::NAMES};
 use serde_json::Value;
 
 use crate::support::*;

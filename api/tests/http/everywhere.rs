@@ -48,7 +48,7 @@ pub struct Endpoint {
 }
 
 /// Parts of a request that differ from a valid one.
-pub struct Asking<'a> {
+pub struct CallParameters<'a> {
     pub tenant: &'a str,
     pub place: u32,
     pub key: &'a str,
@@ -56,9 +56,9 @@ pub struct Asking<'a> {
     pub instead: Option<(&'a str, u64)>,
 }
 
-impl Asking<'_> {
-    pub fn right() -> Asking<'static> {
-        Asking { tenant: "acme", place: MAIN, key: ACME_KEY, instead: None }
+impl CallParameters<'_> {
+    pub fn right() -> CallParameters<'static> {
+        CallParameters { tenant: "acme", place: MAIN, key: ACME_KEY, instead: None }
     }
 }
 
@@ -108,7 +108,7 @@ impl Endpoint {
         self.route.path.starts_with("/locations/{id}") || PLACES.iter().any(|name| self.has(name))
     }
 
-    pub fn path(&self, asking: &Asking) -> String {
+    pub fn path(&self, asking: &CallParameters) -> String {
         let mut path = self.route.path.to_owned();
         let mut query = Vec::new();
         for parameter in self.parameters().filter(|it| it["in"] != "header") {
@@ -130,7 +130,7 @@ impl Endpoint {
     }
 
     /// Returns the value of a required or overridden parameter. Returns `None` for other parameters.
-    fn value(&self, name: &str, example: &Value, asking: &Asking) -> Option<String> {
+    fn value(&self, name: &str, example: &Value, asking: &CallParameters) -> Option<String> {
         match asking.instead {
             Some((other, id)) if other == name => return Some(id.to_string()),
             _ => {}
@@ -145,7 +145,7 @@ impl Endpoint {
         }
     }
 
-    pub fn body(&self, asking: &Asking) -> Option<Value> {
+    pub fn body(&self, asking: &CallParameters) -> Option<Value> {
         let mut body = self.operation["requestBody"]["content"]["application/json"]["example"].clone();
         if let Some((name, id)) = asking.instead {
             replace(&mut body, name, id);
@@ -153,7 +153,7 @@ impl Endpoint {
         (!body.is_null()).then_some(body)
     }
 
-    fn ask<'w>(&self, world: &'w World, asking: &Asking) -> Ask<'w> {
+    fn ask<'w>(&self, world: &'w World, asking: &CallParameters) -> Ask<'w> {
         let ask = world.ask(self.route.method.clone(), &self.path(asking)).version(self.version.name());
         let ask = match self.route.access {
             Access::ApiKey => ask.with("Authorization", asking.key),
@@ -248,7 +248,7 @@ fn clean(reply: &Reply, what: &str) {
 async fn without_version_or_with_an_unknown_one_there_is_no_resource() {
     let world = filled_world().await;
     for it in endpoints().filter(|it| it.route.access != Access::Code) {
-        let right = || it.ask(&world, &Asking::right());
+        let right = || it.ask(&world, &CallParameters::right());
         refused(right().without("Svc-Api-Version"), 404, "Resource not found", &it.name()).await;
         for version in ["v1", "v3", "v3.0", "3.0.0", "v4.0.0", "latest", ""] {
             refused(right().version(version), 404, "Resource not found", &it.name()).await;
@@ -270,7 +270,7 @@ async fn every_endpoint_refuses_calls_without_a_valid_token() {
     let of_nobody = format!("Bearer {}", world.api.tokens.mint("0000000000000000".into(), now, HOUR));
     let wrong = [&expired, &altered, &of_nobody, ACME_KEY, "Bearer ", "Bearer null", &good[7..]];
     for it in guarded() {
-        let right = || it.ask(&world, &Asking::right());
+        let right = || it.ask(&world, &CallParameters::right());
         let reply = refused(right().without("Authorization"), 401, NO_ACCESS, &it.name()).await;
         assert_eq!(reply.header("WWW-Authenticate"), Some("Bearer"), "{}", it.name());
         for wrong in wrong {
@@ -279,7 +279,7 @@ async fn every_endpoint_refuses_calls_without_a_valid_token() {
     }
     for it in endpoints().filter(|it| it.route.access == Access::ApiKey) {
         for wrong in [&good, "key-unknown", "", &format!("Bearer {ACME_KEY}")] {
-            let ask = it.ask(&world, &Asking::right()).with("Authorization", wrong);
+            let ask = it.ask(&world, &CallParameters::right()).with("Authorization", wrong);
             refused(ask, 401, "Invalid Credentials", &it.name()).await;
         }
     }
@@ -291,12 +291,12 @@ async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
     for it in of_clients().filter(Endpoint::takes_tenant) {
         for (tenant, key) in [("acme", RIVAL_KEY), ("rival", ACME_KEY), ("nobody", ACME_KEY), ("real", ACME_KEY)] {
             let place = if tenant == "rival" { RIVAL } else { MAIN };
-            let ask = it.ask(&world, &Asking { tenant, place, key, instead: None });
+            let ask = it.ask(&world, &CallParameters { tenant, place, key, instead: None });
             refused(ask, 403, NO_ACCESS, &format!("{} {tenant}", it.name())).await;
         }
         // Capital letters (specification 5.6).
         for tenant in ["Acme", "ACME", "acmE"] {
-            let ask = it.ask(&world, &Asking { tenant, ..Asking::right() });
+            let ask = it.ask(&world, &CallParameters { tenant, ..CallParameters::right() });
             refused(ask, 403, NO_ACCESS, &format!("{} {tenant}", it.name())).await;
         }
     }
@@ -306,7 +306,7 @@ async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
 async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
     let world = filled_world().await;
     for it in of_clients().filter(Endpoint::takes_place) {
-        let at = |place, key| it.ask(&world, &Asking { place, key, ..Asking::right() });
+        let at = |place, key| it.ask(&world, &CallParameters { place, key, ..CallParameters::right() });
         for (place, key) in
             [(SECOND, ONE_PLACE), (CLOSED, ACME_KEY), (RIVAL, ACME_KEY), (REAL, ACME_KEY), (999_999, ACME_KEY)]
         {
@@ -321,7 +321,7 @@ async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
 async fn grants_are_required_exactly_where_documented() {
     let world = filled_world().await;
     for it in of_clients() {
-        let as_key = |key| it.ask(&world, &Asking { key, ..Asking::right() });
+        let as_key = |key| it.ask(&world, &CallParameters { key, ..CallParameters::right() });
         let forbidden = |reply: &Reply| reply.status == 403;
         let usually = forbidden(&as_key(ACME_KEY).reply().await);
         let needs = [(NOT_FINANCIAL, it.route.financial), (NOT_BETA, it.version == Version::V3_1_0)];
@@ -340,7 +340,7 @@ async fn operator_calls_need_the_role_and_are_closed_to_keys() {
     let world = filled_world().await;
     for it in guarded() {
         let Some(needed) = it.route.role else { continue };
-        let ask = || it.ask(&world, &Asking::right());
+        let ask = || it.ask(&world, &CallParameters::right());
         for (token, role) in [(VIEWER, Role::Viewer), (OPERATOR, Role::Operator), (ADMIN, Role::Admin)] {
             let what = format!("{} {token}", it.name());
             if role < needed {
@@ -357,9 +357,10 @@ async fn operator_calls_need_the_role_and_are_closed_to_keys() {
     }
     for it in of_clients().filter(|it| !["/sync_status", "/write_requests"].contains(&it.route.path)) {
         let elsewhere = ["/write_requests/{id}", "/locations/{id}/simulated_ehr"].contains(&it.route.path);
-        let status = it.ask(&world, &Asking::right()).operator(ADMIN).reply().await.status.as_u16();
+        let status = it.ask(&world, &CallParameters::right()).operator(ADMIN).reply().await.status.as_u16();
         assert!(elsewhere || [404, 405].contains(&status), "{} where operators call: {status}", it.name());
-        let reply = it.ask(&world, &Asking::right()).with("Authorization", &format!("Bearer {ADMIN}")).reply().await;
+        let reply =
+            it.ask(&world, &CallParameters::right()).with("Authorization", &format!("Bearer {ADMIN}")).reply().await;
         assert_eq!(reply.status, 401, "{} with an operator's token where clients call", it.name());
     }
     world.api.replace_operators(operators().into_iter().filter(|it| it.name != VIEWER).collect());
@@ -373,8 +374,8 @@ async fn operator_calls_need_the_role_and_are_closed_to_keys() {
 async fn examples_of_bodies_are_valid_requests() {
     let world = filled_world().await;
     let (mut sent, mut wrong) = (0, Vec::new());
-    for it in endpoints().filter(|it| it.body(&Asking::right()).is_some()) {
-        let reply = it.ask(&world, &Asking::right()).reply().await;
+    for it in endpoints().filter(|it| it.body(&CallParameters::right()).is_some()) {
+        let reply = it.ask(&world, &CallParameters::right()).reply().await;
         assert!(!reply.status.is_server_error(), "{}: {}", it.name(), reply.text);
         let answer = reply.json();
         // The dates of the document are fixed, and a booking in the past is refused.
@@ -403,7 +404,7 @@ async fn the_financial_endpoints_are_those_of_the_specification() {
 async fn libraries_and_wrong_methods_are_refused() {
     let world = filled_world().await;
     for it in endpoints() {
-        let right = || it.ask(&world, &Asking::right());
+        let right = || it.ask(&world, &CallParameters::right());
         for agent in ["python-requests/2.32", "curl/8.5.0", ""] {
             let reply = right().with("User-Agent", agent).reply().await;
             assert_eq!(
@@ -422,7 +423,7 @@ async fn libraries_and_wrong_methods_are_refused() {
             if known.contains(&&method) {
                 continue;
             }
-            let ask = world.ask(method.clone(), &it.path(&Asking::right())).version(it.version.name());
+            let ask = world.ask(method.clone(), &it.path(&CallParameters::right())).version(it.version.name());
             let ask = if it.route.role.is_some() { ask.operator(ADMIN) } else { ask };
             let reply = ask.reply().await;
             assert_eq!(reply.status, 405, "{method} {}", it.name());
@@ -444,7 +445,7 @@ async fn libraries_and_wrong_methods_are_refused() {
 type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
 
 /// Returns the ids in a tenant's own lists. The flag is `true` if a list contains the other tenant's name.
-async fn own_ids(world: &World, asking: &Asking<'_>) -> (Ids, Vec<(&'static str, bool)>) {
+async fn own_ids(world: &World, asking: &CallParameters<'_>) -> (Ids, Vec<(&'static str, bool)>) {
     let (mut ids, mut named) = (Ids::new(), Vec::new());
     for it in of_clients().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
         if it.route.path.contains('{') {
@@ -481,7 +482,8 @@ pub fn wide(path: &str) -> String {
     format!("{path}?{}", out.join("&"))
 }
 
-const AS_RIVAL: Asking<'static> = Asking { tenant: "rival", place: RIVAL, key: RIVAL_KEY, instead: None };
+const AS_RIVAL: CallParameters<'static> =
+    CallParameters { tenant: "rival", place: RIVAL, key: RIVAL_KEY, instead: None };
 
 #[actix_web::test]
 async fn no_answer_shows_another_tenants_texts_or_ids() {
@@ -489,14 +491,14 @@ async fn no_answer_shows_another_tenants_texts_or_ids() {
     let (theirs, named) = own_ids(&world, &AS_RIVAL).await;
     let seen = named.iter().filter(|(_, named)| *named).count();
     assert!(seen * 2 > named.len(), "the rival sees too few of its own records to prove anything: {named:?}");
-    let (ours, _) = own_ids(&world, &Asking::right()).await;
+    let (ours, _) = own_ids(&world, &CallParameters::right()).await;
     for (list, ids) in &ours {
         let shared: Vec<_> = theirs.get(list).into_iter().flat_map(|theirs| ids.intersection(theirs)).collect();
         assert!(shared.is_empty(), "{list} shows {shared:?} to both tenants");
     }
     for it in endpoints().filter(|it| it.route.role.is_none()) {
         for key in [ACME_KEY, NOT_FINANCIAL, ONE_PLACE] {
-            let asking = Asking { key, ..Asking::right() };
+            let asking = CallParameters { key, ..CallParameters::right() };
             clean(&it.ask(&world, &asking).reply().await, &it.name());
             let path = wide(&it.path(&asking));
             if it.route.method == Method::GET {
@@ -512,7 +514,7 @@ async fn no_answer_shows_another_tenants_texts_or_ids() {
 async fn another_tenants_ids_are_answered_like_unknown_ids() {
     let world = filled_world().await;
     let (theirs, _) = own_ids(&world, &AS_RIVAL).await;
-    let (ours, _) = own_ids(&world, &Asking::right()).await;
+    let (ours, _) = own_ids(&world, &CallParameters::right()).await;
     let only_theirs = |list: &str| {
         let known = theirs.get(list)?;
         let own = ours.get(list).cloned().unwrap_or_default();
@@ -522,7 +524,7 @@ async fn another_tenants_ids_are_answered_like_unknown_ids() {
     for it in guarded() {
         for (name, list) in references(&it) {
             let Some(id) = only_theirs(&list) else { continue };
-            let ask = |id| it.ask(&world, &Asking { instead: Some((&name, id)), ..Asking::right() });
+            let ask = |id| it.ask(&world, &CallParameters { instead: Some((&name, id)), ..CallParameters::right() });
             let (stranger, nobody) = (ask(id).reply().await, ask(NOBODY).reply().await);
             let what = format!("{} with {name} {id}", it.name());
             clean(&stranger, &what);
@@ -560,7 +562,7 @@ fn references(it: &Endpoint) -> Vec<(String, String)> {
         }
         found.extend(list_of(name).map(|list| (name.to_owned(), list)));
     }
-    if let Some(body) = it.body(&Asking::right()) {
+    if let Some(body) = it.body(&CallParameters::right()) {
         names(&body, &mut |name| found.extend(list_of(name).map(|list| (name.to_owned(), list))));
     }
     found.retain(|(_, list)| list != "/locations");

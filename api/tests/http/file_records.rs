@@ -62,24 +62,24 @@ pub fn max_lengths() -> Vec<(String, u32)> {
 }
 
 /// The outcome of a write.
-pub enum Fate {
+pub enum WriteOutcome {
     Taken,
     Refused(&'static str),
     /// The write never ends.
     Slow,
 }
 
-pub fn fate(write: &Write) -> Fate {
+pub fn fate(write: &Write) -> WriteOutcome {
     let (name, note) = match write {
         Write::CreatePatient(patient) => (patient.last_name.clone(), None),
         Write::Record(_, record) => (String::new(), record.fields().remove("note")),
         _ => (String::new(), None),
     };
     match (name.as_str(), note.as_ref().and_then(Value::as_str).unwrap_or_default()) {
-        ("Slow", _) | (_, "slow") => Fate::Slow,
-        ("Refused", _) => Fate::Refused("nobody is called so"),
-        (_, "refused") => Fate::Refused("not such a note"),
-        _ => Fate::Taken,
+        ("Slow", _) | (_, "slow") => WriteOutcome::Slow,
+        ("Refused", _) => WriteOutcome::Refused("nobody is called so"),
+        (_, "refused") => WriteOutcome::Refused("not such a note"),
+        _ => WriteOutcome::Taken,
     }
 }
 

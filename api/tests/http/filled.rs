@@ -30,7 +30,7 @@ pub struct Filled {
     /// Names of the writes that are not supported.
     refuses: Vec<&'static str>,
     /// Unreadable records.
-    spoilt: Mutex<BTreeSet<(Resource, u32)>>,
+    unreadable: Mutex<BTreeSet<(Resource, u32)>>,
     /// Number of patients who own the records in turn. By default all records except appointments belong to the first.
     patients: Option<u32>,
 }
@@ -42,8 +42,8 @@ impl Filled {
     pub fn new(owner: &'static str, location: u32, of_each: u32) -> Arc<Filled> {
         let all = resources().into_iter();
         let rows = all.flat_map(|resource| (0..of_each).map(move |n| ((resource, n), 0))).collect();
-        let (rows, spoilt) = (Mutex::new(rows), Mutex::default());
-        Arc::new(Filled { owner, location, rows, refuses: Vec::new(), spoilt, patients: None })
+        let (rows, unreadable) = (Mutex::new(rows), Mutex::default());
+        Arc::new(Filled { owner, location, rows, refuses: Vec::new(), unreadable, patients: None })
     }
 
     pub fn about_patients(self: Arc<Filled>, count: u32) -> Arc<Filled> {
@@ -72,9 +72,9 @@ impl Filled {
     }
 
     /// Makes the record unreadable, or readable again.
-    pub fn spoil(&self, resource: Resource, n: u32, spoilt: bool) {
-        let mut all = self.spoilt.lock().unwrap();
-        if spoilt {
+    pub fn set_unreadable(&self, resource: Resource, n: u32, unreadable: bool) {
+        let mut all = self.unreadable.lock().unwrap();
+        if unreadable {
             all.insert((resource, n))
         } else {
             all.remove(&(resource, n))
@@ -224,8 +224,8 @@ impl Ehr for Filled {
     fn pull(&self, resource: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
         let rows = self.rows().clone();
         let rows = rows.into_iter().filter(move |((of, _), _)| *of == resource);
-        let spoilt = self.spoilt.lock().unwrap().clone();
-        let (skipped, rows): (Vec<_>, Vec<_>) = rows.partition(|(row, _)| spoilt.contains(row));
+        let unreadable = self.unreadable.lock().unwrap().clone();
+        let (skipped, rows): (Vec<_>, Vec<_>) = rows.partition(|(row, _)| unreadable.contains(row));
         let skipped = skipped.into_iter().map(|((_, n), _)| self.key(resource, n));
         let skipped = skipped.map(|id| Skipped { id, reason: "it has no name".to_owned() }).collect();
         let records: Vec<_> = rows.into_iter().map(|((_, n), version)| self.record(resource, n, version)).collect();

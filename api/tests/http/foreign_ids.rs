@@ -7,7 +7,7 @@ use engine::records::ehr::Ehr;
 use serde_json::{Value, json};
 
 use crate::{
-    everywhere::{Asking, Endpoint, guarded},
+    everywhere::{CallParameters, Endpoint, guarded},
     filled::Filled,
     support::*,
 };
@@ -45,9 +45,9 @@ async fn ask(world: &World, it: &Endpoint, more: &str) -> Vec<Value> {
         "/appointments" => format!("/appointments?subdomain=acme&location_id={MAIN}{always}{more}"),
         "/form_responses" => {
             let patient = ("patient_id", first_patient(world).await);
-            format!("{}{more}", it.path(&Asking { instead: Some(patient), ..Asking::right() }))
+            format!("{}{more}", it.path(&CallParameters { instead: Some(patient), ..CallParameters::right() }))
         }
-        _ => format!("{}{more}", it.path(&Asking::right())),
+        _ => format!("{}{more}", it.path(&CallParameters::right())),
     };
     rows(&world.get(&path).version(it.version.name()).ok().await)
 }
@@ -103,7 +103,7 @@ async fn several_foreign_ids_find_exactly_their_records() {
 async fn every_list_with_foreign_ids_can_be_filtered_by_them() {
     let world = filled().await;
     for it in main_lists().filter(|it| !it.has("foreign_ids[]")) {
-        let reply = world.get(&it.path(&Asking::right())).version(it.version.name()).reply().await;
+        let reply = world.get(&it.path(&CallParameters::right())).version(it.version.name()).reply().await;
         if reply.status == 200 {
             let shown = foreign_ids(&rows(&reply.json()));
             assert!(shown.is_empty(), "{} shows {shown:?}", it.name());

@@ -29,140 +29,152 @@ use serde_json::{Value, json};
 use crate::{filled::Filled, support::*};
 
 /// A text of the specification (`<id>` is a placeholder), its endpoint and cause, and the test as `module::function`.
-struct Said {
+struct SpecifiedMessage {
     words: &'static str,
     by: &'static str,
     test: &'static str,
 }
 
-const fn said(words: &'static str, by: &'static str, test: &'static str) -> Said {
-    Said { words, by, test }
+const fn specified(words: &'static str, by: &'static str, test: &'static str) -> SpecifiedMessage {
+    SpecifiedMessage { words, by, test }
 }
 
 const NO_ACCESS: &str = "You don't have access to perform this action.";
 const WRONG: &str = "Something went wrong. Please try again or contact our support team.";
 
 /// Specification 7.3, row by row.
-const MESSAGES: &[Said] = &[
-    said("Invalid Credentials", "POST /authenticates", "authenticates::anything_but_the_raw_key_is_refused"),
-    said(NO_ACCESS, "any: expired token", "everywhere::every_endpoint_refuses_calls_without_a_valid_token"),
-    said(NO_ACCESS, "any: wrong environment", "access::a_key_of_another_environment_has_no_access"),
-    said(NO_ACCESS, "any: capitals", "everywhere::another_tenants_institution_is_forbidden_like_an_unknown_one"),
-    said(
+const MESSAGES: &[SpecifiedMessage] = &[
+    specified("Invalid Credentials", "POST /authenticates", "authenticates::anything_but_the_raw_key_is_refused"),
+    specified(NO_ACCESS, "any: expired token", "everywhere::every_endpoint_refuses_calls_without_a_valid_token"),
+    specified(NO_ACCESS, "any: wrong environment", "access::a_key_of_another_environment_has_no_access"),
+    specified(NO_ACCESS, "any: capitals", "everywhere::another_tenants_institution_is_forbidden_like_an_unknown_one"),
+    specified(
         NO_ACCESS,
         "subscriptions: scope in the body",
         "webhooks::subscriptions_belong_to_an_endpoint_and_an_institution",
     ),
-    said(NO_ACCESS, "PATCH /appointments/{id}: scope in the body", "appointment_writes::invalid_changes_are_refused"),
-    said(
+    specified(
+        NO_ACCESS,
+        "PATCH /appointments/{id}: scope in the body",
+        "appointment_writes::invalid_changes_are_refused",
+    ),
+    specified(
         NO_ACCESS,
         "any: location Pending",
         "everywhere::locations_out_of_reach_are_not_found_and_pending_ones_forbidden",
     ),
-    said(NO_ACCESS, "any: access removed", "access::revoking_a_key_ends_its_tokens_at_once"),
-    said(NO_ACCESS, "any: no financial grant", "everywhere::grants_are_required_exactly_where_documented"),
-    said(NO_ACCESS, "POST /conversations/{id}/messages", "messages::conversations_cannot_be_written"),
-    said(
+    specified(NO_ACCESS, "any: access removed", "access::revoking_a_key_ends_its_tokens_at_once"),
+    specified(NO_ACCESS, "any: no financial grant", "everywhere::grants_are_required_exactly_where_documented"),
+    specified(NO_ACCESS, "POST /conversations/{id}/messages", "messages::conversations_cannot_be_written"),
+    specified(
         "A patient with that information already exists -id=<id>",
         "POST /patients",
         "patients::an_existing_patient_is_refused_or_returned",
     ),
-    said(
+    specified(
         "Patient with id <id> not found",
         "POST /appointments",
         "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
-    said(
+    specified(
         "Patient with ID <id> not found in location <id>",
         "POST /payments",
         "payments::refusals_have_the_specified_messages",
     ),
-    said(
+    specified(
         "Patient with ID <id> not found in location <id>",
         "POST /appointments",
         "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
-    said(
+    specified(
         "Data source must exist",
         "POST /patients/{id}/alerts",
         "patient_alerts::a_patient_unknown_to_the_ehr_cannot_have_an_alert",
     ),
-    said(
+    specified(
         "Unfortunately this time is no longer available, please go back and choose another time.",
         "POST /appointments",
         "appointment_writes::refusals_have_the_specified_messages",
     ),
-    said(
+    specified(
         "Time slot is not during working hours, please choose another time",
         "POST /appointments in v2.2.2",
         "appointment_writes::refusals_have_the_specified_messages",
     ),
-    said(
+    specified(
         "Provided appointment_type_id was not found to be configured for the requested slot",
         "POST /appointments",
         "appointment_writes::refusals_have_the_specified_messages",
     ),
-    said(
+    specified(
         "Cannot create an appointment where the patient attribute new_patient=true",
         "POST /appointments",
         "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
-    said(
+    specified(
         "Cannot create an appointment where the patient belongs to a location from a different EHR",
         "POST /appointments",
         "appointment_writes::patients_unknown_to_the_locations_ehr_cannot_be_booked",
     ),
-    said(
+    specified(
         "Missing parameter appt[patient_id] with unavailable: true",
         "POST /appointments",
         "appointment_writes::refusals_have_the_specified_messages",
     ),
-    said(
+    specified(
         "Cannot update appointment because it is not synced with the PMS and/or a live client",
         "PATCH /appointments/{id}",
         "appointment_writes::invalid_changes_are_refused",
     ),
-    said("User with id <id> not found", "POST /working_hours", "working_hours::refusals_have_the_specified_messages"),
-    said("Operatory uuid can't be blank", "POST /working_hours", "working_hours::refusals_have_the_specified_messages"),
-    said(
+    specified(
+        "User with id <id> not found",
+        "POST /working_hours",
+        "working_hours::refusals_have_the_specified_messages",
+    ),
+    specified(
+        "Operatory uuid can't be blank",
+        "POST /working_hours",
+        "working_hours::refusals_have_the_specified_messages",
+    ),
+    specified(
         "Next available slot not found. Please confirm that the provider has active availabilities.",
         "GET /available_slots (description)",
         "available_slots::without_slots_the_next_available_date_is_given",
     ),
-    said(
+    specified(
         "Payment Type with id <id> not found in location <id>",
         "POST /payments",
         "payments::refusals_have_the_specified_messages",
     ),
-    said(
+    specified(
         "Adjustment Type with id <id> not found in location <id>",
         "POST /adjustments",
         "adjustments::refusals_have_the_specified_messages",
     ),
-    said(WRONG, "POST /payments: patient not in the EHR", "payments::refusals_have_the_specified_messages"),
-    said(WRONG, "any: 500", "messages::a_server_error_has_no_details"),
-    said(
+    specified(WRONG, "POST /payments: patient not in the EHR", "payments::refusals_have_the_specified_messages"),
+    specified(WRONG, "any: 500", "messages::a_server_error_has_no_details"),
+    specified(
         "Location with id <id> not found",
         "any with location_id or lids[]",
         "everywhere::locations_out_of_reach_are_not_found_and_pending_ones_forbidden",
     ),
-    said(
+    specified(
         "Resource not found",
         "any: version missing",
         "everywhere::without_version_or_with_an_unknown_one_there_is_no_resource",
     ),
-    said(
+    specified(
         "You've exceeded our rate limit. Please wait and retry.",
         "any",
         "limits::a_key_is_limited_over_all_its_locations",
     ),
-    said("Gateway Time-out", "any: 503", "messages::a_timeout_allows_a_retry"),
-    said(
+    specified("Gateway Time-out", "any: 503", "messages::a_timeout_allows_a_retry"),
+    specified(
         "Note that following parameters are ignored: include.",
         "GET /appointments",
         "messages::a_list_of_appointments_includes_nothing",
     ),
-    said(
+    specified(
         "Note that following parameters are ignored: location_id.",
         "GET /patients/{id}",
         "patients_one::a_patient_includes_requested_records",
@@ -170,39 +182,45 @@ const MESSAGES: &[Said] = &[
 ];
 
 /// Specification 7.2 and the codes of success.
-const STATUSES: &[Said] = &[
-    said("200", "success", "patients::an_existing_patient_is_refused_or_returned"),
-    said("201", "success", "authenticates::a_key_is_exchanged_for_a_valid_token"),
-    said("202", "accepted", "messages::accepted_writes_are_pending"),
-    said("204", "no body", "messages::deletions_have_no_body"),
-    said("400", "missing field, wrong value", "bad_input::malformed_bodies_are_refused"),
-    said("401", "token", "everywhere::every_endpoint_refuses_calls_without_a_valid_token"),
-    said("403", "reach", "everywhere::another_tenants_institution_is_forbidden_like_an_unknown_one"),
-    said("404", "record, version", "everywhere::without_version_or_with_an_unknown_one_there_is_no_resource"),
-    said("422", "PATCH /patients/{id}: not synced", "patients_one::a_patient_unknown_to_the_ehr_cannot_be_changed"),
-    said("422", "communication logs: not supported", "messages::an_ehr_without_communication_logs_takes_none"),
-    said("429", "rate limit", "limits::a_key_is_limited_over_all_its_locations"),
-    said("500", "problem of the server", "messages::a_server_error_has_no_details"),
-    said("503", "no answer in time", "messages::a_timeout_allows_a_retry"),
+const STATUSES: &[SpecifiedMessage] = &[
+    specified("200", "success", "patients::an_existing_patient_is_refused_or_returned"),
+    specified("201", "success", "authenticates::a_key_is_exchanged_for_a_valid_token"),
+    specified("202", "accepted", "messages::accepted_writes_are_pending"),
+    specified("204", "no body", "messages::deletions_have_no_body"),
+    specified("400", "missing field, wrong value", "bad_input::malformed_bodies_are_refused"),
+    specified("401", "token", "everywhere::every_endpoint_refuses_calls_without_a_valid_token"),
+    specified("403", "reach", "everywhere::another_tenants_institution_is_forbidden_like_an_unknown_one"),
+    specified("404", "record, version", "everywhere::without_version_or_with_an_unknown_one_there_is_no_resource"),
+    specified(
+        "422",
+        "PATCH /patients/{id}: not synced",
+        "patients_one::a_patient_unknown_to_the_ehr_cannot_be_changed",
+    ),
+    specified("422", "communication logs: not supported", "messages::an_ehr_without_communication_logs_takes_none"),
+    specified("429", "rate limit", "limits::a_key_is_limited_over_all_its_locations"),
+    specified("500", "problem of the server", "messages::a_server_error_has_no_details"),
+    specified("503", "no answer in time", "messages::a_timeout_allows_a_retry"),
 ];
 
 /// Specification 7.4.
-const REASONS: &[Said] = &[
-    said("slot_not_found", "book", "booking::tokens_of_others_and_altered_ones_are_not_found"),
-    said("slot_expired", "book", "booking::an_expired_offer_is_refused"),
-    said("slot_taken", "book", "booking::a_taken_slot_is_refused_with_alternatives"),
-    said("idempotency_conflict", "book", "booking::a_repeated_booking_is_replayed"),
-    said("patient_fields_required", "book", "booking::required_patient_fields_of_the_practice_are_listed"),
-    said("new_patient_not_supported", "book", "messages::a_practice_without_new_patients_books_known_ones_only"),
+const REASONS: &[SpecifiedMessage] = &[
+    specified("slot_not_found", "book", "booking::tokens_of_others_and_altered_ones_are_not_found"),
+    specified("slot_expired", "book", "booking::an_expired_offer_is_refused"),
+    specified("slot_taken", "book", "booking::a_taken_slot_is_refused_with_alternatives"),
+    specified("idempotency_conflict", "book", "booking::a_repeated_booking_is_replayed"),
+    specified("patient_fields_required", "book", "booking::required_patient_fields_of_the_practice_are_listed"),
+    specified("new_patient_not_supported", "book", "messages::a_practice_without_new_patients_books_known_ones_only"),
 ];
 
 #[test]
 fn every_message_of_the_specification_has_a_test() {
     let (mut missing, mut without) = (Vec::new(), Vec::new());
-    for said in MESSAGES.iter().chain(STATUSES).chain(REASONS) {
-        match source(said.test) {
-            None => missing.push(format!("{} ({}): {}", said.words, said.by, said.test)),
-            Some(source) if !holds(&source, said.words) => without.push(format!("{}: {}", said.test, said.words)),
+    for specified in MESSAGES.iter().chain(STATUSES).chain(REASONS) {
+        match source(specified.test) {
+            None => missing.push(format!("{} ({}): {}", specified.words, specified.by, specified.test)),
+            Some(source) if !holds(&source, specified.words) => {
+                without.push(format!("{}: {}", specified.test, specified.words))
+            }
             Some(_) => {}
         }
     }

@@ -20,7 +20,7 @@ use location::{
 };
 
 use crate::{
-    file_records::{self, Fate},
+    file_records::{self, WriteOutcome},
     practice_ledger,
     support::{MAIN, REAL, RIVAL, SECOND, midnight_utc, monday},
 };
@@ -260,9 +260,9 @@ impl Ehr for Practice {
             });
         }
         let refused = match file_records::fate(&write) {
-            Fate::Taken => None,
-            Fate::Refused(reason) => Some(Fault::Rejected(reason.to_owned())),
-            Fate::Slow => return Box::pin(std::future::pending()),
+            WriteOutcome::Taken => None,
+            WriteOutcome::Refused(reason) => Some(Fault::Rejected(reason.to_owned())),
+            WriteOutcome::Slow => return Box::pin(std::future::pending()),
         };
         let receipt = match refused {
             Some(fault) => Err(fault),

@@ -4,13 +4,13 @@ use std::{fs, future::Future, path::Path, sync::Arc, task::Poll, time::Duration}
 
 use actix_web::{HttpResponse, dev::Payload, test::TestRequest, web::Data};
 use api::{
-    access::{api::Api, cached::Lookup, call::Call, keys::hash, reloads::Reloaded},
+    access::{api::Api, cached::Lookup, call::Call, keys::hash, reloads::ReloadOutcome},
     config::Config,
     reload::Reload,
     routes::table::TABLE,
     server,
     values::{secret::Secret, versions::Version},
-    views::published::RecordViews,
+    views::record_views::RecordViews,
 };
 use engine::{Engine, Parts, simulated::NoSimulatedEhrs, store::memory::MemoryStore};
 use location::ids::LocationId;
@@ -67,7 +67,7 @@ impl Served {
         write(self.dir.path(), file, text);
     }
 
-    async fn reload(&mut self) -> Reloaded {
+    async fn reload(&mut self) -> ReloadOutcome {
         self.reload.reload(&self.world.api, false).await
     }
 
@@ -179,7 +179,7 @@ async fn settings_of_the_edge_change_while_the_server_runs() {
     let reply = served.world.get("/locations").with("Origin", "https://app.example").reply().await;
     assert_eq!(reply.header("Access-Control-Allow-Origin"), Some("https://app.example"));
     // Nothing has changed since.
-    assert_eq!(served.reload().await, Reloaded { applied: true, ..Reloaded::default() });
+    assert_eq!(served.reload().await, ReloadOutcome { applied: true, ..ReloadOutcome::default() });
 }
 
 #[actix_web::test]
@@ -195,7 +195,7 @@ async fn a_change_that_needs_a_restart_is_named_and_nothing_is_applied() {
     assert_eq!(limits["calls_per_minute"], serde_json::Value::Null);
     // The original file is already in force.
     served.write("practice-sync.toml", SERVER);
-    assert_eq!(served.reload().await, Reloaded { applied: true, ..Reloaded::default() });
+    assert_eq!(served.reload().await, ReloadOutcome { applied: true, ..ReloadOutcome::default() });
 }
 
 #[actix_web::test]

@@ -25,7 +25,7 @@ use api::{
     routes::{route::Route, table::TABLE},
     server,
     values::{role::Role, secret::Secret},
-    views::published::RecordViews,
+    views::record_views::RecordViews,
 };
 use engine::{
     Engine, Parts,

@@ -80,7 +80,7 @@ async fn a_record_that_cannot_be_read_is_shown_until_it_can() {
     let alerts = of(&before, "patient_alerts");
     assert_eq!((&alerts["skipped"], &alerts["skipped_records"]), (&json!(0), &json!([])));
     for n in 0..12 {
-        ehr.spoil(Resource::PatientAlerts, n, true);
+        ehr.set_unreadable(Resource::PatientAlerts, n, true);
     }
     world.post(SYNC, json!({})).ok().await;
     let state = world.until(SYNC, |state| of(state, "patient_alerts")["skipped"] == json!(12)).await;
@@ -90,7 +90,7 @@ async fn a_record_that_cannot_be_read_is_shown_until_it_can() {
     assert_eq!((last.len(), &last[0]["reason"]), (10, &json!("it has no name")));
     assert_eq!(last[0]["foreign_id"], "Acme-0-PatientAlerts-0");
     assert_eq!((&shown["deletions_stopped"], &state["data"]["read_problem"]), (&json!(false), &Value::Null));
-    ehr.spoil(Resource::PatientAlerts, 3, false);
+    ehr.set_unreadable(Resource::PatientAlerts, 3, false);
     world.post(SYNC, json!({})).ok().await;
     world.until(SYNC, |state| of(state, "patient_alerts")["skipped"] == json!(11)).await;
 }

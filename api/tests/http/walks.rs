@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use testing::until;
 
 use crate::{
-    everywhere::{Asking, Endpoint, guarded, wide},
+    everywhere::{CallParameters, Endpoint, guarded, wide},
     filled::{Filled, resources},
     support::*,
 };
@@ -170,7 +170,7 @@ fn lists() -> Vec<(String, Version)> {
     let mut all = Vec::new();
     let pages = guarded().filter(|it| matches!(it.route.success, Success::Page(_)) && it.version == Version::V3_1_0);
     for it in pages {
-        let path = wide(&it.path(&Asking::right()));
+        let path = wide(&it.path(&CallParameters::right()));
         let sorts = it.parameters().find(|it| it["name"] == "sort").map(|it| it["schema"]["enum"].clone());
         all.push((path.clone(), it.version));
         for sort in sorts.iter().filter_map(Value::as_array).flatten() {
@@ -210,9 +210,9 @@ async fn happen(world: &World, ehr: &Filled, writes: &[Endpoint], events: &[Even
             Event::Remove(resource, n) => ehr.remove(all[*resource], *n),
             Event::Write(which, n) => {
                 let endpoint = &writes[which % writes.len()];
-                let path = endpoint.path(&Asking::right());
+                let path = endpoint.path(&CallParameters::right());
                 let ask = world.ask(endpoint.route.method.clone(), &path).version(endpoint.version.name());
-                let reply = match endpoint.body(&Asking::right()) {
+                let reply = match endpoint.body(&CallParameters::right()) {
                     Some(mut body) => {
                         vary(&mut body, *n);
                         ask.json(body).reply().await

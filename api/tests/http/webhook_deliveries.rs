@@ -9,7 +9,7 @@ use api::{
         keys::{ApiKey, KeyRing, hash},
     },
     values::secret::Secret,
-    views::published::RecordViews,
+    views::record_views::RecordViews,
 };
 use engine::{
     Engine, Parts, clock,
@@ -17,7 +17,7 @@ use engine::{
     webhooks::{
         catalogue::Event,
         delivery::Delivery,
-        schedule::{RETRIES, most_jitter},
+        schedule::{RETRIES, max_jitter},
     },
 };
 use location::{
@@ -368,7 +368,7 @@ async fn ten_retries_in_48_hours_and_then_no_more() {
             first = time(&failed, "last_attempt_at");
         }
         let planned = time(&failed, "next_attempt_at") + passed - first;
-        let range = elapsed..=elapsed + most_jitter(retry);
+        let range = elapsed..=elapsed + max_jitter(retry);
         assert!(range.contains(&planned), "retry {} after {planned} ms, not {range:?}", retry + 1);
         world.engine.stop().await;
         let skipped = time(&failed, "next_attempt_at") - clock::now().0 - SOON;

@@ -40,7 +40,7 @@ impl Cache {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         match builder.create(&dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => own(&dir)?,
+            _ => check_owner(&dir)?,
         }
         let key = match fs::read(dir.join(KEY)).ok().and_then(|bytes| bytes.try_into().ok()) {
             Some(key) => key,
@@ -122,7 +122,7 @@ fn is_compiled(name: &str) -> bool {
 
 /// Checks that a folder belongs to this user and is writable by no other.
 #[cfg(unix)]
-fn own(dir: &Path) -> io::Result<()> {
+fn check_owner(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let folder = fs::symlink_metadata(dir)?;
     let refused = |why: &str| Err(io::Error::other(format!("{}: {why}", dir.display())));
@@ -144,7 +144,7 @@ fn own(dir: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn own(_: &Path) -> io::Result<()> {
+fn check_owner(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

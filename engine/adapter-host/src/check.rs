@@ -16,28 +16,28 @@ pub(crate) const INSTANTS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_7
 
 /// A field that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct ContractViolation {
     pub field: Cow<'static, str>,
     pub rule: &'static str,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for ContractViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "field {}: {}", self.field, self.rule)
     }
 }
 
-impl Broken {
+impl ContractViolation {
     /// Adds the part of the record to the field's name.
-    pub(crate) fn within(self, part: &str) -> Broken {
-        Broken { field: format!("{part}.{}", self.field).into(), rule: self.rule }
+    pub(crate) fn within(self, part: &str) -> ContractViolation {
+        ContractViolation { field: format!("{part}.{}", self.field).into(), rule: self.rule }
     }
 }
 
-pub(crate) type Checked<T> = Result<T, Broken>;
+pub(crate) type Checked<T> = Result<T, ContractViolation>;
 
 pub(crate) fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'static str) -> Checked<()> {
-    if holds { Ok(()) } else { Err(Broken { field: field.into(), rule }) }
+    if holds { Ok(()) } else { Err(ContractViolation { field: field.into(), rule }) }
 }
 
 /// A conversion between the contract's type and the engine's.
@@ -96,7 +96,7 @@ pub(crate) fn is_date(value: &str) -> Result<(), &'static str> {
 }
 
 fn kept(field: &'static str, value: String, rule: Rule) -> Checked<String> {
-    rule(&value).map_err(|rule| Broken { field: field.into(), rule })?;
+    rule(&value).map_err(|rule| ContractViolation { field: field.into(), rule })?;
     Ok(value)
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn extra(value: Vec<ExtraValue>) -> Checked<Extra> {
 }
 
 /// Converts the values that clients gave in addition to the fields, for a guest.
-pub(crate) fn told(extra: Extra) -> Vec<ExtraValue> {
+pub(crate) fn extra_values(extra: Extra) -> Vec<ExtraValue> {
     extra.into_iter().map(|(name, value)| ExtraValue { name, value }).collect()
 }
 

@@ -22,6 +22,7 @@ use super::{
     AddressError,
     adapter::Adapter,
     bindings::exports::practice_sync::ehr::ehr as wit,
+    call_permits::{Payer, Purpose},
     check, convert,
     costs::CallCosts,
     gate::{Gate, WriteTag},
@@ -31,10 +32,9 @@ use super::{
     link::{Clock, Link, system_clock},
     log_line::{LineBudget, plain},
     manifest::narrow,
-    metered::{Spent, metered},
+    metered::{CpuBudgetExceeded, metered},
     outbound::Address,
-    places::{Payer, Purpose},
-    slot::{FindSlot, NoAdapter, Slot, Standing},
+    slot::{FindSlot, LoadState, NoAdapter, Slot},
     trace::Trace,
     transport::Transport,
     trap,
@@ -103,7 +103,7 @@ pub fn check_address(
 impl Adapter {
     /// Connects a location to its EHR through exactly this version.
     pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
-        let slot = Arc::new(Slot::new(Standing::Ready(self.clone())));
+        let slot = Arc::new(Slot::new(LoadState::Ready(self.clone())));
         connect(Arc::new(move |_| slot.clone()), connection)
     }
 }
@@ -171,7 +171,7 @@ const NO_PLACE: &str = "waits for a place: other calls of its data source or its
 
 /// The reason why a call ended without an answer of the guest.
 #[derive(Debug)]
-enum Lost {
+enum CallAborted {
     /// Not begun: there is no adapter.
     NoAdapter(NoAdapter),
     /// Not begun: the adapter does not accept the operator's settings.
@@ -188,29 +188,31 @@ enum Lost {
     Host(String),
 }
 
-impl Lost {
+impl CallAborted {
     /// Returns the fault for a call that did not begin. Returns `Err(self)` for one that did.
-    fn before_it_began(self) -> Result<Fault, Lost> {
+    fn before_it_began(self) -> Result<Fault, CallAborted> {
         match self {
             // The operator must act first, so the pauses grow.
-            Lost::NoAdapter(NoAdapter::Refused(_)) | Lost::Settings(_) => Ok(Fault::NotReady(self.reason())),
-            Lost::NoAdapter(NoAdapter::Preparing) | Lost::NoPlace => Ok(Fault::NotBegun(self.reason())),
+            CallAborted::NoAdapter(NoAdapter::Refused(_)) | CallAborted::Settings(_) => {
+                Ok(Fault::NotReady(self.reason()))
+            }
+            CallAborted::NoAdapter(NoAdapter::Preparing) | CallAborted::NoPlace => Ok(Fault::NotBegun(self.reason())),
             begun => Err(begun),
         }
     }
 
     fn reason(self) -> String {
         match self {
-            Lost::NoAdapter(NoAdapter::Preparing) => "the adapter is being prepared".to_owned(),
-            Lost::NoAdapter(NoAdapter::Refused(reason)) => format!("the adapter cannot be used: {reason}"),
-            Lost::Settings(wrong) => format!("the location's adapter_config: {wrong}"),
-            Lost::NoPlace => NO_PLACE.to_owned(),
-            Lost::OutOfProcessor(limit) => {
+            CallAborted::NoAdapter(NoAdapter::Preparing) => "the adapter is being prepared".to_owned(),
+            CallAborted::NoAdapter(NoAdapter::Refused(reason)) => format!("the adapter cannot be used: {reason}"),
+            CallAborted::Settings(wrong) => format!("the location's adapter_config: {wrong}"),
+            CallAborted::NoPlace => NO_PLACE.to_owned(),
+            CallAborted::OutOfProcessor(limit) => {
                 format!("the adapter used more than {} ms of processor time", limit.as_millis())
             }
-            Lost::OutOfTime(limit) => format!("the adapter did not answer within {} ms", limit.as_millis()),
-            Lost::Trap(trap) => trap,
-            Lost::Host(reason) => plain(&format!("the adapter host failed: {reason}"), REASON_BYTES),
+            CallAborted::OutOfTime(limit) => format!("the adapter did not answer within {} ms", limit.as_millis()),
+            CallAborted::Trap(trap) => trap,
+            CallAborted::Host(reason) => plain(&format!("the adapter host failed: {reason}"), REASON_BYTES),
         }
     }
 }
@@ -227,15 +229,15 @@ impl Connected {
         tag: Option<WriteTag>,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
         accept: impl FnOnce(T) -> U + Send + 'static,
-    ) -> Result<Result<U, wit::Fault>, Lost>
+    ) -> Result<Result<U, wit::Fault>, CallAborted>
     where
         T: Send + 'static,
         U: Send + 'static,
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let waits_until = Instant::now() + self.limits.wait;
-        let adapter = (self.slot)(&self.link.location).ready(self.limits.wait).await.map_err(Lost::NoAdapter)?;
-        self.link.accepts(&adapter.manifest).map_err(Lost::Settings)?;
+        let adapter = (self.slot)(&self.link.location).ready(self.limits.wait).await.map_err(CallAborted::NoAdapter)?;
+        self.link.accepts(&adapter.manifest).map_err(CallAborted::Settings)?;
         let limits = narrow(&adapter.manifest, &self.limits);
         let (named, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
         let span = trace_span!(
@@ -251,7 +253,7 @@ impl Connected {
         let Some(place) = place else {
             span.record("outcome", "no_place");
             tracing::info!(adapter = named, location, call = kind.name(), "call put off: {NO_PLACE}");
-            return Err(Lost::NoPlace);
+            return Err(CallAborted::NoPlace);
         };
         let allowed = deadline.min(limits.call);
         let processor = if kind == Kind::Pull { limits.pull_processor } else { limits.processor };
@@ -263,15 +265,15 @@ impl Connected {
             let (_place, began, host) = (place, Instant::now(), running.host.clone());
             let (adapter, told_of) = (running.manifest.clone(), told.clone());
             let run = async {
-                let trapped = |error| Lost::Trap(trap::reason(&error, memory, &told));
+                let trapped = |error| CallAborted::Trap(trap::reason(&error, memory, &told));
                 let instance = Instance::new(running.clone(), state).await.map_err(trapped)?;
                 work(instance).await.map_err(trapped)
             };
             let run = metered(run, processor, &host.turns, &told_of.spending);
             let ended = match timeout_at(ends, run).await {
                 Ok(Ok(ended)) => ended,
-                Ok(Err(Spent)) => Err(Lost::OutOfProcessor(processor)),
-                Err(_) => Err(Lost::OutOfTime(allowed)),
+                Ok(Err(CpuBudgetExceeded)) => Err(CallAborted::OutOfProcessor(processor)),
+                Err(_) => Err(CallAborted::OutOfTime(allowed)),
             };
             let costs = ended_as(&ended, told_of.spending.costs(began.elapsed()));
             host.costs.note(&adapter.id, &location, told_of.name, &costs);
@@ -279,7 +281,7 @@ impl Connected {
         };
         // The guest's log lines carry the request id too.
         let ended = adapter.host.threads.spawn(guest.instrument(span.clone()).in_current_span());
-        let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
+        let ended = ended.await.unwrap_or_else(|panic| Err(CallAborted::Host(panic.to_string())));
         span.record("outcome", outcome(&ended));
         if let Err(lost) = &ended {
             let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
@@ -308,7 +310,7 @@ impl Connected {
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let retry = |reason| Fault::RetryLater { reason, after: None };
-        let lost = |ended: Lost| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
+        let lost = |ended: CallAborted| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
         let answer = self.call(kind, deadline, &trace, None, work, accept).await.map_err(lost)?;
         answer.map_err(|fault| trace.heard(fault))?.map_err(|rule| retry(broken_contract(&rule)))
     }
@@ -317,7 +319,7 @@ impl Connected {
     /// unknown.
     async fn push(&self, write_key: String, write: Write, deadline: Duration) -> Result<Receipt, Fault> {
         let trace = Arc::new(Trace::new(Kind::Push.name(), &self.link, Some((&write_key, &write))));
-        let lost = |ended: Lost| {
+        let lost = |ended: CallAborted| {
             ended.before_it_began().unwrap_or_else(|begun| match trace.sent() {
                 true => Fault::Unknown(begun.reason()),
                 false => Fault::RetryLater { reason: begun.reason(), after: None },
@@ -334,7 +336,7 @@ impl Connected {
     }
 }
 
-fn outcome<T>(ended: &Result<Result<T, wit::Fault>, Lost>) -> &'static str {
+fn outcome<T>(ended: &Result<Result<T, wit::Fault>, CallAborted>) -> &'static str {
     match ended {
         Ok(Ok(_)) => "answered",
         Ok(Err(_)) => "fault",
@@ -342,7 +344,7 @@ fn outcome<T>(ended: &Result<Result<T, wit::Fault>, Lost>) -> &'static str {
     }
 }
 
-fn ended_as<T>(ended: &Result<Result<T, wit::Fault>, Lost>, costs: CallCosts) -> CallCosts {
+fn ended_as<T>(ended: &Result<Result<T, wit::Fault>, CallAborted>, costs: CallCosts) -> CallCosts {
     match ended {
         Ok(Ok(_)) => CallCosts { answered: 1, ..costs },
         Ok(Err(_)) => CallCosts { faults: 1, ..costs },

@@ -6,7 +6,7 @@ use records::ehr::{Description, EhrAppointment, Fault, Page, PullAbility, Receip
 
 use super::{
     bindings::exports::practice_sync::ehr::ehr as wit,
-    check::{self, Broken, Checked, Convert, require},
+    check::{self, Checked, ContractViolation, Convert, require},
     limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, SHORT_TEXT_BYTES},
     log_line::plain_char,
     record,
@@ -230,6 +230,6 @@ pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
 }
 
 /// Formats the rule broken by an answer other than a page.
-pub(crate) fn broken(what: &str, broken: Broken) -> String {
+pub(crate) fn broken(what: &str, broken: ContractViolation) -> String {
     format!("{what}, {broken}")
 }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use adapter_component::Unfit;
+use adapter_component::InvalidComponent;
 
 use super::manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION};
 
@@ -19,7 +19,7 @@ pub enum LoadError {
     #[error("{0}")]
     Io(std::io::Error),
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    InvalidComponent(#[from] InvalidComponent),
     #[error("its side of the contract differs from {CONTRACT_PACKAGE}@{CONTRACT_VERSION} as this engine has it: {0}")]
     Shape(String),
     #[error("it does not start: {0}")]

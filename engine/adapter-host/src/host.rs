@@ -11,7 +11,7 @@ use std::{
 };
 
 use adapter_component::{
-    COMPONENT_BYTES, Unfit,
+    COMPONENT_BYTES, InvalidComponent,
     signature::{self, Signer},
 };
 use runtime::metrics::{Collector, Family};
@@ -26,6 +26,7 @@ use wasmtime::{
 use super::{
     Adapter, AdapterRegistry, HostError, JudgeError, LoadError, LoadFailed, bindings,
     cache::Cache,
+    call_permits::CallPermits,
     costs::{Costs, CostsByCall},
     exports::Exports,
     host_shared::{GuestThreads, HostShared},
@@ -36,7 +37,6 @@ use super::{
     log_line::plain,
     manifest::Manifest,
     metered::turns_of_long_calls,
-    places::Places,
     trial,
 };
 
@@ -68,7 +68,7 @@ impl Host {
         bindings::Adapter::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state).map_err(unusable)?;
         let threads = GuestThreads::start(limits.threads)?;
         tick(&engine).map_err(HostError::Threads)?;
-        let places = Places::new(limits.calls, limits.calls_per_source, limits.calls_per_host);
+        let places = CallPermits::new(limits.calls, limits.calls_per_source, limits.calls_per_host);
         let turns = turns_of_long_calls(limits.threads);
         let compiling = Arc::new(Semaphore::new(compilers(&limits)));
         let compile_time = limits.compile;
@@ -243,5 +243,9 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
     let file = fs::File::open(path).map_err(LoadError::Io)?;
     let mut bytes = Vec::new();
     file.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(LoadError::Io)?;
-    if bytes.len() as u64 > COMPONENT_BYTES { Err(Unfit::TooLarge(COMPONENT_BYTES).into()) } else { Ok(bytes) }
+    if bytes.len() as u64 > COMPONENT_BYTES {
+        Err(InvalidComponent::TooLarge(COMPONENT_BYTES).into())
+    } else {
+        Ok(bytes)
+    }
 }

@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use adapter_component::signature::Signer;
-use runtime::turns::Turns;
+use runtime::turns::FairSemaphore;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::Semaphore,
@@ -11,7 +11,7 @@ use tokio::{
 };
 use wasmtime::{Engine, component::Linker};
 
-use super::{HostError, cache::Cache, costs::Costs, imports::CallState, metered::step_back, places::Places};
+use super::{HostError, cache::Cache, call_permits::CallPermits, costs::Costs, imports::CallState, metered::step_back};
 
 pub(super) struct HostShared {
     pub engine: Engine,
@@ -19,8 +19,8 @@ pub(super) struct HostShared {
     pub cache: Option<Cache>,
     pub threads: GuestThreads,
     /// The semaphore for calls.
-    pub places: Places,
-    pub turns: Turns,
+    pub places: CallPermits,
+    pub turns: FairSemaphore,
     /// Costs of calls since the start of the host.
     pub costs: Costs,
     /// Limits concurrent compilations. The permits outlive a load that timed out, because its work continues to the

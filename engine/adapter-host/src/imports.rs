@@ -32,7 +32,7 @@ pub(crate) struct CallState {
     link: Arc<Link>,
     manifest: Arc<Manifest>,
     limits: GuestLimits,
-    pub store_limits: Walls,
+    pub store_limits: GuestLimiter,
     deadline: Instant,
     requests: u32,
     trace: Arc<Trace>,
@@ -58,7 +58,7 @@ impl CallState {
             // The trap reports the requested size; a failed `memory.grow` would only abort the guest.
             .trap_on_grow_failure(true)
             .build();
-        let store_limits = Walls { limits: store_limits, trace: trace.clone() };
+        let store_limits = GuestLimiter { limits: store_limits, trace: trace.clone() };
         CallState { link, manifest, limits, store_limits, deadline, requests: 0, trace, tag }
     }
 
@@ -142,12 +142,12 @@ impl CallState {
 }
 
 /// The resource limits of a guest, with metering of its memory.
-pub(crate) struct Walls {
+pub(crate) struct GuestLimiter {
     limits: StoreLimits,
     trace: Arc<Trace>,
 }
 
-impl ResourceLimiter for Walls {
+impl ResourceLimiter for GuestLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let grows = self.limits.memory_growing(current, desired, maximum)?;
         if grows {

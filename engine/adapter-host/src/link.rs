@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 use setup::secret::Secret;
 
 use super::{
-    gate::Gate, log_line::LineBudget, manifest::Manifest, outbound::Address, places::Payer, transport::Transport,
+    call_permits::Payer, gate::Gate, log_line::LineBudget, manifest::Manifest, outbound::Address, transport::Transport,
 };
 
 /// Seconds since 1970.

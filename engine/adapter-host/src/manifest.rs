@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-pub(crate) use adapter_component::{Asks, IDENTITY_HEADERS};
 pub use adapter_component::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
+pub(crate) use adapter_component::{IDENTITY_HEADERS, RequestedAccess};
 
 use setup::guests::GuestLimits;
 

@@ -8,27 +8,27 @@ use std::{
     time::Duration,
 };
 
-use runtime::turns::{Turns, woken};
+use runtime::turns::{FairSemaphore, woken};
 
 use super::{costs::Spending, limits::LONG_CALL};
 
 /// Returns the semaphore for long calls, with fewer permits than there are threads.
-pub(crate) fn turns_of_long_calls(threads: usize) -> Turns {
-    Turns::at_once(threads / 2)
+pub(crate) fn turns_of_long_calls(threads: usize) -> FairSemaphore {
+    FairSemaphore::at_once(threads / 2)
 }
 
 /// The error of a call that used up its processor time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spent;
+pub(crate) struct CpuBudgetExceeded;
 
 /// Runs a call within its budget and records the time used. Measures whenever the work pauses, which a computing guest
 /// does at every epoch tick.
 pub(crate) async fn metered<T>(
     work: impl Future<Output = T>,
     budget: Duration,
-    turns: &Turns,
+    turns: &FairSemaphore,
     spending: &Spending,
-) -> Result<T, Spent> {
+) -> Result<T, CpuBudgetExceeded> {
     let mut work = pin!(work);
     let mut used = Duration::ZERO;
     loop {
@@ -44,7 +44,7 @@ pub(crate) async fn metered<T>(
         drop(turn);
         match polled {
             Poll::Ready(answer) => return Ok(answer),
-            Poll::Pending if used >= budget => return Err(Spent),
+            Poll::Pending if used >= budget => return Err(CpuBudgetExceeded),
             Poll::Pending => woken().await,
         }
     }
@@ -100,7 +100,7 @@ mod tests {
     async fn computing_uses_the_budget_and_waiting_does_not() {
         let turns = turns_of_long_calls(2);
         let budget = Duration::from_millis(60);
-        assert_eq!(metered(computes(1_000), budget, &turns, &Spending::default()).await, Err(Spent));
+        assert_eq!(metered(computes(1_000), budget, &turns, &Spending::default()).await, Err(CpuBudgetExceeded));
         assert_eq!(metered(computes(3), budget, &turns, &Spending::default()).await, Ok(()));
         let waits = async {
             tokio::time::sleep(Duration::from_millis(150)).await;

@@ -8,7 +8,7 @@ use super::{
     bindings::practice_sync::ehr::http::{Header, Method, Request},
     gate::GateRequest,
     limits,
-    manifest::{Asks, IDENTITY_HEADERS},
+    manifest::{IDENTITY_HEADERS, RequestedAccess},
     transport::HttpRequest,
 };
 
@@ -105,7 +105,12 @@ impl Address {
 
     /// Returns the complete request, or the rule it breaks. `asks` has the path prefixes and headers of the adapter's
     /// manifest.
-    pub(crate) fn request(&self, asked: Request, asks: &Asks<'_>, limits: &GuestLimits) -> Result<HttpRequest, String> {
+    pub(crate) fn request(
+        &self,
+        asked: Request,
+        asks: &RequestedAccess<'_>,
+        limits: &GuestLimits,
+    ) -> Result<HttpRequest, String> {
         let (method, url, mut headers) = self.admitted(&asked, asks, limits)?;
         headers.extend(self.credentials.iter().map(|(name, value)| (name.clone(), value.expose().to_string())));
         let max_response_body = limits.response_body;
@@ -116,7 +121,7 @@ impl Address {
     pub(crate) fn gate_request(
         &self,
         asked: Request,
-        asks: &Asks<'_>,
+        asks: &RequestedAccess<'_>,
         limits: &GuestLimits,
     ) -> Result<GateRequest, String> {
         let (method, _, headers) = self.admitted(&asked, asks, limits)?;
@@ -128,7 +133,7 @@ impl Address {
     fn admitted(
         &self,
         asked: &Request,
-        asks: &Asks<'_>,
+        asks: &RequestedAccess<'_>,
         limits: &GuestLimits,
     ) -> Result<(&'static str, Url, Headers), String> {
         let method = match asked.method {
@@ -172,7 +177,7 @@ impl Address {
         Ok(joined)
     }
 
-    fn headers(&self, asked: &[Header], asks: &Asks<'_>) -> Result<Headers, String> {
+    fn headers(&self, asked: &[Header], asks: &RequestedAccess<'_>) -> Result<Headers, String> {
         if asked.len() > limits::REQUEST_HEADERS {
             return Err(format!("it has more than {} headers", limits::REQUEST_HEADERS));
         }
@@ -293,7 +298,7 @@ mod tests {
 
     fn sent(base: &str, request: Request) -> Result<HttpRequest, String> {
         let paths = ["/".to_string()];
-        address(base).request(request, &Asks { paths: &paths, headers: &[] }, &GuestLimits::default())
+        address(base).request(request, &RequestedAccess { paths: &paths, headers: &[] }, &GuestLimits::default())
     }
 
     #[test]
@@ -366,7 +371,7 @@ mod tests {
         }
         assert!(sent("https://ehr.example", asked(&format!("/files/{}", "x".repeat(limits::PATH_BYTES)))).is_err());
         let narrowed = {
-            let asks = Asks { paths: &["/fhir".to_string()], headers: &[] };
+            let asks = RequestedAccess { paths: &["/fhir".to_string()], headers: &[] };
             address("https://e.example").request(asked("/files/a"), &asks, &GuestLimits::default())
         };
         assert!(narrowed.unwrap_err().contains("outside"));
@@ -418,7 +423,7 @@ mod tests {
             [("Cookie", &[][..], false), ("Authorization", &listed, false), ("Cookie", &listed, true)]
         {
             let request = Request { headers: vec![header(name, "mine")], ..asked("/a") };
-            let ended = plain.request(request, &Asks { paths: &paths, headers }, &GuestLimits::default());
+            let ended = plain.request(request, &RequestedAccess { paths: &paths, headers }, &GuestLimits::default());
             assert_eq!(ended.is_ok(), sent, "{name} {headers:?}");
             assert!(ended.err().is_none_or(|why| why.contains("`headers` of the adapter's manifest")));
         }

@@ -13,9 +13,9 @@ use records::{
 
 use super::{
     bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
-    check::{self, Broken, Checked, Convert, require},
+    check::{self, Checked, ContractViolation, Convert, require},
     limits::{LONG_TEXT_BYTES, REFERENCES, SHORT_TEXT_BYTES},
-    words::set_aside,
+    words::move_unlisted_to_extra,
 };
 
 /// A foreign id, an optional one, or a list of them.
@@ -49,7 +49,7 @@ macro_rules! conversions {
                 $( writes { $($writes:tt)* } )?
             }
         )* }
-        bodies_of_their_own { $(
+        handwritten_bodies { $(
             $(#[$own_meta:meta])*
             $own_body:ident / $own_ehr:ident : $own_resource:ident = $own_tag:literal, $own_id:ident of $own_scope:ident, $own_record:literal, $own_name:literal {
                 fields { $( $(#[$of_meta:meta])* $of:ident : $of_type:ty $([ $($of_limit:tt)+ ])? ),* $(,)? }
@@ -64,7 +64,7 @@ macro_rules! conversions {
                     $( $pr_ehr: from.$pr_ehr.checked(stringify!($pr_ehr))?, )*
                     $( $pf: Convert::read(from.$pf, stringify!($pf), Limit::Short)?, )*
                 });
-                read().map_err(|broken: Broken| broken.within(field))
+                read().map_err(|broken: ContractViolation| broken.within(field))
             }
 
             fn write(self) -> types::$part_record {
@@ -89,7 +89,7 @@ macro_rules! conversions {
                     $($( $r_ehr: self.$r_ehr, )*)?
                     $($( $f: self.$f.write(), )*)?
                     $($( $p: self.$p.write(), )*)?
-                    extra: check::told(self.extra),
+                    extra: check::extra_values(self.extra),
                 }
             }
         } )*
@@ -109,14 +109,14 @@ macro_rules! conversions {
                     id: self.id,
                     $( $or: self.$or, )*
                     $( $of: self.$of.write(), )*
-                    extra: check::told(self.extra),
+                    extra: check::extra_values(self.extra),
                 }
             }
         } )*
 
         /// Converts a record. Returns the contract's name of its kind too.
         pub(crate) fn read(mut record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
-            set_aside(&mut record);
+            move_unlisted_to_extra(&mut record);
             match record {
                 $( wit::Record::$body(from) => {
                     ($record, $ehr::read(from, "", Limit::Short).map(EhrRecord::$body))
@@ -278,7 +278,7 @@ numbers!(u8 u32);
 
 impl Convert<i64> for Seconds {
     fn read(from: i64, field: &'static str, _: Limit) -> Checked<Seconds> {
-        Seconds::new(from).ok_or(Broken { field: field.into(), rule: "must be in the years 1 to 9999" })
+        Seconds::new(from).ok_or(ContractViolation { field: field.into(), rule: "must be in the years 1 to 9999" })
     }
 
     fn write(self) -> i64 {
@@ -288,8 +288,8 @@ impl Convert<i64> for Seconds {
 
 impl Convert<String> for Day {
     fn read(from: String, field: &'static str, _: Limit) -> Checked<Day> {
-        check::is_date(&from).map_err(|rule| Broken { field: field.into(), rule })?;
-        from.parse().map(Day).map_err(|_| Broken { field: field.into(), rule: "must be a date, YYYY-MM-DD" })
+        check::is_date(&from).map_err(|rule| ContractViolation { field: field.into(), rule })?;
+        from.parse().map(Day).map_err(|_| ContractViolation { field: field.into(), rule: "must be a date, YYYY-MM-DD" })
     }
 
     fn write(self) -> String {
@@ -305,7 +305,8 @@ impl Convert<types::Money> for Money {
         };
         let unsigned = from.amount.strip_prefix('+').filter(|digits| !digits.starts_with('-'));
         let amount = unsigned.unwrap_or(&from.amount);
-        Money::parse(amount, &from.currency).map_err(|error| Broken { field: field.into(), rule: rule(error) })
+        Money::parse(amount, &from.currency)
+            .map_err(|error| ContractViolation { field: field.into(), rule: rule(error) })
     }
 
     fn write(self) -> types::Money {
@@ -342,7 +343,7 @@ impl Convert<String> for Json {
     fn read(from: String, field: &'static str, _: Limit) -> Checked<Json> {
         let holds = from.len() <= LONG_TEXT_BYTES && from.trim_start().starts_with('{');
         let json = Json::parse(from).filter(|_| holds);
-        json.ok_or(Broken { field: field.into(), rule: "must be a JSON object of at most 65536 bytes" })
+        json.ok_or(ContractViolation { field: field.into(), rule: "must be a JSON object of at most 65536 bytes" })
     }
 
     fn write(self) -> String {
@@ -467,7 +468,7 @@ mod tests {
             ),
             (
                 said!(PaymentTypes, PaymentType, json!({"name": "n", "active": true}), |it| {
-                    it.extra = check::told(vec![("a".into(), "b".into()); 65])
+                    it.extra = check::extra_values(vec![("a".into(), "b".into()); 65])
                 }),
                 "field extra: must have at most 64 values",
             ),

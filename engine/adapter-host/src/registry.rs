@@ -11,7 +11,7 @@ use super::{
     AddressError, Connection,
     adapter::Adapter,
     connection::connect,
-    slot::{Slot, Standing},
+    slot::{LoadState, Slot},
 };
 
 /// Adapters by the names that the operator gives them. Cheap to clone: all clones share their state.
@@ -35,20 +35,20 @@ impl AdapterRegistry {
 
     /// Makes `adapter` the current version under `name`, also for existing connections. Returns the previous version.
     pub fn swap(&self, name: &str, adapter: Arc<Adapter>) -> Option<Arc<Adapter>> {
-        match self.stand(name, Standing::Ready(adapter)) {
-            Some(Standing::Ready(before)) => Some(before),
-            Some(Standing::Preparing | Standing::Refused(_)) | None => None,
+        match self.set_state(name, LoadState::Ready(adapter)) {
+            Some(LoadState::Ready(before)) => Some(before),
+            Some(LoadState::Preparing | LoadState::Refused(_)) | None => None,
         }
     }
 
     /// Registers a name whose adapter is being prepared. Connections can be made, and wait for it.
     pub fn announce(&self, name: &str) {
-        self.stand(name, Standing::Preparing);
+        self.set_state(name, LoadState::Preparing);
     }
 
     /// Marks the adapter as unusable.
     pub fn refuse(&self, name: &str, reason: &str) {
-        self.stand(name, Standing::Refused(reason.into()));
+        self.set_state(name, LoadState::Refused(reason.into()));
     }
 
     /// Removes a name from the configuration. Calls in flight end on its version.
@@ -56,27 +56,27 @@ impl AdapterRegistry {
         self.write().configured.remove(name);
     }
 
-    fn stand(&self, name: &str, standing: Standing) -> Option<Standing> {
+    fn set_state(&self, name: &str, load_state: LoadState) -> Option<LoadState> {
         let mut named = self.write();
         match named.configured.get(name) {
-            Some(slot) => Some(slot.0.send_replace(standing)),
+            Some(slot) => Some(slot.0.send_replace(load_state)),
             None => {
-                named.configured.insert(name.to_string(), Arc::new(Slot::new(standing)));
+                named.configured.insert(name.to_string(), Arc::new(Slot::new(load_state)));
                 None
             }
         }
     }
 
     /// Sets the state of a rolled-out version.
-    pub fn stand_version(&self, name: &str, sha256: &str, standing: Standing) {
+    pub fn set_version_state(&self, name: &str, sha256: &str, load_state: LoadState) {
         let mut named = self.write();
         let slot = named.versions.entry((name.to_owned(), sha256.to_owned()));
-        slot.or_insert_with(|| Arc::new(Slot::new(Standing::Preparing))).0.send_replace(standing);
+        slot.or_insert_with(|| Arc::new(Slot::new(LoadState::Preparing))).0.send_replace(load_state);
     }
 
     /// Returns the state of a rolled-out version; `None` if it is unknown here.
-    pub fn version(&self, name: &str, sha256: &str) -> Option<Standing> {
-        self.read().versions.get(&(name.to_owned(), sha256.to_owned())).map(|slot| slot.standing())
+    pub fn version(&self, name: &str, sha256: &str) -> Option<LoadState> {
+        self.read().versions.get(&(name.to_owned(), sha256.to_owned())).map(|slot| slot.load_state())
     }
 
     /// Sets the version for a location's next calls; `None` for the configured one. Calls wait for an unknown version.
@@ -89,7 +89,7 @@ impl AdapterRegistry {
             return;
         };
         let slot = named.versions.entry((name.to_owned(), sha256.to_owned()));
-        slot.or_insert_with(|| Arc::new(Slot::new(Standing::Preparing)));
+        slot.or_insert_with(|| Arc::new(Slot::new(LoadState::Preparing)));
         named.chosen.insert(of, sha256.to_owned());
     }
 
@@ -98,8 +98,8 @@ impl AdapterRegistry {
     }
 
     /// Returns the state of the configured version; `None` for an unknown name.
-    pub fn standing(&self, name: &str) -> Option<Standing> {
-        self.read().configured.get(name).map(|slot| slot.standing())
+    pub fn load_state(&self, name: &str) -> Option<LoadState> {
+        self.read().configured.get(name).map(|slot| slot.load_state())
     }
 
     pub fn get_at(&self, name: &str, location: &str) -> Option<Arc<Adapter>> {
@@ -107,8 +107,8 @@ impl AdapterRegistry {
     }
 
     /// Returns the state of a location's version; `None` for an unknown name.
-    pub fn standing_at(&self, name: &str, location: &str) -> Option<Standing> {
-        self.slot_at(name, location).map(|slot| slot.standing())
+    pub fn load_state_at(&self, name: &str, location: &str) -> Option<LoadState> {
+        self.slot_at(name, location).map(|slot| slot.load_state())
     }
 
     /// Connects a location to its EHR through the version that is current when a call starts. Returns `None` for an
@@ -119,7 +119,7 @@ impl AdapterRegistry {
         let find = move |location: &str| {
             registry.slot_at(&name, location).unwrap_or_else(|| {
                 let reason = format!("no adapter called {name} is loaded");
-                Arc::new(Slot::new(Standing::Refused(reason.into())))
+                Arc::new(Slot::new(LoadState::Refused(reason.into())))
             })
         };
         Some(connect(Arc::new(find), connection))

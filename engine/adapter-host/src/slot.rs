@@ -8,7 +8,7 @@ use super::adapter::Adapter;
 
 /// The state of an adapter named by the operator.
 #[derive(Clone)]
-pub enum Standing {
+pub enum LoadState {
     /// Being compiled.
     Preparing,
     Ready(Arc<Adapter>),
@@ -17,7 +17,7 @@ pub enum Standing {
 }
 
 /// A cell with the current version. Calls in flight keep the version they started with alive.
-pub(super) struct Slot(pub(super) watch::Sender<Standing>);
+pub(super) struct Slot(pub(super) watch::Sender<LoadState>);
 
 /// Finds the slot of the version that a location runs.
 pub(super) type FindSlot = Arc<dyn Fn(&str) -> Arc<Slot> + Send + Sync>;
@@ -30,31 +30,31 @@ pub(super) enum NoAdapter {
 }
 
 impl Slot {
-    pub(crate) fn new(standing: Standing) -> Slot {
-        Slot(watch::Sender::new(standing))
+    pub(crate) fn new(load_state: LoadState) -> Slot {
+        Slot(watch::Sender::new(load_state))
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn load_state(&self) -> LoadState {
         self.0.borrow().clone()
     }
 
     pub(crate) fn current(&self) -> Option<Arc<Adapter>> {
-        match self.standing() {
-            Standing::Ready(adapter) => Some(adapter),
-            Standing::Preparing | Standing::Refused(_) => None,
+        match self.load_state() {
+            LoadState::Ready(adapter) => Some(adapter),
+            LoadState::Preparing | LoadState::Refused(_) => None,
         }
     }
 
     /// Returns the current version. Waits up to `wait` while the adapter is being prepared.
     pub(crate) async fn ready(&self, wait: Duration) -> Result<Arc<Adapter>, NoAdapter> {
-        let mut standing = self.0.subscribe();
-        let settled = standing.wait_for(|standing| !matches!(standing, Standing::Preparing));
+        let mut load_state = self.0.subscribe();
+        let settled = load_state.wait_for(|load_state| !matches!(load_state, LoadState::Preparing));
         let settled = tokio::time::timeout(wait, settled).await;
         // The sender lives as long as the slot, so the wait ends with a state or the timeout.
         match settled.ok().and_then(Result::ok).as_deref() {
-            Some(Standing::Ready(adapter)) => Ok(adapter.clone()),
-            Some(Standing::Refused(reason)) => Err(NoAdapter::Refused(reason.clone())),
-            Some(Standing::Preparing) | None => Err(NoAdapter::Preparing),
+            Some(LoadState::Ready(adapter)) => Ok(adapter.clone()),
+            Some(LoadState::Refused(reason)) => Err(NoAdapter::Refused(reason.clone())),
+            Some(LoadState::Preparing) | None => Err(NoAdapter::Preparing),
         }
     }
 }

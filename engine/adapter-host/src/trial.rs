@@ -14,14 +14,14 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Adapter, LoadError,
+    call_permits::Payer,
     imports::CallState,
     instance::Instance,
     link::{Link, system_clock},
     log_line::LineBudget,
     manifest::narrow,
-    metered::{Spent, metered},
+    metered::{CpuBudgetExceeded, metered},
     outbound::Address,
-    places::Payer,
     trace::Trace,
     transport::{HttpRequest, Transport, TransportError, TransportFuture},
 };
@@ -35,7 +35,9 @@ pub(crate) async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     let state = CallState::new(Arc::new(link()), adapter.manifest.clone(), limits, ends, trace.clone(), None);
     let (starting, host) = (Instance::new(adapter.clone(), state), &adapter.host);
     let started = timeout_at(ends, metered(starting, processor, &host.turns, &trace.spending)).await;
-    let started = started.unwrap_or(Err(Spent)).map_err(|Spent| LoadError::Start("it does not end".into()))?;
+    let started = started
+        .unwrap_or(Err(CpuBudgetExceeded))
+        .map_err(|CpuBudgetExceeded| LoadError::Start("it does not end".into()))?;
     let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
     instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
-    check::{self, Broken, Checked, Convert, require},
+    check::{self, Checked, ContractViolation, Convert, require},
     limits::{EXTRA_PAIRS, LONG_TEXT_BYTES, REFERENCES},
 };
 
@@ -45,7 +45,7 @@ macro_rules! open_words {
             fn read(from: types::$name, field: &'static str, _: Limit) -> Checked<Self> {
                 Ok(match from {
                     $( types::$name::$case => Self::$case, )*
-                    types::$name::Other(_) => return Err(Broken { field: field.into(), rule: "must be set aside" }),
+                    types::$name::Other(_) => return Err(ContractViolation { field: field.into(), rule: "must be set aside" }),
                 })
             }
 
@@ -54,8 +54,8 @@ macro_rules! open_words {
             }
         }
 
-        impl OwnWord for types::$name {
-            fn own_word(&self) -> Option<&str> {
+        impl UnlistedWord for types::$name {
+            fn unlisted_word(&self) -> Option<&str> {
                 match self { types::$name::Other(word) => Some(word), _ => None }
             }
         }
@@ -70,16 +70,16 @@ open_words! {
 }
 
 /// A variant that may hold a word of the EHR, which the contract's list lacks.
-trait OwnWord {
-    fn own_word(&self) -> Option<&str>;
+trait UnlistedWord {
+    fn unlisted_word(&self) -> Option<&str>;
 }
 
 /// Moves words beyond the API's lists from their field to `extra`, and leaves the field empty. A value of the adapter
 /// under that name takes precedence.
-pub(super) fn set_aside(record: &mut wit::Record) {
-    fn aside<W: OwnWord>(word: &mut Option<W>, name: &str, extra: &mut Vec<types::ExtraValue>) {
-        let Some(own) = word.take_if(|word| word.own_word().is_some()) else { return };
-        let value = own.own_word().unwrap_or_default().to_owned();
+pub(super) fn move_unlisted_to_extra(record: &mut wit::Record) {
+    fn aside<W: UnlistedWord>(word: &mut Option<W>, name: &str, extra: &mut Vec<types::ExtraValue>) {
+        let Some(own) = word.take_if(|word| word.unlisted_word().is_some()) else { return };
+        let value = own.unlisted_word().unwrap_or_default().to_owned();
         if extra.len() < EXTRA_PAIRS && extra.iter().all(|known| known.name != name) {
             extra.push(types::ExtraValue { name: name.to_owned(), value });
         }
@@ -136,7 +136,7 @@ impl Convert<Vec<types::Message>> for Json {
         };
         let messages = from.into_iter().map(message).collect::<Checked<Vec<Message>>>()?;
         let json = Json::of(&messages).ok().filter(|json| json.as_str().len() <= LONG_TEXT_BYTES);
-        json.ok_or(Broken { field: field.into(), rule: "must have at most 65536 bytes as JSON" })
+        json.ok_or(ContractViolation { field: field.into(), rule: "must have at most 65536 bytes as JSON" })
     }
 
     /// Values stored before messages had a type may be invalid. No write contains messages.

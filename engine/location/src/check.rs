@@ -68,7 +68,7 @@ impl Location {
             assert!(self.wake_at().is_some(), "invariant 6: a queue has a timer");
         }
         if self.due_at().is_some_and(|at| at <= now) {
-            let cx = crate::command::Cx { now, random: 7 };
+            let cx = crate::command::DecisionContext { now, random: 7 };
             assert!(!self.wake(cx).events.is_empty(), "invariant 6: a due timer leads to something");
         }
     }

@@ -23,7 +23,7 @@ pub use crate::{
 
 /// The time and randomness of a decision.
 #[derive(Clone, Copy, Debug)]
-pub struct Cx {
+pub struct DecisionContext {
     /// The moment of the decision.
     pub now: Timestamp,
     /// The randomness of the decision.
@@ -125,14 +125,14 @@ pub enum Command {
         requests: u32,
     },
     /// A pulled appointment turned out to be a duplicate of one that a write of ours created.
-    TwinFound {
+    DuplicateFound {
         /// The duplicate that was created for the pulled record.
         twin: AppointmentId,
         /// The pulled data, under the id of our appointment.
         record: PulledAppointment,
     },
     /// Pulled working hours turned out to be a duplicate of hours that a write of ours created.
-    HourTwinFound {
+    HourDuplicateFound {
         /// The duplicate that was created for the pulled record.
         twin: WorkingHourId,
         /// Our record.

@@ -90,7 +90,7 @@ pub enum Reply {
 
 /// The reason why an appointment can no longer be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum NotOpenReason {
     /// The appointment has begun.
     Past,
     /// The appointment is cancelled.
@@ -131,7 +131,7 @@ pub enum Refusal {
     /// The appointment does not exist.
     AppointmentNotFound,
     /// The appointment cannot be changed any more.
-    AppointmentNotOpen(Over),
+    AppointmentNotOpen(NotOpenReason),
     /// The appointment is not in the EHR yet and cannot be changed there.
     AppointmentNotSynced,
     /// The working hours do not exist.

@@ -590,7 +590,7 @@ pub(crate) const SLOT_LOST: &str = "the slot was taken in the EHR";
 pub(crate) const TOO_LATE: &str = "not in the EHR before its deadline";
 
 /// Returns `true` if the insert could succeed at another time.
-pub fn another_time_helps(reason: &str) -> bool {
+pub fn is_avoidable_at_another_time(reason: &str) -> bool {
     [SLOT_LOST, TOO_LATE].contains(&reason)
 }
 

@@ -15,7 +15,7 @@ use crate::{
     state::{Appointment, Hold, Insert, Key, State},
     sync::{
         page::PulledAppointment,
-        pulls::{Cycle, PageShown, PullCall, Silent, Sweep},
+        pulls::{Cycle, DescribeFailure, PageShown, PullCall, Sweep},
     },
     time::{Millis, Timestamp},
     writes::{
@@ -175,7 +175,7 @@ impl State {
             Event::DescribeFailed { reason } => {
                 self.pulls.begun.get_or_insert(at);
                 let since = self.pulls.silent.as_ref().map_or(at, |silent| silent.since);
-                self.pulls.silent = Some(Silent { since, noted: at, reason: reason.clone() });
+                self.pulls.silent = Some(DescribeFailure { since, noted: at, reason: reason.clone() });
             }
             Event::DescribeWorked => self.pulls.silent = None,
             Event::CycleStarted => {

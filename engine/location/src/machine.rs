@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::{Decision, Reply},
     event::Event,
     resource::Resource,
@@ -35,7 +35,7 @@ impl Location {
     }
 
     /// Decides a command without changing the state.
-    pub fn decide(&self, cx: Cx, command: &Command) -> Decision {
+    pub fn decide(&self, cx: DecisionContext, command: &Command) -> Decision {
         match command {
             Command::Book(book) => self.book(cx, book),
             Command::Hold(hold) => self.hold(cx, hold),
@@ -58,8 +58,10 @@ impl Location {
             Command::RequestsSent { requests } => {
                 Decision::of(Reply::Done, vec![Event::RequestsSent { requests: *requests }])
             }
-            Command::TwinFound { twin, record } => self.twin_found(cx, *twin, record),
-            Command::HourTwinFound { twin, ours, shown } => self.hour_twin_found(*twin, *ours, shown.as_ref()),
+            Command::DuplicateFound { twin, record } => self.merge_duplicate(cx, *twin, record),
+            Command::HourDuplicateFound { twin, ours, shown } => {
+                self.merge_duplicate_hour(*twin, *ours, shown.as_ref())
+            }
             Command::RetryWrite(retry) => self.retry_write(cx, retry),
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
@@ -72,13 +74,13 @@ impl Location {
             Command::Described { outcome } => self.described(cx, outcome),
             Command::Pause { which } => self.pause(*which, true),
             Command::Resume { which } => self.pause(*which, false),
-            Command::Gate(gate) => self.gate_stands(cx, *gate),
+            Command::Gate(gate) => self.gate_reported(cx, *gate),
         }
     }
 
     /// Keeps the calls of another process pending for a full call deadline by the local clock before they are looked up
     /// or sent again. The event is also written without known calls, because its commit fences the other process.
-    fn taken_over(&self, cx: Cx) -> Decision {
+    fn taken_over(&self, cx: DecisionContext) -> Decision {
         let until = cx.now.plus(self.settings.write.call_deadline + self.settings.place_wait);
         Decision::of(Reply::Done, vec![Event::CallsOutlast { until }])
     }
@@ -89,14 +91,14 @@ impl Location {
     }
 
     /// Returns `true` if the EHR's appointments have been read once. Before that, any hour may be taken in the EHR.
-    fn knows_the_calendar(&self) -> bool {
+    fn has_read_appointments(&self) -> bool {
         let pulled = |plan: &PullPlan| plan.resource == Resource::Appointments;
         !self.settings.capabilities.pulls.iter().any(pulled) || self.state.pulls.known.contains(&Resource::Appointments)
     }
 
     /// Returns `true` if the schedule has been read completely once, so that slots can be offered. That requires a
     /// whole cycle, or a whole pass over each resource that slots depend on.
-    pub fn schedule_is_read(&self) -> bool {
+    pub fn has_read_schedule(&self) -> bool {
         let (capabilities, pulls) = (&self.settings.capabilities, &self.state.pulls);
         let slots_rest_on = [Resource::Operatories, Resource::WorkingHours, Resource::Appointments];
         let mut plans = capabilities.pulls.iter().filter(|plan| slots_rest_on.contains(&plan.resource)).peekable();
@@ -107,7 +109,7 @@ impl Location {
     /// Returns the active working hours in operatories that are in use. If the EHR lists its operatories, an unlisted
     /// one counts as removed. If bookings must name an operatory, hours without one are left out.
     pub fn hours(&self) -> impl Iterator<Item = &WorkingHour> + Clone {
-        let known = self.knows_the_calendar();
+        let known = self.has_read_appointments();
         let otherwise = !self.settings.capabilities.pulls.iter().any(|plan| plan.resource == Resource::Operatories);
         let in_use = move |hour: &&WorkingHour| match hour.operatory {
             Some(id) => hour.active && self.state.operatories.get(&id).copied().unwrap_or(otherwise),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    decision::Over,
+    decision::NotOpenReason,
     gate::{GateSince, Shut},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
     pause::Paused,
@@ -102,9 +102,9 @@ impl Appointment {
     }
 
     /// Returns the reason, apart from its time, why clients cannot change the appointment.
-    pub(crate) fn over(&self) -> Option<Over> {
+    pub(crate) fn over(&self) -> Option<NotOpenReason> {
         let nobodys = self.unavailable || self.patient.is_none();
-        if self.cancelling { Some(Over::Cancelled) } else { nobodys.then_some(Over::NotOfAPatient) }
+        if self.cancelling { Some(NotOpenReason::Cancelled) } else { nobodys.then_some(NotOpenReason::NotOfAPatient) }
     }
 
     /// Returns `true` if the EHR has the appointment at exactly its local placement.
@@ -155,12 +155,12 @@ impl State {
     }
 
     /// Returns `true` if reading is suspended by a shut gate or by an operator.
-    pub fn reads_nothing(&self) -> bool {
+    pub fn is_reading_suspended(&self) -> bool {
         self.shut().is_some() || self.paused.reading.is_some()
     }
 
     /// Returns `true` if writing is suspended by a shut gate or by an operator.
-    pub fn writes_nothing(&self) -> bool {
+    pub fn is_writing_suspended(&self) -> bool {
         self.shut().is_some() || self.paused.writing.is_some()
     }
 

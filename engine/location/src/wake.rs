@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Location,
-    command::Cx,
+    command::DecisionContext,
     decision::{Call, Decision, Reply},
     event::{Event, InsertFailure, MoveReason, SLOT_LOST, TOO_LATE},
     ids::{AppointmentId, WriteId},
@@ -29,9 +29,9 @@ const ENDED_AT_ONCE: usize = 32;
 impl Location {
     /// Handles everything due at `now`. Expiries come first and alone, then conflicts, so that calls start from the
     /// resulting state.
-    pub(crate) fn wake(&self, cx: Cx) -> Decision {
+    pub(crate) fn wake(&self, cx: DecisionContext) -> Decision {
         let mut events = Vec::new();
-        self.end_what_is_over(cx, &mut events);
+        self.end_due_items(cx, &mut events);
         if !events.is_empty() {
             return Decision::of(Reply::Done, events);
         }
@@ -42,21 +42,21 @@ impl Location {
         Decision { reply: Reply::Done, events, calls }
     }
 
-    fn end_what_is_over(&self, cx: Cx, events: &mut Vec<Event>) {
-        self.end_what_ran_out(cx, events);
+    fn end_due_items(&self, cx: DecisionContext, events: &mut Vec<Event>) {
+        self.end_expired(cx, events);
         if events.is_empty() {
             self.resolve_conflicts(events);
         }
     }
 
     /// Returns `true` if an expiry or a conflict must be handled before calls start.
-    pub(crate) fn ends_something(&self, cx: Cx) -> bool {
+    pub(crate) fn has_due_items(&self, cx: DecisionContext) -> bool {
         let mut events = Vec::new();
-        self.end_what_is_over(cx, &mut events);
+        self.end_due_items(cx, &mut events);
         !events.is_empty()
     }
 
-    fn end_what_ran_out(&self, cx: Cx, events: &mut Vec<Event>) {
+    fn end_expired(&self, cx: DecisionContext, events: &mut Vec<Event>) {
         let (now, state) = (cx.now, &self.state);
         for (id, _) in state.holds.iter().filter(|(_, hold)| hold.until <= now) {
             events.push(Event::HoldEnded { hold: *id });
@@ -66,7 +66,7 @@ impl Location {
         }
         self.time_out(now, events);
         if events.is_empty() {
-            self.lose(now, events);
+            self.fail_lost_writes(now, events);
         }
         if let Some(call) = state.pulls.calling.as_ref().filter(|call| call.until <= now) {
             self.page_refused(cx, call.resource, ("no answer before the call's deadline", false), 0, events);
@@ -97,11 +97,11 @@ impl Location {
     /// Returns the time at which the first write of unknown outcome fails while writing is suspended. Failing look-ups
     /// have the same limit.
     fn lost_at(&self) -> Option<Timestamp> {
-        let first = self.state.queue.next_unknown_deadline().filter(|_| self.state.writes_nothing())?;
+        let first = self.state.queue.next_unknown_deadline().filter(|_| self.state.is_writing_suspended())?;
         Some(first.plus(self.settings.write.deadline))
     }
 
-    fn lose(&self, now: Timestamp, events: &mut Vec<Event>) {
+    fn fail_lost_writes(&self, now: Timestamp, events: &mut Vec<Event>) {
         if self.lost_at().is_none_or(|at| now < at) {
             return;
         }
@@ -175,8 +175,14 @@ impl Location {
         })
     }
 
-    pub(crate) fn start_writes(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
-        if self.state.writes_nothing() {
+    pub(crate) fn start_writes(
+        &self,
+        cx: DecisionContext,
+        quota: &mut u32,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
+        if self.state.is_writing_suspended() {
             return;
         }
         let queue = &self.state.queue;
@@ -221,7 +227,7 @@ impl Location {
     /// Returns the time at which the next write may start.
     fn write_at(&self) -> Option<Timestamp> {
         let (queue, rules) = (&self.state.queue, &self.settings.write);
-        if self.state.writes_nothing() {
+        if self.state.is_writing_suspended() {
             return None;
         }
         let ready = queue.next_ready()?;
@@ -236,7 +242,7 @@ impl Location {
     }
 
     /// Adds a random share of up to `percent` to a length.
-    pub(crate) fn spread(&self, cx: Cx, length: i64, percent: u8) -> i64 {
+    pub(crate) fn spread(&self, cx: DecisionContext, length: i64, percent: u8) -> i64 {
         let most = length.saturating_mul(i64::from(percent)) / 100;
         let extra = mix(cx.random, 0x5bd1) % (most.max(0).unsigned_abs() + 1);
         length + i64::try_from(extra).unwrap_or(0)

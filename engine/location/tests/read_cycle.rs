@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::passes::Passes;
 use location::{
     Location,
-    command::{Command, Cx, Page, SweepStep},
+    command::{Command, DecisionContext, Page, SweepStep},
     decision::{Call, Decision, Reply},
     event::Event,
     ids::LocationId,
@@ -48,7 +48,7 @@ impl World {
     fn run(&mut self, command: &Command) -> Decision {
         self.now = self.now.plus(1);
         let command = &self.passes.complete(&self.location, self.now, command);
-        let decision = self.location.decide(Cx { now: self.now, random: 7 }, command);
+        let decision = self.location.decide(DecisionContext { now: self.now, random: 7 }, command);
         self.passes.keep(&self.location, command, &decision.events);
         for event in &decision.events {
             self.location.evolve(self.now, event);

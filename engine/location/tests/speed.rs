@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::support::{date, hour, new_york, shortest, slot_query, utc};
 use location::{
     Location,
-    command::{Book, BookPatient, Command, Cx, Placement, PulledAppointment, PulledOperatory, Written},
+    command::{Book, BookPatient, Command, DecisionContext, Placement, PulledAppointment, PulledOperatory, Written},
     decision::{Refusal, Reply},
     event::Event,
     hours::{Recurrence, Weekday, WorkingHour},
@@ -114,7 +114,7 @@ fn full_calendar_decisions_meet_their_time_limits() {
     assert_eq!(search().len(), 1, "one slot of the week is free");
     report("free slots of a full week", shortest(search), Duration::from_micros(100));
 
-    let cx = Cx { now: now(), random: 1 };
+    let cx = DecisionContext { now: now(), random: 1 };
     let (free, taken) = (book(&location, 7, 10), book(&location, 7, 9));
     assert!(matches!(location.decide(cx, &free).reply, Reply::Booked { .. }));
     report("booking a free slot", shortest(|| location.decide(cx, &free)), Duration::from_micros(20));
@@ -149,7 +149,7 @@ fn snapshot_loads_within_its_time_limit() {
 #[test]
 fn decisions_with_a_long_queue_meet_their_time_limits() {
     let mut location = full(|day, _, _| day == 3);
-    let cx = Cx { now: now(), random: 1 };
+    let cx = DecisionContext { now: now(), random: 1 };
     let mut appointment = 0;
     for operatory in 1..=OPERATORIES {
         for half in 0..HALF_HOURS {

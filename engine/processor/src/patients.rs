@@ -1,6 +1,6 @@
 //! Patients as requests describe them: matching, missing fields, and the index by date of birth and last name.
 
-use location::{command::Cx, zone::Date};
+use location::{command::DecisionContext, zone::Date};
 use records::{
     self,
     demographics::{name, phone::Number},
@@ -33,7 +33,7 @@ pub struct PatientDetails {
 
 impl Processor {
     /// Returns the initial record of a patient created here.
-    pub fn fresh_patient(&self, cx: Cx, id: u32, details: &PatientDetails) -> Record<records::Patient> {
+    pub fn fresh_patient(&self, cx: DecisionContext, id: u32, details: &PatientDetails) -> Record<records::Patient> {
         let body =
             records::Patient { new_patient: true, location_ids: vec![self.setup.id.0], ..records::Patient::default() };
         let mut patient = Record { source_id: self.source(), ..Record::new(id, self.institution.id.0, cx.now, body) };
@@ -45,7 +45,7 @@ impl Processor {
     /// (decisions: Booking intent). Twins, and parents and children of one name, share all but one of these.
     pub fn matching_patient(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         details: &PatientDetails,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<Record<records::Patient>>, Reject> {
@@ -72,7 +72,7 @@ impl Processor {
     /// Returns the patients of this data source with the same date of birth, first and last name.
     pub fn namesakes(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         details: &PatientDetails,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Vec<Record<records::Patient>>, Reject> {
@@ -173,7 +173,7 @@ impl Processor {
 }
 
 /// Copies the details of a request to a patient.
-pub(crate) fn describe_patient(cx: Cx, patient: &mut Record<records::Patient>, details: &PatientDetails) {
+pub(crate) fn describe_patient(cx: DecisionContext, patient: &mut Record<records::Patient>, details: &PatientDetails) {
     patient.first_name.clone_from(&details.first_name);
     patient.middle_name.clone_from(&details.middle_name);
     patient.last_name.clone_from(&details.last_name);

@@ -7,7 +7,7 @@ use std::{
 
 use location::{
     Location,
-    command::{Closed, Command, Cx},
+    command::{Closed, Command, DecisionContext},
     decision::{Decision, Reply},
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId},
     settings::Settings,
@@ -54,11 +54,11 @@ pub struct Deps {
     pub long_work: LongWork,
     pub untold: AuditOutbox,
     /// `None` if one process serves all institutions.
-    pub lives_here: Option<LivesHere>,
+    pub is_local: Option<IsLocal>,
 }
 
 /// Returns whether an institution is currently placed on this node.
-pub type LivesHere = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
+pub type IsLocal = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
 
 /// A location in memory. Its state is never ahead of the store.
 pub struct Processor {
@@ -142,7 +142,7 @@ impl Processor {
     }
 
     /// Returns the decision of the machine. A refusal is an error.
-    pub fn decide(&self, cx: Cx, command: &Command) -> Result<Decision, Reject> {
+    pub fn decide(&self, cx: DecisionContext, command: &Command) -> Result<Decision, Reject> {
         let decision = self.machine.decide(cx, command);
         match decision.reply {
             Reply::Refused(refusal) => Err(Reject::Refused(refusal)),
@@ -191,7 +191,7 @@ impl Processor {
 
     /// Applies the setup in force. A location that was removed or has another data source keeps its setup until it is
     /// unloaded.
-    pub(crate) fn set_up_anew(&mut self) {
+    pub(crate) fn apply_setup(&mut self) {
         let all = self.deps.setup.now();
         if let Some(setup) = all.locations.get(&self.setup.id).filter(|setup| setup.source == self.setup.source)
             && let Some(institution) = all.institutions.get(&setup.institution)

@@ -91,8 +91,8 @@ impl Processor {
         let shown = record.body.for_ehr(record.foreign_id.clone().unwrap_or_default(), &mut theirs);
         match shown {
             Ok(shown) => Ok(Ok(shown)),
-            Err(Unsent::Rejected(reject)) => Err(reject),
-            Err(Unsent::Missing) => Ok(Err(last.unwrap_or_else(not_yet))),
+            Err(ConversionError::Rejected(reject)) => Err(reject),
+            Err(ConversionError::Missing) => Ok(Err(last.unwrap_or_else(not_yet))),
         }
     }
 
@@ -107,20 +107,20 @@ fn not_yet() -> Failure {
 }
 
 /// The reason why a record cannot be converted for the EHR.
-enum Unsent {
+enum ConversionError {
     Missing,
     Rejected(Reject),
 }
 
-impl From<Reject> for Unsent {
-    fn from(reject: Reject) -> Unsent {
-        Unsent::Rejected(reject)
+impl From<Reject> for ConversionError {
+    fn from(reject: Reject) -> ConversionError {
+        ConversionError::Rejected(reject)
     }
 }
 
-impl From<Missing> for Unsent {
-    fn from(_: Missing) -> Unsent {
-        Unsent::Missing
+impl From<Missing> for ConversionError {
+    fn from(_: Missing) -> ConversionError {
+        ConversionError::Missing
     }
 }
 

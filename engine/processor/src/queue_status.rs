@@ -9,7 +9,7 @@ use location::{
 };
 use records::{
     ehr::{operation_word, write_kind},
-    sync_state::{LastWrite, QueueNews},
+    sync_state::{LastWrite, QueueChange},
 };
 
 use crate::processor::Processor;
@@ -35,9 +35,9 @@ impl Processor {
     }
 
     /// Returns the current queue.
-    pub fn queue_news(&self, ended: Vec<LastWrite>) -> QueueNews {
+    pub fn queue_news(&self, ended: Vec<LastWrite>) -> QueueChange {
         let queue = &self.machine.state.queue;
-        QueueNews { waiting: queue.len() as u64, oldest: queue.oldest(), ended }
+        QueueChange { waiting: queue.len() as u64, oldest: queue.oldest(), ended }
     }
 
     fn local_start(&self, work: WriteIntent) -> Option<String> {

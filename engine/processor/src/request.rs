@@ -1,7 +1,7 @@
 //! Requests to a location from outside its machine. Each request has a file in `commands`, with its reply.
 
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::Decision,
 };
 use query::idempotency::{self, IdempotencyKey, Lookup};
@@ -15,7 +15,12 @@ pub trait Request: Send + 'static {
     type Reply: Send + 'static;
 
     /// Returns the machine's decision and the reply. Documents to write go into the unit of work.
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject>;
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject>;
 
     /// Returns whether the request asks only for due work.
     fn wakes(&self) -> bool {
@@ -47,7 +52,7 @@ pub trait Request: Send + 'static {
     fn prepare_part(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
         _most: usize,
     ) -> Result<(Decision, Self::Reply), Reject> {
@@ -76,14 +81,19 @@ impl Request for Command {
         if matches!(self, Command::Wake) { SWEPT_AT_ONCE } else { 0 }
     }
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, ()), Reject> {
         self.prepare_part(at, cx, unit, SWEPT_AT_ONCE)
     }
 
     fn prepare_part(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
         most: usize,
     ) -> Result<(Decision, ()), Reject> {
@@ -114,7 +124,12 @@ where
 {
     type Reply = Saved<T>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Saved<T>), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Saved<T>), Reject> {
         let Some(key) = &self.key else { return self.request.prepare(at, cx, unit) };
         match idempotency::lookup(unit, key, cx.now)? {
             Lookup::Fresh => {}

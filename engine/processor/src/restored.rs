@@ -1,7 +1,7 @@
 //! Handles a restore of the store from a backup once, when the location is first loaded.
 
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::Decision,
 };
 use store::keys;
@@ -18,7 +18,12 @@ impl Request for AfterRestore {
         true
     }
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, ()), Reject> {
         unit.delete(keys::restored(at.setup.id.0));
         Ok((at.decide(cx, &Command::Restored)?, ()))
     }

@@ -11,19 +11,19 @@ use location::{
 };
 use records::sync_state::{SyncState, shut};
 use runtime::{
-    metrics::Standing,
+    metrics::LocationHealth,
     origin::Origin,
     recent_errors::{Part, RecentError},
 };
 
-pub(crate) fn of(machine: &Location, now: Timestamp) -> Standing {
+pub(crate) fn of(machine: &Location, now: Timestamp) -> LocationHealth {
     let (state, sync) = (&machine.state, SyncState::of(machine, None, now));
     let queued = state.queue.len() as u64;
-    let parked = if state.writes_nothing() || state.breaker.blocked.is_some() { queued } else { 0 };
+    let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = sync.last_sync.filter(|_| machine.settings.capabilities.integrated);
     let skipped = state.pulls.skipped.values().map(|skips| skips.len() as u64).sum();
     let (read_problem, write_problem) = (sync.read_reason, sync.write_reason);
-    Standing { queued, parked, oldest_write: sync.oldest_queued, last_read, read_problem, write_problem, skipped }
+    LocationHealth { queued, parked, oldest_write: sync.oldest_queued, last_read, read_problem, write_problem, skipped }
 }
 
 /// Returns the errors of a turn. Must be called before the state drops the writes of its events.

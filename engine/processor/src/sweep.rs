@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use location::{
-    command::{Cx, SweepStep},
+    command::{DecisionContext, SweepStep},
     pull::Resource,
 };
 use records::document::{Kind, Link};
@@ -18,7 +18,7 @@ impl Processor {
     /// Returns the next step of the running sweep.
     pub(crate) fn next_sweep_step(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         most: usize,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<SweepStep>, Reject> {
@@ -31,7 +31,7 @@ impl Processor {
     /// have links.
     pub(crate) fn sweep_step(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         resource: Resource,
         pass: &mut Pass,
         (from, most): (Option<&str>, usize),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use location::{command::Cx, decision::Call, time::Timestamp};
+use location::{command::DecisionContext, decision::Call, time::Timestamp};
 use setup::{Setup, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
 use webhooks::{
@@ -34,7 +34,7 @@ pub(crate) fn deps(
     let registry =
         EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
     let deps = Deps {
-        lives_here: None,
+        is_local: None,
         change_counter: ChangeCounter::new(&setup),
         setup: Current::new(setup),
         store,
@@ -60,7 +60,7 @@ pub(crate) async fn turn<R: Request>(
 ) -> (R::Reply, Vec<Call>, usize) {
     loop {
         *now = now.plus(1);
-        let (mut turn, reply) = match processor.prepare(Cx { now: *now, random: 77 }, None, request) {
+        let (mut turn, reply) = match processor.prepare(DecisionContext { now: *now, random: 77 }, None, request) {
             Ok(turn) => turn,
             Err(Reject::NeedIds(resource)) => {
                 deps.pool.fill(&deps.ids, resource).await.unwrap();

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use location::{
-    command::{Command, Cx, PulledAppointment},
+    command::{Command, DecisionContext, PulledAppointment},
     decision::{Call, Decision},
     event::Event,
     ids::AppointmentId,
@@ -20,12 +20,12 @@ use crate::{
     error::Reject,
     journal_record::JournalRecord,
     note_keys::last_turn_key,
-    notify::{self, Room, sync_status},
+    notify::{self, CommitBudget, sync_status},
     processor::Processor,
     projections::{self, working_hours},
     request::Request,
-    unit_of_work::{Home, UnitOfWork},
-    untold::{self, Untold},
+    unit_of_work::{TurnContext, UnitOfWork},
+    untold::{self, UnauditedChange},
 };
 
 /// A decision ready to be committed.
@@ -40,7 +40,7 @@ pub struct PendingCommit {
     /// The batch contains a journal record.
     recorded: bool,
     /// The change for the audit trail.
-    untold: Option<(Arc<Change>, Untold)>,
+    untold: Option<(Arc<Change>, UnauditedChange)>,
 }
 
 impl PendingCommit {
@@ -66,16 +66,16 @@ impl Processor {
     /// Decides and collects the commit without changing anything. `origin` is the request that caused the turn.
     pub fn prepare<R: Request>(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         origin: Option<&Origin>,
         request: &R,
     ) -> Result<(PendingCommit, R::Reply), Reject> {
-        let mut prepared = self.attempt(cx, origin, request, None, Room::beside_others())?;
+        let mut prepared = self.attempt(cx, origin, request, None, CommitBudget::beside_others())?;
         if prepared.0.left_out > 0 && request.records() > 0 {
             prepared = self.part_of_page(cx, origin, request, prepared)?;
         }
         if prepared.0.left_out > 0 {
-            prepared = self.attempt(cx, origin, request, None, Room::alone())?;
+            prepared = self.attempt(cx, origin, request, None, CommitBudget::alone())?;
         }
         if prepared.0.left_out > 0 {
             let (location, messages) = (self.setup.id, prepared.0.left_out);
@@ -88,7 +88,7 @@ impl Processor {
     /// again for the rest; ingested records are then unchanged. Returns the whole page if no part fits.
     fn part_of_page<R: Request>(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         origin: Option<&Origin>,
         request: &R,
         whole: (PendingCommit, R::Reply),
@@ -98,7 +98,7 @@ impl Processor {
         let mut guess = request.records() * told / (told + whole.0.left_out);
         while too_many - fits > 1 {
             let most = guess.clamp(fits + 1, too_many - 1);
-            let part = self.attempt(cx, origin, request, Some(most), Room::beside_others())?;
+            let part = self.attempt(cx, origin, request, Some(most), CommitBudget::beside_others())?;
             match part.0.left_out {
                 0 if part.0.enqueued.deliveries() > 0 => return Ok(part),
                 0 => fits = most,
@@ -111,13 +111,13 @@ impl Processor {
 
     fn attempt<R: Request>(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         origin: Option<&Origin>,
         request: &R,
         part: Option<usize>,
-        room: Room,
+        room: CommitBudget,
     ) -> Result<(PendingCommit, R::Reply), Reject> {
-        let home = Home { source: self.setup.source, location: self.setup.id.0, now: cx.now };
+        let home = TurnContext { source: self.setup.source, location: self.setup.id.0, now: cx.now };
         let mut unit = UnitOfWork::new(&*self.deps.store, &self.deps.pool, &self.deps.index, home);
         let (decision, reply) = match part {
             None => request.prepare(self, cx, &mut unit)?,
@@ -129,12 +129,12 @@ impl Processor {
     /// Collects everything that is committed with a decision.
     fn pending(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         origin: Option<&Origin>,
         decision: Decision,
         mut unit: UnitOfWork<'_>,
         woken: bool,
-        room: Room,
+        room: CommitBudget,
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, mut calls, .. } = decision;
         self.find_twins(cx, &mut events, &mut unit)?;
@@ -164,13 +164,18 @@ impl Processor {
     }
 
     /// Returns the change for the audit trail, if a call caused the turn.
-    fn untold(&self, cx: Cx, change: &Arc<Change>, events: &[Event]) -> Option<(Arc<Change>, Untold)> {
+    fn untold(
+        &self,
+        cx: DecisionContext,
+        change: &Arc<Change>,
+        events: &[Event],
+    ) -> Option<(Arc<Change>, UnauditedChange)> {
         let touched = untold::touched(events);
         if touched.is_empty() {
             return None;
         }
         let decision = (self.setup.id, self.next_seq);
-        Some((change.clone(), Untold { decision, at: cx.now, caller: change.caller.clone(), touched }))
+        Some((change.clone(), UnauditedChange { decision, at: cx.now, caller: change.caller.clone(), touched }))
     }
 
     /// Returns whether a held status message is due, even if nothing else happens.
@@ -190,7 +195,12 @@ impl Processor {
 
     /// Merges records that a pull showed before the answer to their write. If the EHR does not keep the write key, such
     /// a record counts as another one until the answer names it.
-    fn find_twins(&self, cx: Cx, events: &mut Vec<Event>, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    fn find_twins(
+        &self,
+        cx: DecisionContext,
+        events: &mut Vec<Event>,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
             if let Some((hour, written)) = working_hours::created(&events[index]) {
@@ -214,7 +224,7 @@ impl Processor {
                 cancelled: twin.is_none_or(|twin| twin.cancelled),
                 written,
             };
-            let command = Command::TwinFound { twin: AppointmentId(shown.id), record };
+            let command = Command::DuplicateFound { twin: AppointmentId(shown.id), record };
             events.extend(after.decide(cx, &command).events);
         }
         Ok(())

@@ -30,24 +30,24 @@ const AT_ONCE: usize = 1_000;
 
 /// A decision caused by a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untold {
+pub struct UnauditedChange {
     pub decision: DecisionId,
     pub at: Timestamp,
     pub caller: Caller,
-    pub touched: Vec<Touched>,
+    pub touched: Vec<AuditedRecord>,
 }
 
 /// A change that no handler audits.
 #[derive(Debug)]
-pub struct Left {
-    pub untold: Untold,
+pub struct OrphanedChange {
+    pub untold: UnauditedChange,
     /// An earlier process may have audited the change.
-    pub may_be_told: bool,
+    pub may_be_audited: bool,
 }
 
 /// A changed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touched {
+pub struct AuditedRecord {
     pub what: &'static str,
     pub record: What,
 }
@@ -60,7 +60,7 @@ pub enum What {
 }
 
 /// Returns the objects that the events change. Holds are left out, because they contain no records.
-pub(crate) fn touched(events: &[Event]) -> Vec<Touched> {
+pub(crate) fn touched(events: &[Event]) -> Vec<AuditedRecord> {
     let of = |event: &Event| {
         let appointment = |what, id: u64| (what, What::Record(Resource::Appointments, id));
         let (what, record) = match event {
@@ -79,7 +79,7 @@ pub(crate) fn touched(events: &[Event]) -> Vec<Touched> {
             Event::DeletionsAccepted { .. } => ("accept deletions", What::Location),
             _ => return None,
         };
-        Some(Touched { what, record })
+        Some(AuditedRecord { what, record })
     };
     events.iter().filter_map(of).collect()
 }
@@ -101,9 +101,9 @@ pub struct AuditOutbox {
 
 #[derive(Default)]
 struct Waiting {
-    all: BTreeMap<DecisionId, Untold>,
+    all: BTreeMap<DecisionId, UnauditedChange>,
     /// Changes that no handler audits, for the writer of the trail.
-    left: Vec<Left>,
+    left: Vec<OrphanedChange>,
 }
 
 impl AuditOutbox {
@@ -112,7 +112,7 @@ impl AuditOutbox {
     }
 
     /// Adds a durable change. The handler of the call reports when it is audited.
-    pub(crate) fn add(&self, untold: Untold) {
+    pub(crate) fn add(&self, untold: UnauditedChange) {
         self.lock().all.insert(untold.decision, untold);
     }
 
@@ -133,7 +133,7 @@ impl AuditOutbox {
     }
 
     /// Returns the changes of these decisions that are not audited yet.
-    pub fn of(&self, decisions: &[DecisionId]) -> Vec<Untold> {
+    pub fn of(&self, decisions: &[DecisionId]) -> Vec<UnauditedChange> {
         let waiting = self.lock();
         decisions.iter().filter_map(|decision| waiting.all.get(decision).cloned()).collect()
     }
@@ -143,13 +143,13 @@ impl AuditOutbox {
         if decisions.is_empty() {
             return;
         }
-        let left = self.of(decisions).into_iter().map(|untold| Left { untold, may_be_told: false });
+        let left = self.of(decisions).into_iter().map(|untold| OrphanedChange { untold, may_be_audited: false });
         self.lock().left.extend(left);
         self.news.notify_one();
     }
 
     /// Adds changes found in a journal. Known ones already have a handler.
-    fn found(&self, found: Vec<Untold>) {
+    fn found(&self, found: Vec<UnauditedChange>) {
         if found.is_empty() {
             return;
         }
@@ -157,7 +157,7 @@ impl AuditOutbox {
         for untold in found {
             if let Entry::Vacant(place) = waiting.all.entry(untold.decision) {
                 place.insert(untold.clone());
-                waiting.left.push(Left { untold, may_be_told: true });
+                waiting.left.push(OrphanedChange { untold, may_be_audited: true });
             }
         }
         drop(waiting);
@@ -165,7 +165,7 @@ impl AuditOutbox {
     }
 
     /// Waits for changes that no handler audits.
-    pub async fn left(&self) -> Vec<Left> {
+    pub async fn left(&self) -> Vec<OrphanedChange> {
         loop {
             let left = mem::take(&mut self.lock().left);
             if !left.is_empty() {
@@ -186,7 +186,7 @@ impl AuditOutbox {
     fn try_read_again(&self, store: &dyn Store, location: LocationId, last: u64) -> Result<(), LoadError> {
         let Some(bytes) = store.get(&keys::journal(location.0, last))? else { return Ok(()) };
         let untold = |number, JournalRecord { at, events, by, .. }| {
-            Some(Untold { decision: (location, number), at, caller: by?, touched: touched(&events) })
+            Some(UnauditedChange { decision: (location, number), at, caller: by?, touched: touched(&events) })
         };
         let record = JournalRecord::read(location, &bytes)?;
         let mut from = record.untold.unwrap_or(last);

@@ -48,7 +48,7 @@ pub enum Status {
 impl WriteRequest {
     fn waiting(processor: &Processor, id: WriteId, write: &Write) -> WriteRequest {
         let state = &processor.machine.state;
-        let blocked = state.breaker.blocked.is_some() || state.writes_nothing();
+        let blocked = state.breaker.blocked.is_some() || state.is_writing_suspended();
         WriteRequest {
             id: id.0,
             location_id: processor.setup.id.0,

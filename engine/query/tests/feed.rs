@@ -8,7 +8,7 @@ use location::{
 };
 use processor::{
     id_pool::Pool,
-    unit_of_work::{Home, UnitOfWork},
+    unit_of_work::{TurnContext, UnitOfWork},
 };
 use query::{
     feed::{Change, KEPT, Reader, page},
@@ -38,7 +38,7 @@ impl World {
     }
 
     fn turn_of(&self, source: Option<u32>, location: u32, work: impl FnOnce(&mut UnitOfWork<'_>)) {
-        let home = Home { source, location, now: Timestamp(self.now) };
+        let home = TurnContext { source, location, now: Timestamp(self.now) };
         let pool = Pool::default();
         let mut unit_of_work = UnitOfWork::new(&*self.store, &pool, &self.index, home);
         work(&mut unit_of_work);

@@ -10,7 +10,7 @@ use location::{
 };
 use processor::{
     id_pool::Pool,
-    unit_of_work::{Home, UnitOfWork},
+    unit_of_work::{TurnContext, UnitOfWork},
 };
 use proptest::prelude::*;
 use query::{
@@ -47,7 +47,7 @@ impl World {
     }
 
     fn turn(&self, work: impl FnOnce(&mut UnitOfWork<'_>)) {
-        let home = Home { source: Some(1), location: OWNER, now: Timestamp(self.now) };
+        let home = TurnContext { source: Some(1), location: OWNER, now: Timestamp(self.now) };
         let mut unit_of_work = UnitOfWork::new(&*self.store, &self.pool, &self.index, home);
         work(&mut unit_of_work);
         let mut batch = Batch::new();

@@ -12,7 +12,7 @@ use crate::{
     ehr::ForeignId,
     index::{Field, OrderBy, Term},
     record::{Body, Record, RecordWrite},
-    references::{Invalid, Missing, Ours, Reference, Theirs},
+    references::{ForeignIdOf, Invalid, Missing, Reference, ResolveId},
     schema::EhrAppointment,
     values::Extra,
 };
@@ -81,7 +81,7 @@ impl Appointment {
     }
 
     /// Sets the time of each flag that is newly set.
-    pub fn begin_flags(&mut self, now: Timestamp) {
+    pub fn set_flag_times(&mut self, now: Timestamp) {
         let flags = [
             (self.cancelled, &mut self.cancelled_at),
             (self.confirmed, &mut self.confirmed_at),
@@ -164,7 +164,7 @@ impl Body for Appointment {
     fn resolve<E: From<Invalid>>(
         shown: &EhrAppointment,
         kept: Option<&Appointment>,
-        ours: Ours<'_, E>,
+        ours: ResolveId<'_, E>,
     ) -> Result<Appointment, E> {
         let time = |seconds: i64| Timestamp(seconds.saturating_mul(SECOND));
         let span = Span::new(time(shown.start), time(shown.end)).ok_or(Invalid("end is not after start"))?;
@@ -193,7 +193,7 @@ impl Body for Appointment {
     }
 
     /// Leaves out a provider, operatory or type that the EHR does not have.
-    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<EhrAppointment, E> {
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<EhrAppointment, E> {
         let seconds = |at: Timestamp| at.0.div_euclid(SECOND);
         let Placement { operatory, provider, span } = self.placement;
         let mut of = |to, id: Option<u64>| id.map_or(Ok(None), |id| theirs(to, id));

@@ -19,7 +19,7 @@ pub enum Kind {
     /// The time at which a location was last read.
     LastSync,
     /// The read and write status last reported to subscribers.
-    SyncTold,
+    ReportedSyncStatus,
     /// The time of the last turn of a location that is no longer in memory.
     LastTurn,
     /// A marker of a failed write that no operator has retried or dropped.
@@ -34,7 +34,7 @@ impl Kind {
             Kind::Description => 8,
             Kind::SetUp => 9,
             Kind::LastSync => 10,
-            Kind::SyncTold => 11,
+            Kind::ReportedSyncStatus => 11,
             Kind::LastTurn => 12,
             Kind::FailedWrite => 13,
             Kind::Of(resource) => rules(resource).tag,

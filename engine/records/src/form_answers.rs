@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 mod texts;
 
 use demographics::phone::is_number;
-use texts::{is_day, is_email, is_moment, is_time, no_day};
+use texts::{is_date_time, is_day, is_email, is_time, no_day};
 
 /// Maximum number of problems reported for one request.
 const MOST_PROBLEMS: usize = 100;
@@ -183,7 +183,7 @@ fn wrong(component: &Value, answer: &Value) -> Option<String> {
         "phoneNumber" => is(answer, is_number).ok_or("a phone number"),
         "day" if day_first(component) => is(answer, |text| is_day(text, true)).ok_or("a date such as 24/12/1980"),
         "day" => is(answer, |text| is_day(text, false)).ok_or("a date such as 12/24/1980"),
-        "datetime" => is(answer, |text| is_moment(text, day_first(component)))
+        "datetime" => is(answer, |text| is_date_time(text, day_first(component)))
             .ok_or("a date and time such as 2026-12-01T14:30:00Z"),
         "time" => is(answer, is_time).ok_or("a time of day such as 14:30:00"),
         // Other types are specific to the EHR and not checked.

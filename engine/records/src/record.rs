@@ -14,7 +14,7 @@ use crate::{
     document::{Document, Kind},
     ehr::ForeignId,
     index::{Indexed, OrderBy, Term},
-    references::{Invalid, Missing, Ours, Theirs},
+    references::{ForeignIdOf, Invalid, Missing, ResolveId},
 };
 
 /// The id of a record. The API fixes the width for each resource.
@@ -83,10 +83,10 @@ pub trait Body: Schema {
     const LISTED_BY_ID: bool = true;
 
     /// Creates the body from the EHR's form, keeping the local fields of `kept`.
-    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, kept: Option<&Self>, ours: Ours<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, kept: Option<&Self>, ours: ResolveId<'_, E>) -> Result<Self, E>;
 
     /// Converts the body to the EHR's form.
-    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E>;
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E>;
 
     /// Returns the index terms of the body.
     fn terms(&self) -> Vec<Term>;
@@ -176,20 +176,20 @@ impl<T: Body> Record<T> {
 
     /// Returns `true` if the record was created here and the EHR refused it.
     pub fn rejected(&self) -> bool {
-        self.rejecting().is_some()
+        self.failed_creation().is_some()
     }
 
     /// Returns the reason why the EHR refused the record, without patient data.
     pub fn rejection(&self) -> Option<&str> {
-        self.rejecting()?.reason.as_deref()
+        self.failed_creation()?.reason.as_deref()
     }
 
-    fn rejecting(&self) -> Option<&RecordWrite> {
+    fn failed_creation(&self) -> Option<&RecordWrite> {
         self.write.as_ref().filter(|write| self.foreign_id.is_none() && write.status == WriteStatus::Failed)
     }
 
     /// Returns whether the content changed. If not, the old timestamps are kept; `created_at` is always kept.
-    pub fn is_news(&mut self, before: Option<&Record<T>>) -> bool {
+    pub fn content_changed(&mut self, before: Option<&Record<T>>) -> bool {
         let Some(before) = before else { return true };
         let now = (self.updated_at, self.last_sync_time);
         self.created_at = before.created_at;
@@ -252,10 +252,10 @@ impl<T: Body> Indexed for Record<T> {
         self.body.terms()
     }
 
-    fn places(&self) -> Vec<(OrderBy, Timestamp)> {
-        let mut places = vec![(OrderBy::Updated, self.updated_at)];
-        places.extend(self.body.orders());
-        places
+    fn sort_keys(&self) -> Vec<(OrderBy, Timestamp)> {
+        let mut sort_keys = vec![(OrderBy::Updated, self.updated_at)];
+        sort_keys.extend(self.body.orders());
+        sort_keys
     }
 
     fn deleted(&self) -> bool {

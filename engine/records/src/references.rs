@@ -5,9 +5,9 @@ use location::pull::Resource;
 use crate::ehr::ForeignId;
 
 /// Resolves a foreign id to our id.
-pub type Ours<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
+pub type ResolveId<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
 /// Looks up the foreign id of one of our records. Returns `None` if the EHR does not have the record yet.
-pub type Theirs<'a, E> = &'a mut dyn FnMut(Resource, u64) -> Result<Option<ForeignId>, E>;
+pub type ForeignIdOf<'a, E> = &'a mut dyn FnMut(Resource, u64) -> Result<Option<ForeignId>, E>;
 
 /// The reason why data of an EHR is not a valid record, without its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,19 +28,19 @@ pub trait Reference: Sized {
     type Foreign;
 
     /// Converts a reference of the EHR to our ids.
-    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: ResolveId<'_, E>) -> Result<Self, E>;
     /// Converts the reference to foreign ids.
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E>;
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E>;
 }
 
 impl Reference for u64 {
     type Foreign = ForeignId;
 
-    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u64, E> {
+    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: ResolveId<'_, E>) -> Result<u64, E> {
         ours(to, foreign)
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<ForeignId, E> {
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<ForeignId, E> {
         theirs(to, *self)?.ok_or(Missing { resource: to, id: *self }.into())
     }
 }
@@ -48,11 +48,11 @@ impl Reference for u64 {
 impl Reference for u32 {
     type Foreign = ForeignId;
 
-    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u32, E> {
+    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: ResolveId<'_, E>) -> Result<u32, E> {
         u32::try_from(ours(to, foreign)?).map_err(|_| Invalid("an id beyond 32 bits").into())
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<ForeignId, E> {
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<ForeignId, E> {
         u64::from(*self).for_ehr(to, theirs)
     }
 }
@@ -60,11 +60,11 @@ impl Reference for u32 {
 impl<T: Reference> Reference for Option<T> {
     type Foreign = Option<T::Foreign>;
 
-    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
+    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: ResolveId<'_, E>) -> Result<Self, E> {
         foreign.as_ref().map(|foreign| T::resolve(foreign, to, ours)).transpose()
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E> {
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E> {
         self.as_ref().map(|id| id.for_ehr(to, theirs)).transpose()
     }
 }
@@ -72,11 +72,11 @@ impl<T: Reference> Reference for Option<T> {
 impl<T: Reference> Reference for Vec<T> {
     type Foreign = Vec<T::Foreign>;
 
-    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
+    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: ResolveId<'_, E>) -> Result<Self, E> {
         foreign.iter().map(|foreign| T::resolve(foreign, to, ours)).collect()
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E> {
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E> {
         self.iter().map(|id| id.for_ehr(to, theirs)).collect()
     }
 }
@@ -87,19 +87,19 @@ pub trait Part: Sized {
     type Ehr;
 
     /// Converts a part of the EHR to our ids.
-    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: ResolveId<'_, E>) -> Result<Self, E>;
     /// Converts the part to foreign ids.
-    fn for_ehr<E: From<Missing>>(&self, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E>;
+    fn for_ehr<E: From<Missing>>(&self, theirs: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E>;
 }
 
 impl<T: Part> Part for Vec<T> {
     type Ehr = Vec<T::Ehr>;
 
-    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E> {
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: ResolveId<'_, E>) -> Result<Self, E> {
         ehr.iter().map(|part| T::resolve(part, ours)).collect()
     }
 
-    fn for_ehr<E: From<Missing>>(&self, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E> {
+    fn for_ehr<E: From<Missing>>(&self, theirs: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E> {
         self.iter().map(|part| part.for_ehr(theirs)).collect()
     }
 }

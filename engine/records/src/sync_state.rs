@@ -56,7 +56,7 @@ pub struct Holder {
 
 /// The changes of a location's write queue in one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueueNews {
+pub struct QueueChange {
     /// Number of unfinished writes.
     pub waiting: u64,
     /// Time at which the oldest unfinished write was queued.

@@ -12,7 +12,7 @@ use crate::{
     ehr::{EhrRecurrence, ForeignId},
     index::{Field, Term},
     record::{Body, Record},
-    references::{Invalid, Missing, Ours, Reference, Theirs},
+    references::{ForeignIdOf, Invalid, Missing, Reference, ResolveId},
     schema::EhrWorkingHour,
     values::Extra,
 };
@@ -54,7 +54,7 @@ impl Body for WorkingHour {
     fn resolve<E: From<Invalid>>(
         shown: &EhrWorkingHour,
         kept: Option<&WorkingHour>,
-        ours: Ours<'_, E>,
+        ours: ResolveId<'_, E>,
     ) -> Result<WorkingHour, E> {
         let times = (minutes(&shown.begin_time), minutes(&shown.end_time), recurrence(shown));
         let (Some(begin), Some(end), Some(recurrence)) = times else {
@@ -74,7 +74,7 @@ impl Body for WorkingHour {
         })
     }
 
-    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<EhrWorkingHour, E> {
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<EhrWorkingHour, E> {
         let (days, specific_date, recurrence) = match self.recurrence.clone() {
             Recurrence::Weekly(days) => (days, None, None),
             Recurrence::On(date) => (Vec::new(), Some(date.to_string()), None),

@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use location::{
-    command::Cx,
+    command::DecisionContext,
     time::{Millis, SECOND, Timestamp},
 };
 
@@ -49,8 +49,8 @@ pub fn random_u64() -> u64 {
 }
 
 /// Returns the time and randomness of a decision.
-pub fn cx() -> Cx {
-    Cx { now: now(), random: random_u64() }
+pub fn cx() -> DecisionContext {
+    DecisionContext { now: now(), random: random_u64() }
 }
 
 #[cfg(test)]

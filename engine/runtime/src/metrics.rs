@@ -106,7 +106,7 @@ pub struct Metrics {
 /// The status of a location after its last turn. Only turns change it, so it stays valid when the location leaves
 /// memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Standing {
+pub struct LocationHealth {
     /// Unfinished writes.
     pub queued: u64,
     /// Writes that are blocked: the gate is shut, or the EHR failed too often.
@@ -123,14 +123,14 @@ pub struct Standing {
 
 /// The status of all locations that have been in memory.
 #[derive(Debug, Default)]
-pub struct Locations(Mutex<BTreeMap<LocationId, Standing>>);
+pub struct Locations(Mutex<BTreeMap<LocationId, LocationHealth>>);
 
 impl Locations {
-    pub fn note(&self, location: LocationId, standing: Standing) {
+    pub fn note(&self, location: LocationId, standing: LocationHealth) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(location, standing);
     }
 
-    pub fn all(&self) -> BTreeMap<LocationId, Standing> {
+    pub fn all(&self) -> BTreeMap<LocationId, LocationHealth> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -232,13 +232,15 @@ mod tests {
         let metrics = Metrics::default();
         let why = || Some("it is down".to_owned());
         let at = |seconds: i64| Some(Timestamp(seconds * SECOND));
-        metrics.locations.note(LocationId(1), Standing { queued: 9, ..Standing::default() });
-        let read = Standing { last_read: at(90), skipped: 4, ..Standing::default() };
-        metrics.locations.note(LocationId(1), Standing { queued: 2, oldest_write: at(40), ..read });
-        let shut = Standing { last_read: at(70), write_problem: why(), ..Standing::default() };
-        let shut = Standing { queued: 3, parked: 3, oldest_write: at(10), ..shut };
+        metrics.locations.note(LocationId(1), LocationHealth { queued: 9, ..LocationHealth::default() });
+        let read = LocationHealth { last_read: at(90), skipped: 4, ..LocationHealth::default() };
+        metrics.locations.note(LocationId(1), LocationHealth { queued: 2, oldest_write: at(40), ..read });
+        let shut = LocationHealth { last_read: at(70), write_problem: why(), ..LocationHealth::default() };
+        let shut = LocationHealth { queued: 3, parked: 3, oldest_write: at(10), ..shut };
         metrics.locations.note(LocationId(2), shut);
-        metrics.locations.note(LocationId(3), Standing { read_problem: why(), skipped: 3, ..Standing::default() });
+        metrics
+            .locations
+            .note(LocationId(3), LocationHealth { read_problem: why(), skipped: 3, ..LocationHealth::default() });
         let numbers = metrics.numbers(Timestamp(100 * SECOND));
         assert_eq!((numbers.writes_queued, numbers.writes_parked), (5, 3));
         assert_eq!((numbers.oldest_write_seconds, numbers.oldest_read_seconds), (90, 30));

@@ -13,18 +13,18 @@ use std::{
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 #[derive(Clone)]
-pub struct Turns(Arc<Semaphore>);
+pub struct FairSemaphore(Arc<Semaphore>);
 
-impl Turns {
-    pub fn at_once(count: usize) -> Turns {
-        Turns(Arc::new(Semaphore::new(count.max(1))))
+impl FairSemaphore {
+    pub fn at_once(count: usize) -> FairSemaphore {
+        FairSemaphore(Arc::new(Semaphore::new(count.max(1))))
     }
 
     /// Creates a semaphore for work that also waits for the disk, or mostly waits for another machine if `from_afar`.
     /// While some of it waits, the rest uses the processors.
-    pub fn of_readers(from_afar: bool) -> Turns {
+    pub fn of_readers(from_afar: bool) -> FairSemaphore {
         let each = if from_afar { 32 } else { 2 };
-        Turns::at_once(each * available_parallelism().map_or(1, NonZero::get))
+        FairSemaphore::at_once(each * available_parallelism().map_or(1, NonZero::get))
     }
 
     /// Acquires a permit, which is released when it is dropped.
@@ -65,7 +65,8 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn concurrent_computation_is_limited() {
-        let (turns, now, most) = (Turns::at_once(2), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (turns, now, most) =
+            (FairSemaphore::at_once(2), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = |_| {
             let (turns, now, most) = (turns.clone(), now.clone(), most.clone());
             tokio::spawn(async move {
@@ -89,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_work_holds_no_permit() {
-        let turns = Turns::at_once(1);
+        let turns = FairSemaphore::at_once(1);
         let (send, wait) = tokio::sync::oneshot::channel();
         let waiting = tokio::spawn({
             let turns = turns.clone();

@@ -46,12 +46,12 @@ pub struct Changes {
     pub engine: Vec<&'static str>,
     /// Locations affected by a change of their own settings, their source, their institution or the engine. Added and
     /// removed locations are not included.
-    pub touched: BTreeMap<LocationId, Touched>,
+    pub touched: BTreeMap<LocationId, ChangeImpact>,
 }
 
 /// The action for a location that may be in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touched {
+pub enum ChangeImpact {
     /// Other settings apply.
     Settings,
     /// The connection to the EHR is replaced.
@@ -93,7 +93,7 @@ impl Changes {
     }
 }
 
-fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, Touched> {
+fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, ChangeImpact> {
     let (old, new) = (&before.engine, &after.engine);
     let calls = |guests: &GuestRules| (guests.wait, guests.processor, guests.pull_processor);
     let all_connect = calls(&old.guests) != calls(&new.guests);
@@ -104,11 +104,11 @@ fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, Touched> {
         let source = |setup: &Setup| setup.sources.get(&now.source?).cloned();
         let institution = |setup: &Setup| setup.institutions.get(&now.institution).cloned();
         let touched = if was.source != now.source {
-            Touched::Source
+            ChangeImpact::Source
         } else if was != now || source(before) != source(after) || (all_connect && now.source.is_some()) {
-            Touched::Connection
+            ChangeImpact::Connection
         } else if all_settle || institution(before) != institution(after) || led.contains(id) != leads.contains(id) {
-            Touched::Settings
+            ChangeImpact::Settings
         } else {
             return None;
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use location::ids::{InstitutionId, LocationId};
 use setup::{
     LocationSetup, LocationStatus, Setup, WorkstationAccess,
-    changes::{Changes, Difference, Touched, needs_restart},
+    changes::{ChangeImpact, Changes, Difference, needs_restart},
 };
 
 const IDS: [LocationId; 4] = [LocationId(1), LocationId(2), LocationId(3), LocationId(4)];
@@ -29,7 +29,7 @@ fn a_change_touches_only_the_locations_it_concerns() {
         assert_eq!(needs_restart(&before, &after), <[String; 0]>::default());
         Changes::between(&before, &after).touched.into_iter().collect::<Vec<_>>()
     };
-    use Touched::{Connection, Settings, Source};
+    use ChangeImpact::{Connection, Settings, Source};
     let [one, two, three, four] = IDS;
     assert_eq!(touched(&|_| {}), []);
     assert_eq!(touched(&|it| changed(it, two, |it| it.quota.burst += 1)), [(two, Connection)]);

@@ -14,9 +14,9 @@ use super::{
     keys::{self, Due},
     model::Endpoint,
     outcomes::{Change, Outcomes, SetAsideReason},
+    payload_cache::PayloadCache,
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
-    shown::Shown,
     sign,
 };
 
@@ -53,7 +53,7 @@ impl Sender {
         &self,
         due: Due,
         outcomes: &Outcomes,
-        shown: &Shown,
+        shown: &PayloadCache,
     ) -> Result<AfterAttempt, StoreError> {
         let before = match self.read(due)? {
             Ok(before) => before,
@@ -141,7 +141,9 @@ impl Sender {
         }
         let endpoint = known.endpoint(delivery.endpoint_id).filter(|endpoint| endpoint.active)?;
         let about = delivery.institution_id.zip(delivery.resource_type);
-        about.is_none_or(|(institution, kind)| known.hears(&endpoint.owner, institution, kind)).then_some(endpoint)
+        about
+            .is_none_or(|(institution, kind)| known.may_receive(&endpoint.owner, institution, kind))
+            .then_some(endpoint)
     }
 
     async fn set_aside(&self, due: Due, why: SetAsideReason, outcomes: &Outcomes) -> AfterAttempt {

@@ -21,7 +21,7 @@ const PAGE: usize = 500;
 impl Sender {
     /// Moves the retries back. Returns the endpoints with a delivery that is due earlier now. `by` is the known amount,
     /// or 0. Deliveries created or attempted in the future reveal a larger one.
-    pub async fn keep_pauses(&self, now: Timestamp, by: Millis) -> Result<BTreeSet<EndpointId>, StoreError> {
+    pub async fn move_retries_back(&self, now: Timestamp, by: Millis) -> Result<BTreeSet<EndpointId>, StoreError> {
         let (mut moved, mut range) = (BTreeSet::new(), keys::all_due());
         loop {
             let page = self.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;

@@ -38,12 +38,12 @@ struct Stripes {
     /// The durable net change by each stripe of this process.
     of: BTreeMap<u32, BTreeMap<EndpointId, i64>>,
     free: BTreeSet<u32>,
-    whose: Whose,
+    ownership: StripeOwnership,
 }
 
 /// The stripes that this process may use.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Whose {
+enum StripeOwnership {
     /// All stripes: no other process uses the store.
     #[default]
     All,
@@ -55,9 +55,9 @@ enum Whose {
 
 impl Stripes {
     fn next(&self) -> u32 {
-        let first = match self.whose {
-            Whose::Block { block, .. } => keys::first_stripe(block),
-            Whose::All | Whose::Unclaimed => 0,
+        let first = match self.ownership {
+            StripeOwnership::Block { block, .. } => keys::first_stripe(block),
+            StripeOwnership::All | StripeOwnership::Unclaimed => 0,
         };
         self.of.last_key_value().map_or(first, |(last, _)| last + 1)
     }
@@ -68,18 +68,18 @@ impl Counts {
     pub(super) fn load(store: &dyn Store) -> Result<(Counts, BTreeMap<EndpointId, i64>), LoadError> {
         let of = read(store, keys::counts())?;
         let (sums, free) = (sums(of.values()), of.keys().copied().collect());
-        Ok((Counts(Mutex::new(Stripes { of, free, whose: Whose::All })), sums))
+        Ok((Counts(Mutex::new(Stripes { of, free, ownership: StripeOwnership::All })), sums))
     }
 
     /// Creates the counts of one of several nodes. A node has no stripes before `claim`.
     pub(super) fn unclaimed() -> Counts {
-        Counts(Mutex::new(Stripes { whose: Whose::Unclaimed, ..Stripes::default() }))
+        Counts(Mutex::new(Stripes { ownership: StripeOwnership::Unclaimed, ..Stripes::default() }))
     }
 
     /// Claims a block of stripes, unless the node has a valid claim.
     pub(super) async fn claim(&self, store: &dyn Store, placement: &dyn Placement) -> Result<(), CommitError> {
-        let whose = self.lock().whose;
-        if let Whose::Block { block, claim } = whose
+        let ownership = self.lock().ownership;
+        if let StripeOwnership::Block { block, claim } = ownership
             && store.read(&keys::stripes(block))?.is_some_and(|found| found.version == claim)
         {
             return Ok(());
@@ -102,8 +102,9 @@ impl Counts {
                     keys::count(keys::first_stripe(block) | u32::from(u16::MAX), EndpointId(i32::MAX)),
                 );
                 let of = read(store, range).map_err(|_| StoreError::damaged(&key, "counts nobody can read"))?;
-                let (free, whose) = (of.keys().copied().collect(), Whose::Block { block, claim: found.version });
-                *self.lock() = Stripes { of, free, whose };
+                let (free, ownership) =
+                    (of.keys().copied().collect(), StripeOwnership::Block { block, claim: found.version });
+                *self.lock() = Stripes { of, free, ownership };
                 return Ok(());
             }
         }
@@ -115,10 +116,10 @@ impl Counts {
         let mut all = read(store, keys::counts())?;
         Ok(move || {
             let stripes = self.lock();
-            match stripes.whose {
-                Whose::All => all.clear(),
-                Whose::Unclaimed => {}
-                Whose::Block { block, .. } => all.retain(|stripe, _| keys::block_of(*stripe) != block),
+            match stripes.ownership {
+                StripeOwnership::All => all.clear(),
+                StripeOwnership::Unclaimed => {}
+                StripeOwnership::Block { block, .. } => all.retain(|stripe, _| keys::block_of(*stripe) != block),
             }
             sums(all.values().chain(stripes.of.values()))
         })
@@ -180,12 +181,12 @@ fn sums<'s>(stripes: impl Iterator<Item = &'s BTreeMap<EndpointId, i64>>) -> BTr
 pub(super) struct CountChange {
     counts: Arc<Counts>,
     stripe: u32,
-    whose: Whose,
+    ownership: StripeOwnership,
     /// The batch has the claim as a precondition.
-    insists: bool,
+    has_precondition: bool,
     by: BTreeMap<EndpointId, i64>,
     /// Endpoints with counts that the batch does not have yet.
-    unsaid: BTreeSet<EndpointId>,
+    unwritten: BTreeSet<EndpointId>,
 }
 
 impl CountChange {
@@ -196,34 +197,36 @@ impl CountChange {
             stripes.of.insert(next, BTreeMap::new());
             next
         });
-        let whose = stripes.whose;
+        let ownership = stripes.ownership;
         drop(stripes);
-        let (by, unsaid) = (BTreeMap::new(), BTreeSet::new());
-        CountChange { counts: counts.clone(), stripe, whose, insists: false, by, unsaid }
+        let (by, unwritten) = (BTreeMap::new(), BTreeSet::new());
+        CountChange { counts: counts.clone(), stripe, ownership, has_precondition: false, by, unwritten }
     }
 
     pub(super) fn add(&mut self, endpoint: EndpointId, deliveries: i64) {
         *self.by.entry(endpoint).or_default() += deliveries;
         if deliveries != 0 {
-            self.unsaid.insert(endpoint);
+            self.unwritten.insert(endpoint);
         }
     }
 
     /// Adds the counts changed since the last call to the batch. Endpoints with neighbouring ids share a value.
     pub(super) fn put(&mut self, batch: &mut Batch) {
         let stripes = self.counts.lock();
-        if !self.unsaid.is_empty() && !std::mem::replace(&mut self.insists, true) {
-            match self.whose {
-                Whose::All => {}
+        if !self.unwritten.is_empty() && !std::mem::replace(&mut self.has_precondition, true) {
+            match self.ownership {
+                StripeOwnership::All => {}
                 // This block does not exist, so the commit conflicts.
-                Whose::Unclaimed => drop(batch.expect_present(keys::stripes(0))),
-                Whose::Block { block, claim } => drop(batch.expect_unchanged(keys::stripes(block), Some(claim))),
+                StripeOwnership::Unclaimed => drop(batch.expect_present(keys::stripes(0))),
+                StripeOwnership::Block { block, claim } => {
+                    batch.expect_unchanged(keys::stripes(block), Some(claim));
+                }
             }
         }
         let nothing = BTreeMap::new();
         // If the block was lost, the batch conflicts anyway.
-        let durable = stripes.of.get(&self.stripe).filter(|_| stripes.whose == self.whose).unwrap_or(&nothing);
-        while let Some(endpoint) = self.unsaid.first() {
+        let durable = stripes.of.get(&self.stripe).filter(|_| stripes.ownership == self.ownership).unwrap_or(&nothing);
+        while let Some(endpoint) = self.unwritten.first() {
             let together = keys::counted_together(*endpoint);
             let mut counts: BTreeMap<EndpointId, i64> =
                 durable.range(together.clone()).map(|(endpoint, count)| (*endpoint, *count)).collect();
@@ -236,7 +239,7 @@ impl CountChange {
                 true => batch.delete(key),
                 false => batch.put(key, serde_json::to_vec(&counts).expect("numbers make JSON")),
             };
-            self.unsaid.retain(|endpoint| !together.contains(endpoint));
+            self.unwritten.retain(|endpoint| !together.contains(endpoint));
         }
     }
 
@@ -246,9 +249,9 @@ impl CountChange {
 
     /// Applies the change after its batch is durable.
     pub(super) fn committed(&self) {
-        debug_assert!(self.unsaid.is_empty(), "what was counted is in the batch");
+        debug_assert!(self.unwritten.is_empty(), "what was counted is in the batch");
         let mut stripes = self.counts.lock();
-        if stripes.whose != self.whose {
+        if stripes.ownership != self.ownership {
             return;
         }
         let durable = stripes.of.entry(self.stripe).or_default();
@@ -266,7 +269,7 @@ impl CountChange {
 impl Drop for CountChange {
     fn drop(&mut self) {
         let mut stripes = self.counts.lock();
-        if stripes.whose == self.whose {
+        if stripes.ownership == self.ownership {
             stripes.free.insert(self.stripe);
         }
     }

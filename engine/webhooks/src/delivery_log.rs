@@ -86,7 +86,7 @@ impl DeliveryLog {
         // The second of two requests with the same Idempotency-Key gets the result of the first.
         let _turn = self.registry.turn().await;
         for _ in 0..RACES {
-            let claim = match self.registry.seen(once, now)? {
+            let claim = match self.registry.claim_or_replay(once, now)? {
                 Ok(claim) => claim,
                 Err(earlier) => return Ok(earlier),
             };

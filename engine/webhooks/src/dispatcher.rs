@@ -28,7 +28,7 @@ use super::{
     moves::{Move, Moves},
     outbox::Doorbell,
     outcomes::Outcomes,
-    shown::Shown,
+    payload_cache::PayloadCache,
 };
 
 /// A running dispatcher. Stops on `stop` or on drop.
@@ -85,7 +85,7 @@ enum TaskOutcome {
     },
     Looked(Look),
     /// The grace period of messages to endpoints of other nodes is over.
-    LetGo,
+    ReleaseGraceOver,
     /// The endpoints with a delivery that is due earlier now.
     SetBack(Result<BTreeSet<EndpointId>, StoreError>),
 }
@@ -96,7 +96,7 @@ type Look = Result<BTreeMap<EndpointId, Timestamp>, CommitError>;
 struct DispatchLoop {
     sender: Arc<Sender>,
     outcomes: Outcomes,
-    shown: Arc<Shown>,
+    shown: Arc<PayloadCache>,
     doorbell: Arc<Doorbell>,
     queues: EndpointQueues,
     tasks: JoinSet<TaskOutcome>,
@@ -110,7 +110,7 @@ struct DispatchLoop {
     /// New endpoints in the next result were assigned to this node by a move.
     came: bool,
     /// Callers that wait for the end of messages to endpoints of other nodes.
-    letting_go: Vec<oneshot::Sender<()>>,
+    pending_releases: Vec<oneshot::Sender<()>>,
 }
 
 impl DispatchLoop {
@@ -129,7 +129,7 @@ impl DispatchLoop {
             watch: Watch::since(started),
             looking: false,
             came: false,
-            letting_go: Vec::new(),
+            pending_releases: Vec::new(),
         }
     }
 
@@ -141,7 +141,7 @@ impl DispatchLoop {
                 () = sleep(limits::STORE_RETRY) => {}
             }
         }
-        self.keep_pauses(self.started, 0);
+        self.move_retries_back(self.started, 0);
         let (mut looks, shared) = (interval(limits::LOOK_EVERY), self.sender.registry.subscriptions().shared.is_some());
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -208,11 +208,11 @@ impl DispatchLoop {
                         self.queues.let_go(endpoint);
                     }
                 }
-                self.letting_go.push(ended);
-                self.tell_let_go();
+                self.pending_releases.push(ended);
+                self.confirm_release();
                 self.tasks.spawn(async {
                     sleep(limits::LET_GO).await;
-                    TaskOutcome::LetGo
+                    TaskOutcome::ReleaseGraceOver
                 });
             }
         }
@@ -220,12 +220,12 @@ impl DispatchLoop {
 
     /// Replies to callers of `Moves::let_go` once no attempt to an endpoint of another node is in flight. Must be
     /// called whenever an attempt ends.
-    fn tell_let_go(&mut self) {
-        if self.letting_go.is_empty() || self.attempts.values().any(|(due, _)| !self.is_here(due.endpoint)) {
+    fn confirm_release(&mut self) {
+        if self.pending_releases.is_empty() || self.attempts.values().any(|(due, _)| !self.is_here(due.endpoint)) {
             return;
         }
         // The receiver is gone if the caller timed out.
-        for ended in self.letting_go.drain(..) {
+        for ended in self.pending_releases.drain(..) {
             let _ = ended.send(());
         }
     }
@@ -369,10 +369,10 @@ impl DispatchLoop {
                     Ok(AfterAttempt::Elsewhere) => self.queues.let_go(due.endpoint),
                     Err(error) => self.wait_for_store(due.endpoint, &error, now),
                 }
-                self.tell_let_go();
+                self.confirm_release();
             }
             TaskOutcome::Looked(look) => self.looked(look, now),
-            TaskOutcome::LetGo => {
+            TaskOutcome::ReleaseGraceOver => {
                 let others = self.attempts.values().filter(|(due, _)| !self.is_here(due.endpoint));
                 others.for_each(|(_, attempt)| attempt.abort());
             }
@@ -395,13 +395,13 @@ impl DispatchLoop {
             // The node to which the endpoint moved sends the message again, under the same id.
             Some(due) if error.is_cancelled() => {
                 self.queues.let_go(due.endpoint);
-                self.tell_let_go();
+                self.confirm_release();
             }
             Some(due) => {
                 tracing::error!(delivery = %due.delivery, %error, "a webhook attempt panicked");
                 self.queues.forget_found(due.endpoint);
                 self.queues.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
-                self.tell_let_go();
+                self.confirm_release();
             }
             None => (self.prune_at, self.looking) = (Some(now.plus(limits::PRUNE_EVERY)), false),
         }
@@ -428,17 +428,17 @@ impl DispatchLoop {
         self.started = self.started.min(now);
         self.prune_at = self.prune_at.map(|at| at.minus(by));
         self.queues.set_back(by);
-        self.keep_pauses(now, by);
+        self.move_retries_back(now, by);
     }
 
-    fn keep_pauses(&mut self, now: Timestamp, by: Millis) {
+    fn move_retries_back(&mut self, now: Timestamp, by: Millis) {
         let sender = self.sender.clone();
-        self.tasks.spawn(async move { TaskOutcome::SetBack(sender.keep_pauses(now, by).await) });
+        self.tasks.spawn(async move { TaskOutcome::SetBack(sender.move_retries_back(now, by).await) });
     }
 
     fn prune(&mut self, now: Timestamp) {
         if self.prune_at.is_some_and(|at| at <= now) {
-            if !self.is_here(EndpointId::NOBODY) {
+            if !self.is_here(EndpointId::NONE) {
                 // If two nodes consider the pruning theirs, the commit of one of them conflicts.
                 self.prune_at = Some(now.plus(limits::PRUNE_EVERY));
                 return;

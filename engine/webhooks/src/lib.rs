@@ -23,7 +23,7 @@
 //!   a queue may exceed its limit by the events of a second. The reported overflow may be too low if two nodes dropped
 //!   events.
 //! - Delivery ids are higher than those of the node that had a record before. A new message is not due before the
-//!   waiting ones. This holds for clocks up to `limits::MOST_CLOCKS_APART` apart, and delays a message by at most that.
+//!   waiting ones. This holds for clocks up to `limits::MAX_CLOCK_SKEW` apart, and delays a message by at most that.
 //! - One node prunes finished deliveries.
 //!
 //! `catalogue` lists the events, `payload` builds the `data` of a message from the views of the API (`views`), and
@@ -37,7 +37,6 @@ mod backlog;
 pub mod catalogue;
 mod clock_set_back;
 mod counts;
-mod decided;
 pub mod delivery;
 pub mod delivery_id;
 pub mod delivery_log;
@@ -52,12 +51,13 @@ pub mod moves;
 pub mod outbox;
 mod outcomes;
 pub mod payload;
+mod payload_cache;
 pub mod placement;
 pub mod registry;
 pub mod schedule;
 mod shared;
-mod shown;
 pub mod sign;
+mod subscription_fence;
 pub mod subscriptions;
 mod upkeep;
 pub mod views;

@@ -77,7 +77,7 @@ pub const LET_GO_TIMEOUT: Duration = Duration::from_secs(5);
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The largest clock difference between nodes at which the messages about a moved record stay in order. Delays a
 /// message by at most that.
-pub const MOST_CLOCKS_APART: Millis = 2 * MINUTE;
+pub const MAX_CLOCK_SKEW: Millis = 2 * MINUTE;
 /// Deliveries per commit when the clock was set back, and per pruning.
 pub const SWEEP: usize = 100;
 /// The interval at which old finished deliveries are pruned.

@@ -31,7 +31,7 @@ ids!(EndpointId, SubscriptionId);
 
 impl EndpointId {
     /// The id of no endpoint. The node to which it is assigned does the work common to all endpoints.
-    pub const NOBODY: EndpointId = EndpointId(0);
+    pub const NONE: EndpointId = EndpointId(0);
 }
 
 /// The organisation or API key that registered an endpoint. The endpoint is visible to its owner only.

@@ -15,12 +15,12 @@ use super::{
     backlog::{Backlogs, Overflow},
     catalogue::{Event, EventName},
     counts::CountChange,
-    decided::Decided,
     delivery::{Delivery, State},
     delivery_id::{MAX_OF_ONE_EVENT, made_at, nth_of},
     keys,
-    limits::MOST_CLOCKS_APART,
+    limits::MAX_CLOCK_SKEW,
     model::{EndpointId, Subscription},
+    subscription_fence::SubscriptionFence,
     subscriptions::{Recipients, Subscriptions},
 };
 
@@ -51,7 +51,7 @@ pub struct Enqueued {
     /// Dropped events per endpoint.
     dropped: BTreeMap<EndpointId, Overflow>,
     /// The precondition on the subscriptions, if other nodes may change them.
-    decided: Option<Decided>,
+    decided: Option<SubscriptionFence>,
 }
 
 impl Enqueued {
@@ -99,7 +99,7 @@ impl Outbox {
     /// store, the batch conflicts when the recipients of the institution have changed, and the next turn sees the
     /// change.
     pub fn begin(&self, institution: InstitutionId, batch: &mut Batch) -> Result<Enqueued, StoreError> {
-        let decided = Decided::put(&self.subscriptions, institution, batch)?;
+        let decided = SubscriptionFence::put(&self.subscriptions, institution, batch)?;
         Ok(Enqueued { decided, ..Enqueued::default() })
     }
 
@@ -109,7 +109,7 @@ impl Outbox {
     }
 
     /// Returns `true` if an event has subscribers.
-    pub fn is_heard(&self, institution: InstitutionId, event: Event) -> bool {
+    pub fn has_subscribers_for(&self, institution: InstitutionId, event: Event) -> bool {
         !self.subscriptions.subscribed(institution, event).is_empty()
     }
 
@@ -167,7 +167,7 @@ impl Outbox {
     /// the message is due no earlier than the waiting messages about the record, whose ids are lower.
     fn first_attempt(&self, id: Uuid, event_time: Timestamp) -> Timestamp {
         match self.subscriptions.shared {
-            Some(_) => made_at(id).min(event_time.plus(MOST_CLOCKS_APART)),
+            Some(_) => made_at(id).min(event_time.plus(MAX_CLOCK_SKEW)),
             None => event_time,
         }
     }

@@ -200,7 +200,7 @@ impl EndpointRegistry {
         self.egress.check_url(target_url)?;
         let id = EndpointId(self.next_id(ENDPOINT_IDS).await?);
         let decide = |batch: &mut Batch| {
-            let claim = match self.seen(once, now)? {
+            let claim = match self.claim_or_replay(once, now)? {
                 Ok(claim) => claim,
                 Err(earlier) => return Ok((None, earlier)),
             };
@@ -236,7 +236,7 @@ impl EndpointRegistry {
         now: Timestamp,
     ) -> Result<Made<Endpoint>, RegistryError> {
         let decide = |batch: &mut Batch| {
-            let claim = match self.seen(once, now)? {
+            let claim = match self.claim_or_replay(once, now)? {
                 Ok(claim) => claim,
                 Err(earlier) => return Ok((None, earlier)),
             };
@@ -254,7 +254,7 @@ impl EndpointRegistry {
                 (endpoint.secret_key, endpoint.next_secret) = (secret_key.clone(), None);
             }
             claim.put(&endpoint, now, batch)?;
-            Ok((Some(self.taken_over(&endpoint, now)), Made { record: endpoint, replay: false }))
+            Ok((Some(self.changed_by_owner(&endpoint, now)), Made { record: endpoint, replay: false }))
         };
         self.change(decide).await
     }
@@ -282,7 +282,7 @@ impl EndpointRegistry {
             }
             endpoint.active = active.unwrap_or(endpoint.active);
             endpoint.updated_at = now;
-            let mut changed = self.taken_over(&endpoint, now);
+            let mut changed = self.changed_by_owner(&endpoint, now);
             if active == Some(true) {
                 batch.delete(keys::overflow(id));
                 changed.overflow_forgotten = Some(id);
@@ -294,9 +294,9 @@ impl EndpointRegistry {
 
     /// Returns the change of an endpoint by its owner, and deactivates its subscriptions without permission. An owner
     /// who regains the permission must activate them again.
-    fn taken_over(&self, endpoint: &Endpoint, now: Timestamp) -> Changed {
+    fn changed_by_owner(&self, endpoint: &Endpoint, now: Timestamp) -> Changed {
         let (known, owner) = (&self.subscriptions, &endpoint.owner);
-        let unheard = |it: &Subscription| !known.hears(owner, it.institution_id, it.event.resource_type());
+        let unheard = |it: &Subscription| !known.may_receive(owner, it.institution_id, it.event.resource_type());
         let ended = known.subscriptions_of(endpoint.id).into_iter().filter(|it| it.active && unheard(it));
         let subscriptions = ended.map(|it| Subscription { active: false, updated_at: now, ..(*it).clone() }).collect();
         Changed { endpoint: Some(endpoint.clone()), subscriptions, ..Changed::default() }
@@ -386,7 +386,7 @@ impl EndpointRegistry {
     }
 
     /// Returns a claim of the Idempotency-Key, or the result of the earlier request in the inner `Err`.
-    pub(super) fn seen<'o, T: DeserializeOwned>(
+    pub(super) fn claim_or_replay<'o, T: DeserializeOwned>(
         &'o self,
         key: Option<&'o IdempotencyKey>,
         now: Timestamp,
@@ -414,7 +414,7 @@ impl EndpointRegistry {
         let topic = catalogue::parse(new.resource_type, new.event)?;
         let id = SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?);
         let decide = |batch: &mut Batch| {
-            let claim = match self.seen(once, now)? {
+            let claim = match self.claim_or_replay(once, now)? {
                 Ok(claim) => claim,
                 Err(earlier) => return Ok((None, earlier)),
             };
@@ -531,11 +531,11 @@ impl EndpointRegistry {
         for subscription in &changed.subscriptions {
             batch.put(keys::subscription(subscription.webhook_endpoint_id, subscription.id), to_bytes(subscription));
         }
-        let heard_otherwise = match &self.subscriptions.shared {
-            Some(_) => self.subscriptions.heard_otherwise(&changed),
+        let affected_institutions = match &self.subscriptions.shared {
+            Some(_) => self.subscriptions.affected_institutions(&changed),
             None => BTreeSet::new(),
         };
-        for institution in &heard_otherwise {
+        for institution in &affected_institutions {
             batch.put(keys::changes_of(*institution), changes.to_be_bytes().to_vec());
         }
         let this = self.clone();
@@ -543,7 +543,10 @@ impl EndpointRegistry {
             let committed = this.store.commit(batch).await;
             if committed.is_ok() {
                 this.subscriptions.apply(changed, changes);
-                this.subscriptions.shared.iter().for_each(|shared| shared.forget(heard_otherwise.iter().copied()));
+                this.subscriptions
+                    .shared
+                    .iter()
+                    .for_each(|shared| shared.forget(affected_institutions.iter().copied()));
             }
             drop(turn);
             committed

@@ -23,7 +23,7 @@ pub const RETRIES: [Millis; 10] = [
 
 /// Returns the maximum jitter of a retry: a tenth of the pause before it, at most ten minutes. Jitter keeps messages
 /// that failed together from being retried together.
-pub fn most_jitter(retry: usize) -> Millis {
+pub fn max_jitter(retry: usize) -> Millis {
     let before = if retry == 0 { 0 } else { RETRIES[retry - 1] };
     ((RETRIES[retry] - before) / 10).min(10 * MINUTE)
 }
@@ -41,7 +41,7 @@ pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp, ran
     let missed = due < first_attempt.plus(last);
     match next_retry(first_attempt, attempted) {
         Some(retry) => {
-            let jitter = random % (most_jitter(retry).unsigned_abs() + 1);
+            let jitter = random % (max_jitter(retry).unsigned_abs() + 1);
             Some(first_attempt.plus(RETRIES[retry] + jitter.cast_signed()))
         }
         None => missed.then(|| attempted.plus(last - before)),
@@ -115,12 +115,12 @@ mod tests {
     #[test]
     fn retries_of_messages_that_failed_together_are_spread_by_jitter() {
         for (n, elapsed) in RETRIES.iter().enumerate() {
-            let before = if n == 0 { T0 } else { T0.plus(RETRIES[n - 1] + most_jitter(n - 1)) };
+            let before = if n == 0 { T0 } else { T0.plus(RETRIES[n - 1] + max_jitter(n - 1)) };
             let due: std::collections::BTreeSet<_> =
                 (0..1_000).map(|random| retry(T0, T0, before, random * 7_919).unwrap()).collect();
             assert!(due.len() > 900, "retry {n} comes at {} moments", due.len());
             let (first, last) = (*due.first().unwrap(), *due.last().unwrap());
-            assert!(T0.plus(*elapsed) <= first && last <= T0.plus(elapsed + most_jitter(n)), "retry {n}");
+            assert!(T0.plus(*elapsed) <= first && last <= T0.plus(elapsed + max_jitter(n)), "retry {n}");
         }
     }
 

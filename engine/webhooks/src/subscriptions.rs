@@ -26,7 +26,7 @@ const PAGE: usize = 1_000;
 
 /// Current permissions of owners, which may have been revoked since the subscription.
 pub trait Audience: Send + Sync {
-    fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool;
+    fn may_receive(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool;
 
     /// Returns `true` if amounts are shown in records that are not about money.
     fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool;
@@ -36,7 +36,7 @@ pub trait Audience: Send + Sync {
 pub struct Everyone;
 
 impl Audience for Everyone {
-    fn hears(&self, _: &Owner, _: InstitutionId, _: ResourceType) -> bool {
+    fn may_receive(&self, _: &Owner, _: InstitutionId, _: ResourceType) -> bool {
         true
     }
 
@@ -163,7 +163,7 @@ impl Subscriptions {
     }
 
     /// Returns the institutions whose recipients may differ after the change.
-    pub(super) fn heard_otherwise(&self, changed: &Changed) -> BTreeSet<InstitutionId> {
+    pub(super) fn affected_institutions(&self, changed: &Changed) -> BTreeSet<InstitutionId> {
         let of = |endpoint| self.subscriptions_of(endpoint).into_iter().map(|it| it.institution_id);
         let switched = changed.endpoint.as_ref().filter(|after| {
             let before = self.endpoint(after.id);
@@ -182,7 +182,7 @@ impl Subscriptions {
         let wanted =
             of_institution.iter().filter_map(|id| index.subscriptions.get(id)).filter(|s| s.active && s.event == event);
         let heard = |endpoint: &Arc<Endpoint>| {
-            endpoint.active && self.hears(&endpoint.owner, institution, event.resource_type())
+            endpoint.active && self.may_receive(&endpoint.owner, institution, event.resource_type())
         };
         wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(heard)).cloned().collect()
     }
@@ -215,8 +215,8 @@ impl Subscriptions {
         recipients
     }
 
-    pub fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        self.audience.hears(owner, institution, kind)
+    pub fn may_receive(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+        self.audience.may_receive(owner, institution, kind)
     }
 
     /// Returns `true` if the institution has any subscription, active or not.

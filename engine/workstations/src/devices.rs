@@ -14,7 +14,7 @@ use store::{Batch, CommitError, Direction, Store, StoreError, Version, keys, sec
 use uuid::Uuid;
 
 use super::{
-    guesses::Guesses,
+    guesses::CodeRateLimiter,
     limits::{
         CODE_CHARACTERS, CODE_LIFETIME, CODES, ENROLMENT_CHARACTERS, ENROLMENT_HOURS, ENROLMENT_USES, NAME_BYTES,
         VERSION_BYTES, WORKSTATIONS,
@@ -119,12 +119,12 @@ pub struct NewDevice {
 pub struct Devices {
     store: Arc<dyn Store>,
     secrets: Secrets,
-    guesses: Guesses,
+    guesses: CodeRateLimiter,
 }
 
 impl Devices {
     pub fn new(store: Arc<dyn Store>, secrets: Secrets) -> Devices {
-        Devices { store, secrets, guesses: Guesses::default() }
+        Devices { store, secrets, guesses: CodeRateLimiter::default() }
     }
 
     pub async fn new_code(

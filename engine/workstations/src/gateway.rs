@@ -18,7 +18,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use adapter_host::{AdapterRegistry, Standing, Url};
+use adapter_host::{AdapterRegistry, LoadState, Url};
 use records::sync_state::{GateState, GateStatus};
 use runtime::{clock, doorbell::Doorbell, metrics::Counter};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
@@ -259,7 +259,7 @@ impl Gateway {
             seconds.tick().await;
             if shared && second % HEARTBEAT.as_secs() == 0 {
                 let this = self.clone();
-                drop(self.shared.runtime.spawn_blocking(move || this.end_void()));
+                drop(self.shared.runtime.spawn_blocking(move || this.end_reassigned()));
             }
             let (now, wall) = (Instant::now(), clock::now());
             self.locations().values().for_each(|gated| gated.beat(second, now, wall));
@@ -268,7 +268,7 @@ impl Gateway {
 
     /// Ends the connections of workstations that were paired with another location meanwhile, possibly by another
     /// process.
-    pub(super) fn end_void(&self) {
+    pub(super) fn end_reassigned(&self) {
         for gated in self.locations().values() {
             let connected = gated.connected();
             if connected.is_empty() {
@@ -324,8 +324,8 @@ impl Gateway {
 
     fn preparing(&self, setup: &Setup, location: &LocationSetup) -> bool {
         let source = setup.gated(location).map(|(source, _)| source);
-        let standing = |source: &DataSource| self.adapters.standing_at(&source.adapter, &location.id.to_string());
-        matches!(source.and_then(standing), Some(Standing::Preparing))
+        let load_state = |source: &DataSource| self.adapters.load_state_at(&source.adapter, &location.id.to_string());
+        matches!(source.and_then(load_state), Some(LoadState::Preparing))
     }
 
     fn lent(&self, setup: &Setup, location: LocationId) -> Option<(Arc<LocationSetup>, EhrAccess)> {

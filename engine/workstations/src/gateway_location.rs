@@ -9,7 +9,7 @@ use std::{
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
 use location::{gate::Gate as GateTold, ids::LocationId, time::Timestamp};
-use records::sync_state::{GateStatus, Holder, QueueNews};
+use records::sync_state::{GateStatus, Holder, QueueChange};
 use runtime::{clock, doorbell::Doorbell, metrics::Counter};
 use tokio::{
     runtime::Handle,
@@ -52,7 +52,7 @@ struct Inner {
     lease: Lease,
     connections: BTreeMap<ConnectionId, WorkstationConnection>,
     asked: HashMap<Number, Asker>,
-    queue: QueueNews,
+    queue: QueueChange,
     /// The queue changed since it was last shown; and the time at which it was shown.
     unshown: bool,
     shown: Option<Instant>,
@@ -84,7 +84,7 @@ impl GatewayLocation {
             lease: Lease::new(now, rules),
             connections: BTreeMap::new(),
             asked: HashMap::new(),
-            queue: QueueNews::default(),
+            queue: QueueChange::default(),
             unshown: false,
             shown: None,
         };
@@ -259,13 +259,13 @@ impl GatewayLocation {
     }
 
     /// Updates the location's queue of writes after a turn.
-    pub fn queue(&self, news: QueueNews) {
+    pub fn queue(&self, news: QueueChange) {
         let mut inner = self.lock();
         let mut ended = std::mem::take(&mut inner.queue.ended);
         inner.unshown |= inner.queue.waiting != news.waiting || !news.ended.is_empty();
         ended.extend(news.ended);
         let from = ended.len().saturating_sub(LAST_WRITES);
-        inner.queue = QueueNews { ended: ended.split_off(from), ..news };
+        inner.queue = QueueChange { ended: ended.split_off(from), ..news };
     }
 
     /// Returns the state of the gate to report to the location. Returns `None` while it is uncertain.

@@ -11,7 +11,7 @@ use location::{quota::Bucket, settings::Quota, time::Timestamp};
 use super::limits::{GUESSERS, GUESSES_OF_ALL, GUESSES_OF_ONE};
 
 #[derive(Default)]
-pub(crate) struct Guesses(Mutex<Counts>);
+pub(crate) struct CodeRateLimiter(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -19,7 +19,7 @@ struct Counts {
     peers: HashMap<IpAddr, Bucket>,
 }
 
-impl Guesses {
+impl CodeRateLimiter {
     /// Tries a code behind the lock. Returns the seconds to wait as the outer error if too many codes were wrong.
     pub(crate) fn attempt<T, E>(
         &self,

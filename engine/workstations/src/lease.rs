@@ -73,7 +73,7 @@ pub(crate) enum Rejection {
     #[error("it is for another location")]
     OtherLocation,
     #[error("no such request is under way")]
-    NotUnderWay,
+    NotInFlight,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl Lease {
         };
         let write = self.requests.get(&failure.claim.number).and_then(|asked| asked.write.clone());
         if failure.kind == FailureKind::Approval
-            && self.believes(id, failure.claim).is_ok()
+            && self.check_claim(id, failure.claim).is_ok()
             && self.unapproved.len() < UNAPPROVED
         {
             self.unapproved.extend(write);
@@ -257,14 +257,14 @@ impl Lease {
         claim: RequestRef,
         how: Result<RequestAnswer, GateError>,
     ) -> Vec<Effect> {
-        if let Err(refusal) = self.believes(id, claim) {
+        if let Err(refusal) = self.check_claim(id, claim) {
             return vec![Effect::Rejected(id, refusal)];
         }
         self.requests.remove(&claim.number);
         self.settle(now, vec![Effect::Complete(claim.number, how)])
     }
 
-    fn believes(&self, id: ConnectionId, claim: RequestRef) -> Result<(), Rejection> {
+    fn check_claim(&self, id: ConnectionId, claim: RequestRef) -> Result<(), Rejection> {
         let LeaseState::Held(holder, lease) = self.lease else { return Err(Rejection::NotTheHolder) };
         if holder != id {
             return Err(Rejection::NotTheHolder);
@@ -276,7 +276,7 @@ impl Lease {
             return Err(Rejection::OtherLocation);
         }
         let under_way = self.requests.get(&claim.number).is_some_and(PendingRequest::under_way);
-        if under_way { Ok(()) } else { Err(Rejection::NotUnderWay) }
+        if under_way { Ok(()) } else { Err(Rejection::NotInFlight) }
     }
 
     /// Handles the passage of time.

@@ -9,7 +9,7 @@ use std::{
 
 use adapter_host::{AdapterRegistry, Gate, GateError};
 use location::time::{HOUR, MINUTE, Timestamp};
-use records::sync_state::{GateState, QueueNews};
+use records::sync_state::{GateState, QueueChange};
 use serde_json::json;
 use setup::{LocationSetup, Setup, current::Current};
 use store::{Direction, MemoryStore, Store, keys::Space, secrets::Secrets};
@@ -88,11 +88,11 @@ async fn a_workstation_paired_elsewhere_by_another_process_is_disconnected() {
     let token = paired(&here, HERE, 1).await;
     let mut fake = Fake::at_work(&here, &token).await;
     fake.lease().await;
-    here.end_void();
+    here.end_reassigned();
     assert!(open(&here), "it is paired");
     paired(&elsewhere, THERE, 1).await;
     assert!(open(&here), "nobody said so here");
-    here.end_void();
+    here.end_reassigned();
     assert_eq!(fake.bye().await, ByeReason::Replaced);
     assert!(!open(&here));
 }
@@ -310,7 +310,7 @@ async fn queue_messages_are_at_least_two_seconds_apart() {
     let (now, wall) = (Instant::now(), Timestamp(1_000 * HOUR));
     let mut shown = Vec::new();
     for tenth in 0..60_u32 {
-        let news = QueueNews { waiting: tenth.into(), oldest: Some(wall.minus(5 * MINUTE)), ended: Vec::new() };
+        let news = QueueChange { waiting: tenth.into(), oldest: Some(wall.minus(5 * MINUTE)), ended: Vec::new() };
         gated.queue(news);
         // At these seconds no connection is due for a ping.
         gated.beat(7, now + Duration::from_millis(100) * tenth, wall);

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::views::published::RecordViews;
+use api::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     command::{Command, Hold, Placement},
@@ -111,7 +111,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn E
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
     let change_counter = ChangeCounter::new(&setup);
     Ok(Arc::new(Deps {
-        lives_here: None,
+        is_local: None,
         setup: Current::new(setup),
         store,
         ids,

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::views::published::RecordViews;
+use api::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     event::Event,

@@ -13,7 +13,7 @@ use std::{
 use location::time::{MINUTE, Timestamp};
 use processor::{
     id_pool::Pool,
-    unit_of_work::{Home, UnitOfWork},
+    unit_of_work::{TurnContext, UnitOfWork},
 };
 use query::{
     index::{self, Index},
@@ -93,7 +93,7 @@ async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> Outcome
     let pool = Pool::default();
     let mut under_way = VecDeque::new();
     for first in (1..=count).step_by(AT_ONCE as usize) {
-        let home = Home { source: Some(1), location: 1, now: Timestamp(0) };
+        let home = TurnContext { source: Some(1), location: 1, now: Timestamp(0) };
         let mut docs = UnitOfWork::new(&**store, &pool, index, home);
         for n in first..=count.min(first + AT_ONCE - 1) {
             docs.put(&patient(n, count))?;

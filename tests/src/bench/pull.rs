@@ -10,7 +10,7 @@ use std::{
 };
 
 use adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture};
-use api::views::published::RecordViews;
+use api::views::record_views::RecordViews;
 use chrono_tz::Tz;
 use engine::{Engine, Parts};
 use location::{

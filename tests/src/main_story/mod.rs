@@ -6,7 +6,7 @@ mod ehrs;
 mod practice;
 mod subscriber;
 
-use adapter_conformance::flaky_proxy::{FlakyProxy, Trouble, When};
+use adapter_conformance::flaky_proxy::{FlakyProxy, InjectedFault, When};
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use serde_json::{Value, json};
@@ -203,7 +203,7 @@ impl<P: Practice> Story<P> {
     async fn what_was_said_is_in_the_log_once(&mut self, booking: &Booking) {
         let note = "Reminded by text: läuft ☺";
         let log = json!({"patient_id": booking.patient, "note": note, "mode": "text", "direction": "sent"});
-        self.proxy.set(When::Nth(2), Trouble::LoseReply);
+        self.proxy.set(When::Nth(2), InjectedFault::LoseReply);
         let before = self.proxy.spoilt();
         self.client.post("/communication_logs", &json!({"communication_log": log})).await;
         self.client.idle().await;
@@ -216,7 +216,7 @@ impl<P: Practice> Story<P> {
 
     /// The EHR has carried the write out, the product has not heard of it, and dies.
     async fn killed_while_it_is_written(mut self, person: &Value, new: NewPatient) -> Story<P> {
-        self.proxy.set(When::Each, Trouble::Slow(HELD_BACK));
+        self.proxy.set(When::Each, InjectedFault::Slow(HELD_BACK));
         let booking = self.book(person).await;
         until("the write", async || {
             assert_eq!(self.client.write_back(&booking).await, "pending");

@@ -11,7 +11,7 @@ use actix_web::{
 use records::ehr::{EhrAppointment, Resource, Write};
 use runtime::clock;
 use serde_json::{Value, json};
-use tests::conformance::{EhrUnderTest, Here, Place};
+use tests::conformance::{EhrUnderTest, ExistingIds, Place};
 
 use crate::conformance::atomic_server::{Asked, AtomicServer, BASE};
 
@@ -25,7 +25,7 @@ pub struct Atomic {
     address: std::net::SocketAddr,
     server: Shared,
     site: String,
-    here: Here,
+    here: ExistingIds,
     /// The starts of its slots, in order, and the last second they cover.
     slots: Vec<i64>,
 }
@@ -63,7 +63,7 @@ impl Atomic {
         }
         let room = actor(1).unwrap();
         let site = text(&server.get("Location", &room).unwrap()["partOf"]["reference"])[9..].to_owned();
-        let here = Here {
+        let here = ExistingIds {
             patient: text(&server.all("Patient")[0]["id"]),
             provider: actor(0).unwrap(),
             operatory: Some(room),
@@ -138,7 +138,7 @@ impl EhrUnderTest for Atomic {
         chrono_tz::Europe::Berlin
     }
 
-    fn here(&self) -> Here {
+    fn here(&self) -> ExistingIds {
         self.here.clone()
     }
 

@@ -4,7 +4,7 @@ use location::resource::Operation;
 use records::ehr::{EhrAppointment, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here, Place},
+    conformance::{EhrUnderTest, ExistingIds, Place},
     harness::ehr_server::fhir::{FhirServer, Program, Seeded},
 };
 
@@ -133,8 +133,8 @@ impl EhrUnderTest for Fhir {
         ZONE
     }
 
-    fn here(&self) -> Here {
-        Here {
+    fn here(&self) -> ExistingIds {
+        ExistingIds {
             patient: self.seeded.patients[0].clone(),
             provider: self.seeded.practitioners[0].clone(),
             operatory: Some(self.seeded.rooms[0].clone()),

@@ -7,7 +7,7 @@ use cloud_ehr::{Appointment, CloudEhr, Markup, Settings, Status};
 use records::ehr::{EhrAppointment, EhrPatient, Resource, Write};
 use runtime::clock;
 use tests::{
-    conformance::{EhrUnderTest, Here, Place},
+    conformance::{EhrUnderTest, ExistingIds, Place},
     harness::session_gate::SessionGate,
 };
 
@@ -63,8 +63,8 @@ impl EhrUnderTest for Cloud {
         chrono_tz::America::New_York
     }
 
-    fn here(&self) -> Here {
-        Here {
+    fn here(&self) -> ExistingIds {
+        ExistingIds {
             patient: "P-01".into(),
             provider: "D-1".into(),
             operatory: Some("O-1".into()),

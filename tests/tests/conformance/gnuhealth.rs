@@ -6,7 +6,7 @@ use location::resource::Operation;
 use records::ehr::{EhrAppointment, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here, Place},
+    conformance::{EhrUnderTest, ExistingIds, Place},
     harness::ehr_server::gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, day, moment},
 };
 
@@ -147,8 +147,13 @@ impl EhrUnderTest for Clinic {
         ZONE
     }
 
-    fn here(&self) -> Here {
-        Here { patient: "1".into(), provider: "1".into(), operatory: None, appointment_type: Some("CHECKUP".into()) }
+    fn here(&self) -> ExistingIds {
+        ExistingIds {
+            patient: "1".into(),
+            provider: "1".into(),
+            operatory: None,
+            appointment_type: Some("CHECKUP".into()),
+        }
     }
 
     fn free(&self, n: usize) -> i64 {

@@ -7,7 +7,7 @@ use records::values::Day;
 use runtime::clock;
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here, Place},
+    conformance::{EhrUnderTest, ExistingIds, Place},
     harness::ehr_server::open_dental::{BASE, Database, OpenDentalServer, Row, Seeded},
 };
 
@@ -134,8 +134,8 @@ impl EhrUnderTest for OpenDental {
         ZONE
     }
 
-    fn here(&self) -> Here {
-        Here {
+    fn here(&self) -> ExistingIds {
+        ExistingIds {
             patient: self.seeded.patients[0].to_string(),
             provider: self.seeded.providers[0].to_string(),
             operatory: Some(self.seeded.operatories[0].to_string()),

@@ -8,7 +8,7 @@ use sandbox_ehr::{
 };
 use serde_json::{Map, Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here, Place},
+    conformance::{EhrUnderTest, ExistingIds, Place},
     harness::ehr_server::EhrServer,
 };
 
@@ -94,8 +94,8 @@ impl EhrUnderTest for Sandbox {
         chrono_tz::America::New_York
     }
 
-    fn here(&self) -> Here {
-        Here {
+    fn here(&self) -> ExistingIds {
+        ExistingIds {
             patient: "P-00001".into(),
             provider: "D-00001".into(),
             operatory: Some("O-00001".into()),

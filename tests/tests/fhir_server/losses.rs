@@ -1,7 +1,7 @@
 //! Whatever single request or reply is lost, of reads and writes alike, each record is in the EHR once. `PRACTICE_SYNC_SEEDS` says how
 //! many stories are told.
 
-use adapter_conformance::flaky_proxy::{Trouble, When};
+use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use location::{command::Placement, ids::AppointmentId};
 use processor::commands::{AppointmentChange, ChangeAppointment};
 use records::{self, CommunicationLog, record::Record};
@@ -52,7 +52,7 @@ async fn each_write_is_in_the_ehr_once_whatever_is_lost() {
 async fn story(harness: &Harness, seed: u64, nth: usize) {
     let mut random = Random(seed);
     let mut lose = || {
-        let trouble = if random.below(2) == 0 { Trouble::LoseReply } else { Trouble::LoseRequest };
+        let trouble = if random.below(2) == 0 { InjectedFault::LoseReply } else { InjectedFault::LoseRequest };
         let at = usize::try_from(random.below(REQUESTS) + 1).unwrap();
         harness.proxy.set(When::Nth(at), trouble);
     };

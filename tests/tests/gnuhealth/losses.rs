@@ -1,7 +1,7 @@
 //! Requests and replies that are lost between the engine and the server, at every call of a booking in turn: one patient and one
 //! appointment each. `GNUHEALTH_SEEDS` says how many.
 
-use adapter_conformance::flaky_proxy::{Trouble, When};
+use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use serde_json::{Value, json};
 use tests::harness::ehr_server::gnuhealth::{LOGIN, moment};
 
@@ -20,7 +20,7 @@ async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
         let (day, minute) = time_of(seed);
         let (start, time) = (practice.at(day, minute), format!("{:02}:{:02}", minute / 60, minute % 60));
         open_a_place(&practice, start).await;
-        let trouble = if seed.is_multiple_of(2) { Trouble::LoseReply } else { Trouble::LoseRequest };
+        let trouble = if seed.is_multiple_of(2) { InjectedFault::LoseReply } else { InjectedFault::LoseRequest };
         let nth = usize::try_from(1 + seed / 2 % CALLS).unwrap();
         let said = format!("seed {seed}: {trouble:?} {nth}");
         practice.proxy.set(When::Nth(nth), trouble);

@@ -4,7 +4,7 @@
 mod losses;
 mod practice;
 
-use adapter_conformance::flaky_proxy::{Trouble, When};
+use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use serde_json::{Value, json};
 use testing::until;
 use tests::harness::{
@@ -243,7 +243,7 @@ async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
     assert!(condition["extra_info"].as_str().unwrap().starts_with("since childhood"), "{condition}");
     practice.server.one("gnuhealth.patient.medication", json!([["patient", "=", 1]]), &["notes"]).await;
 
-    practice.proxy.set(When::Nth(2), Trouble::LoseReply);
+    practice.proxy.set(When::Nth(2), InjectedFault::LoseReply);
     let log = json!({"communication_log": {"patient_id": zoe, "note": "Reminded by text", "mode": "text", "direction": "sent"}});
     practice.post("/communication_logs", log).await;
     practice.idle().await;

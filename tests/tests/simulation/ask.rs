@@ -1,7 +1,7 @@
 //! What a location is asked in the simulation, by a client or by itself: requests of several kinds in one queue.
 
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::Decision,
     ids::WriteId,
 };
@@ -38,7 +38,12 @@ impl Request for Ask {
         }
     }
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Option<Booked>), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Option<Booked>), Reject> {
         match self {
             Ask::Book(book) => book.prepare(at, cx, unit).map(|(decision, booked)| (decision, Some(booked))),
             Ask::Page(page) => page.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
@@ -51,7 +56,7 @@ impl Request for Ask {
     fn prepare_part(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
         most: usize,
     ) -> Result<(Decision, Option<Booked>), Reject> {

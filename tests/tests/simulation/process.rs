@@ -9,9 +9,9 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use api::views::published::RecordViews;
+use api::views::record_views::RecordViews;
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::Refusal,
     event::Event,
     ids::LocationId,
@@ -84,7 +84,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
     let ids = Arc::new(Ids::new(store.clone()));
     let stamps = processor::change_counter::ChangeCounter::new(&setup);
     Arc::new(Deps {
-        lives_here: None,
+        is_local: None,
         change_counter: stamps,
         setup: Current::new(setup),
         store,
@@ -108,8 +108,8 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
 }
 
 impl Sim {
-    fn cx(&mut self) -> Cx {
-        Cx { now: self.now, random: self.random.draw() }
+    fn cx(&mut self) -> DecisionContext {
+        DecisionContext { now: self.now, random: self.random.draw() }
     }
 
     /// Memory follows the disk again; calls in flight go on.

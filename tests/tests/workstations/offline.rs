@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use location::{
     Location,
-    command::{Book, BookPatient, Command, Cx, Placement, PulledOperatory, Written},
+    command::{Book, BookPatient, Command, DecisionContext, Placement, PulledOperatory, Written},
     decision::{Call, Reply},
     event::{CallKind, Event, InsertFailure},
     gate::{Gate, Shut},
@@ -78,7 +78,7 @@ impl Machine {
     }
 
     fn tell(&mut self, command: &Command) -> Reply {
-        let decision = self.location.decide(Cx { now: self.now, random: self.made }, command);
+        let decision = self.location.decide(DecisionContext { now: self.now, random: self.made }, command);
         for event in &decision.events {
             self.location.evolve(self.now, event);
             match event {

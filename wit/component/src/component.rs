@@ -19,7 +19,7 @@ const FUNCTION_BYTES: usize = 1 << 20;
 
 /// Why a component is not an adapter for this engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum InvalidComponent {
     #[error("larger than {0} bytes")]
     TooLarge(u64),
     #[error("not a component: {0}")]
@@ -63,7 +63,7 @@ pub struct Facts {
 }
 
 /// Reads the properties of a component; unknown parts are ignored.
-pub fn facts(component: &[u8]) -> Result<Facts, Unfit> {
+pub fn facts(component: &[u8]) -> Result<Facts, InvalidComponent> {
     let (imports, exports, manifests) = (Vec::new(), Vec::new(), Vec::new());
     let bytes = component.len() as u64;
     let mut facts = Facts { imports, exports, manifests, functions: 0, largest_function: 0, bytes };
@@ -93,9 +93,9 @@ pub fn facts(component: &[u8]) -> Result<Facts, Unfit> {
 }
 
 /// Returns the manifest if all checks from outside pass for this engine.
-pub fn verdict(component: &[u8]) -> Result<Manifest, Unfit> {
+pub fn verdict(component: &[u8]) -> Result<Manifest, InvalidComponent> {
     if component.len() as u64 > COMPONENT_BYTES {
-        return Err(Unfit::TooLarge(COMPONENT_BYTES));
+        return Err(InvalidComponent::TooLarge(COMPONENT_BYTES));
     }
     facts(component)?.verdict()
 }
@@ -107,49 +107,49 @@ impl Facts {
     }
 
     /// Parses the manifest without checking its values.
-    pub fn manifest(&self) -> Result<Manifest, Unfit> {
+    pub fn manifest(&self) -> Result<Manifest, InvalidComponent> {
         match self.manifests.as_slice() {
-            [] => Err(Unfit::NoManifest),
-            [one] => serde_json::from_slice(one).map_err(|error| Unfit::Manifest(error.to_string())),
+            [] => Err(InvalidComponent::NoManifest),
+            [one] => serde_json::from_slice(one).map_err(|error| InvalidComponent::Manifest(error.to_string())),
             // The effective manifest would be ambiguous.
-            several => Err(Unfit::Manifests(several.len())),
+            several => Err(InvalidComponent::Manifests(several.len())),
         }
     }
 
-    pub fn verdict(&self) -> Result<Manifest, Unfit> {
+    pub fn verdict(&self) -> Result<Manifest, InvalidComponent> {
         if self.bytes > COMPONENT_BYTES {
-            return Err(Unfit::TooLarge(COMPONENT_BYTES));
+            return Err(InvalidComponent::TooLarge(COMPONENT_BYTES));
         }
         for import in &self.imports {
             let ours = import.strip_prefix(CONTRACT_PACKAGE).and_then(|rest| rest.strip_prefix('/'));
-            let ours = ours.ok_or_else(|| Unfit::ForeignImport(import.clone()))?;
+            let ours = ours.ok_or_else(|| InvalidComponent::ForeignImport(import.clone()))?;
             same_major(ours.split_once('@').map_or("", |(_, version)| version))?;
         }
-        same_major(self.contract().ok_or(Unfit::NoContract)?)?;
+        same_major(self.contract().ok_or(InvalidComponent::NoContract)?)?;
         if self.functions > FUNCTIONS {
-            return Err(Unfit::TooManyFunctions);
+            return Err(InvalidComponent::TooManyFunctions);
         }
         if self.largest_function > FUNCTION_BYTES {
-            return Err(Unfit::LargeFunction);
+            return Err(InvalidComponent::LargeFunction);
         }
         let manifest = self.manifest()?;
         match manifest.problems() {
             problems if problems.is_empty() => Ok(manifest),
-            problems => Err(Unfit::Manifest(problems.join("; "))),
+            problems => Err(InvalidComponent::Manifest(problems.join("; "))),
         }
     }
 }
 
-fn same_major(version: &str) -> Result<(), Unfit> {
+fn same_major(version: &str) -> Result<(), InvalidComponent> {
     let major = |version: &str| version.split('.').next().map(str::to_string);
     if major(version) == major(CONTRACT_VERSION) && !version.contains('-') {
         return Ok(());
     }
-    Err(Unfit::OtherContract { built_for: format!("{CONTRACT_PACKAGE}@{version}") })
+    Err(InvalidComponent::OtherContract { built_for: format!("{CONTRACT_PACKAGE}@{version}") })
 }
 
 /// Returns the payloads of the component itself, not those of nested modules and components.
-pub fn outer(component: &[u8]) -> Result<Vec<Payload<'_>>, Unfit> {
+pub fn outer(component: &[u8]) -> Result<Vec<Payload<'_>>, InvalidComponent> {
     let all = payloads(component).map(|(depth, payload)| payload.map(|payload| (depth, payload)));
     let outer = all.filter_map(|item| match item {
         Ok((1, payload)) => Some(Ok(payload)),
@@ -160,14 +160,14 @@ pub fn outer(component: &[u8]) -> Result<Vec<Payload<'_>>, Unfit> {
 }
 
 /// Returns all payloads with their nesting depth; 1 is the component itself.
-fn payloads(component: &[u8]) -> impl Iterator<Item = (u32, Result<Payload<'_>, Unfit>)> {
+fn payloads(component: &[u8]) -> impl Iterator<Item = (u32, Result<Payload<'_>, InvalidComponent>)> {
     let mut depth = 0_u32;
     Parser::new(0).parse_all(component).map(move |payload| {
         let payload = payload.map_err(malformed).and_then(|payload| match &payload {
             Payload::Version { encoding, .. } => {
                 depth += 1;
                 match depth == 1 && *encoding != Encoding::Component {
-                    true => Err(Unfit::NotAComponent("it is a core module".into())),
+                    true => Err(InvalidComponent::NotAComponent("it is a core module".into())),
                     false => Ok(payload),
                 }
             }
@@ -181,8 +181,8 @@ fn payloads(component: &[u8]) -> impl Iterator<Item = (u32, Result<Payload<'_>, 
     })
 }
 
-fn malformed(error: wasmparser::BinaryReaderError) -> Unfit {
-    Unfit::NotAComponent(error.to_string())
+fn malformed(error: wasmparser::BinaryReaderError) -> InvalidComponent {
+    InvalidComponent::NotAComponent(error.to_string())
 }
 
 #[cfg(test)]
@@ -230,11 +230,11 @@ mod tests {
     #[test]
     fn components_too_large_to_compile_quickly_are_refused() {
         let most = FUNCTIONS as usize;
-        assert_eq!(component(most, 2).verdict(), Err(Unfit::NoManifest), "as many as there may be");
-        assert_eq!(component(most + 1, 2).verdict(), Err(Unfit::TooManyFunctions));
-        assert_eq!(component(1, FUNCTION_BYTES).verdict(), Err(Unfit::NoManifest));
-        assert_eq!(component(2, FUNCTION_BYTES + 1).verdict(), Err(Unfit::LargeFunction));
+        assert_eq!(component(most, 2).verdict(), Err(InvalidComponent::NoManifest), "as many as there may be");
+        assert_eq!(component(most + 1, 2).verdict(), Err(InvalidComponent::TooManyFunctions));
+        assert_eq!(component(1, FUNCTION_BYTES).verdict(), Err(InvalidComponent::NoManifest));
+        assert_eq!(component(2, FUNCTION_BYTES + 1).verdict(), Err(InvalidComponent::LargeFunction));
         let large = vec![0; COMPONENT_BYTES as usize + 1];
-        assert_eq!(verdict(&large), Err(Unfit::TooLarge(COMPONENT_BYTES)));
+        assert_eq!(verdict(&large), Err(InvalidComponent::TooLarge(COMPONENT_BYTES)));
     }
 }

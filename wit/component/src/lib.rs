@@ -8,6 +8,7 @@ pub mod settings;
 pub mod signature;
 
 pub use component::{
-    COMPONENT_BYTES, CONTRACT_PACKAGE, CONTRACT_VERSION, Facts, MANIFEST_SECTION, Unfit, facts, outer, verdict,
+    COMPONENT_BYTES, CONTRACT_PACKAGE, CONTRACT_VERSION, Facts, InvalidComponent, MANIFEST_SECTION, facts, outer,
+    verdict,
 };
-pub use manifest::{Asks, IDENTITY_HEADERS, MANIFEST_FILE, Manifest};
+pub use manifest::{IDENTITY_HEADERS, MANIFEST_FILE, Manifest, RequestedAccess};

@@ -70,14 +70,14 @@ mod defaults {
 
 /// The permissions that an adapter requests.
 #[derive(Clone, Copy, Debug)]
-pub struct Asks<'a> {
+pub struct RequestedAccess<'a> {
     pub paths: &'a [String],
     pub headers: &'a [String],
 }
 
 impl Manifest {
-    pub fn asks(&self) -> Asks<'_> {
-        Asks { paths: &self.paths, headers: &self.headers }
+    pub fn asks(&self) -> RequestedAccess<'_> {
+        RequestedAccess { paths: &self.paths, headers: &self.headers }
     }
 
     /// Returns all problems of the configured settings, names and values. Values are not quoted, because they may be

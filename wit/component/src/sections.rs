@@ -2,10 +2,10 @@
 
 use wasmparser::Payload;
 
-use crate::component::{Unfit, outer};
+use crate::component::{InvalidComponent, outer};
 
 /// Returns the component without its sections of this name.
-pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
+pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, InvalidComponent> {
     let mut kept = component.to_vec();
     let held = outer(component)?.into_iter().find_map(|payload| match payload {
         Payload::CustomSection(section) if section.name() == name => Some(section.range()),
@@ -18,7 +18,7 @@ pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
         leb128(&mut head, to - from);
         let start = from - head.len();
         if component[start..from] != head {
-            return Err(Unfit::NotAComponent(format!("its section {name} has an unusual form")));
+            return Err(InvalidComponent::NotAComponent(format!("its section {name} has an unusual form")));
         }
         kept.drain(start..to);
         // Another tool may have written more than one.

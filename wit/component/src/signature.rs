@@ -8,7 +8,7 @@ use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 use wasmparser::Payload;
 
 use crate::{
-    component::{Unfit, outer},
+    component::{InvalidComponent, outer},
     sections,
 };
 
@@ -53,7 +53,7 @@ impl SigningKey {
     }
 
     /// Signs the component, replacing an earlier signature.
-    pub fn sign(&self, component: &[u8]) -> Result<Vec<u8>, Unfit> {
+    pub fn sign(&self, component: &[u8]) -> Result<Vec<u8>, InvalidComponent> {
         let mut signed = sections::without(component, SIGNATURE_SECTION)?;
         let signature = self.0.sign(&message(&signed));
         sections::append(&mut signed, SIGNATURE_SECTION, &[self.signer().0.as_slice(), signature.as_ref()].concat());
@@ -62,33 +62,33 @@ impl SigningKey {
 }
 
 /// Returns the signer of a valid signature, or `None` without a signature. An invalid signature is an error.
-pub fn signer(component: &[u8]) -> Result<Option<Signer>, Unfit> {
+pub fn signer(component: &[u8]) -> Result<Option<Signer>, InvalidComponent> {
     let held = outer(component)?.into_iter().find_map(|payload| match payload {
         Payload::CustomSection(section) if section.name() == SIGNATURE_SECTION => Some(section),
         _ => None,
     });
     let Some(section) = held else { return Ok(None) };
     let (signed, content) = (sections::without(component, SIGNATURE_SECTION)?, section.data());
-    let (key, signature) = content.split_at_checked(32).ok_or(Unfit::Signature)?;
+    let (key, signature) = content.split_at_checked(32).ok_or(InvalidComponent::Signature)?;
     // The signature must be the last section and cover all bytes before it.
     let mut whole = signed.clone();
     sections::append(&mut whole, SIGNATURE_SECTION, content);
     if whole != component {
-        return Err(Unfit::Signature);
+        return Err(InvalidComponent::Signature);
     }
     let valid = UnparsedPublicKey::new(&ED25519, key).verify(&message(&signed), signature);
-    valid.map_err(|_| Unfit::Signature)?;
+    valid.map_err(|_| InvalidComponent::Signature)?;
     Ok(key.try_into().ok().map(Signer))
 }
 
 /// Rejects a component that none of `signers` has signed. Without signers every component passes.
-pub fn signed_by_one_of(component: &[u8], signers: &[Signer]) -> Result<(), Unfit> {
+pub fn signed_by_one_of(component: &[u8], signers: &[Signer]) -> Result<(), InvalidComponent> {
     let signer = signer(component)?;
     match signer {
         _ if signers.is_empty() => Ok(()),
         Some(signer) if signers.contains(&signer) => Ok(()),
-        Some(_) => Err(Unfit::ForeignSigner),
-        None => Err(Unfit::NotSigned),
+        Some(_) => Err(InvalidComponent::ForeignSigner),
+        None => Err(InvalidComponent::NotSigned),
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
         // Bytes after the signature are not signed.
         let mut more = signed.clone();
         sections::append(&mut more, "practice-sync:manifest", b"{}");
-        assert_eq!(signer(&more), Err(Unfit::Signature));
+        assert_eq!(signer(&more), Err(InvalidComponent::Signature));
     }
 
     #[test]
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(signed_by_one_of(EMPTY, &[]), Ok(()));
         assert_eq!(signed_by_one_of(&signed, &[]), Ok(()));
         assert_eq!(signed_by_one_of(&signed, &[other.signer(), one.signer()]), Ok(()));
-        assert_eq!(signed_by_one_of(&signed, &[other.signer()]), Err(Unfit::ForeignSigner));
-        assert_eq!(signed_by_one_of(EMPTY, &[one.signer()]), Err(Unfit::NotSigned));
+        assert_eq!(signed_by_one_of(&signed, &[other.signer()]), Err(InvalidComponent::ForeignSigner));
+        assert_eq!(signed_by_one_of(EMPTY, &[one.signer()]), Err(InvalidComponent::NotSigned));
     }
 
     /// Made with `openssl genpkey -algorithm ed25519`.

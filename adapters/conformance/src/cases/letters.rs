@@ -5,7 +5,7 @@ use std::rc::Rc;
 use records::ehr::{EhrPatient, Write};
 
 use super::writing::met;
-use crate::{ehr_under_test::EhrUnderTest, report::Going, subject::Subject, writes::letters};
+use crate::{ehr_under_test::EhrUnderTest, report::CaseResult, subject::Subject, writes::letters};
 
 const NAMES: [(&str, &str); 14] = [
     ("Łucja", "Żółć-Ŵïllîăms"),
@@ -24,7 +24,7 @@ const NAMES: [(&str, &str); 14] = [
     ("İpek", "ẞ-Straße, a?b=c|d,e$f+g;h"),
 ];
 
-pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     if !subject.writes("create-patient") {
         subject.needs(&["create-appointment"])?;
     }

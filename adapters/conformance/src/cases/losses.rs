@@ -9,10 +9,10 @@ use super::{no_writes, writing::met};
 use crate::{
     effect::{due, left},
     ehr_under_test::EhrUnderTest,
-    report::Going,
+    report::CaseResult,
     shown,
     subject::Subject,
-    trouble::{Trouble, When},
+    trouble::{InjectedFault, When},
     writes::KINDS,
 };
 
@@ -24,15 +24,15 @@ const MOST_REQUESTS: usize = 100;
 const LOOK_FIRST: &str = "say `unknown` where a request of the write may have arrived, and `retry-later` only where none can have; \
     let `push` look for the key before it writes, and `find` answer by the EHR's own word";
 
-pub async fn a_lost_reply_is_found_and_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
-    at_each_request(&subject, Trouble::LoseReply).await
+pub async fn a_lost_reply_is_found_and_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+    at_each_request(&subject, InjectedFault::LoseReply).await
 }
 
-pub async fn a_lost_request_is_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
-    at_each_request(&subject, Trouble::LoseRequest).await
+pub async fn a_lost_request_is_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+    at_each_request(&subject, InjectedFault::LoseRequest).await
 }
 
-async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble) -> Going {
+async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: InjectedFault) -> CaseResult {
     if subject.description.writes.is_empty() {
         return Err(no_writes());
     }
@@ -79,7 +79,7 @@ async fn ended<S: EhrUnderTest>(
     write: &Write,
     mut pushed: Result<Receipt, Fault>,
     at: &str,
-) -> Going<Receipt> {
+) -> CaseResult<Receipt> {
     for _ in 0..ATTEMPTS {
         match pushed {
             Ok(receipt) => return Ok(receipt),
@@ -119,10 +119,10 @@ async fn ended<S: EhrUnderTest>(
 }
 
 /// Returns `true` if the EHR has the expected effect of the write, according to the EHR's own API.
-async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> Going<bool> {
+async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> CaseResult<bool> {
     let (resource, written) = left(write);
     if !subject.has_copies(write, 0).await && !subject.has_copies(write, 1).await {
-        subject.stands_once(write).await?;
+        subject.exists_once(write).await?;
     }
     let Some(written) = written else { return Ok(subject.has_copies(write, due(write)).await) };
     let id = match written_id(write) {

@@ -12,13 +12,13 @@ use std::{future::Future, pin::Pin, rc::Rc};
 
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{Ended, Going},
+    report::{CaseEnd, CaseResult},
     subject::Subject,
 };
 
 pub use reading::RESOURCES;
 
-type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = Going>>>;
+type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = CaseResult>>>;
 
 macro_rules! cases {
     ($($room:ident: $($name:ident)+;)+) => {
@@ -47,6 +47,6 @@ cases! {
         one_broken_record_leaves_the_others;
 }
 
-fn no_writes() -> Ended {
-    Ended::NotAsked("the adapter describes no write".into())
+fn no_writes() -> CaseEnd {
+    CaseEnd::NotAsked("the adapter describes no write".into())
 }

@@ -7,7 +7,7 @@ use records::ehr::{Fault, Resource};
 use super::no_writes;
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{Ended, Going},
+    report::{CaseEnd, CaseResult},
     shown::name,
     subject::{Pass, Subject},
     writes::KINDS,
@@ -20,7 +20,7 @@ const WALKS: usize = 3;
 
 /// Staff change a listed record and one not yet listed. A whole pass must contain every record, and both changes must
 /// appear in it or in the next pass.
-pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let mut walked = 0;
     for ability in &subject.description.pulls {
         let resource = ability.resource;
@@ -73,7 +73,7 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
         }
     }
     match walked {
-        0 => Err(Ended::NotAsked(format!(
+        0 => Err(CaseEnd::NotAsked(format!(
             "the subject does not say how staff would change records of which there are {} or more",
             2 * PAGES
         ))),
@@ -83,7 +83,7 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
 
 /// Records change, appear and disappear before the position of a walk, in consecutive walks. The engine deletes records
 /// that are missing from two whole passes in a row, so no existing record may be missing from both.
-pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let mut walked = 0;
     for ability in &subject.description.pulls {
         let resource = ability.resource;
@@ -121,7 +121,7 @@ pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject:
         }
     }
     match walked {
-        0 => Err(Ended::NotAsked(format!(
+        0 => Err(CaseEnd::NotAsked(format!(
             "the subject does not say how staff would change or delete records of which there are {} or more",
             2 * PAGES
         ))),
@@ -136,7 +136,7 @@ async fn churn<S: EhrUnderTest>(
     resource: Resource,
     shown: &[String],
     existing: &mut BTreeSet<String>,
-) -> Going<Option<Vec<String>>> {
+) -> CaseResult<Option<Vec<String>>> {
     let mut untouched = shown.iter().filter(|id| subject.untouched(resource, id));
     let mut done = match untouched.next() {
         Some(id) => subject.changed_by_staff(resource, id).await,
@@ -161,7 +161,7 @@ async fn churn<S: EhrUnderTest>(
 
 /// The EHR has accepted a write, and its search may not find it yet. `None` would mean certainly not written, and the
 /// engine would send the write again.
-pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     if subject.description.writes.is_empty() {
         return Err(no_writes());
     }
@@ -182,11 +182,11 @@ pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject
 }
 
 /// Two writes create two records, even with the same content if the EHR can distinguish them; or the second is refused.
-pub async fn two_writes_have_two_receipts<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn two_writes_have_two_receipts<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let creates = |kind: &&str| (kind.starts_with("create-") || kind.starts_with("save-")) && subject.writes(kind);
     let kinds: Vec<&str> = KINDS.into_iter().filter(creates).collect();
     if kinds.is_empty() {
-        return Err(Ended::NotAsked("the adapter describes no write that creates".into()));
+        return Err(CaseEnd::NotAsked("the adapter describes no write that creates".into()));
     }
     for kind in kinds {
         let write = subject.fresh(kind).await?;
@@ -207,7 +207,7 @@ pub async fn two_writes_have_two_receipts<S: EhrUnderTest>(subject: Rc<Subject<S
     Ok(())
 }
 
-pub async fn one_broken_record_leaves_the_others<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn one_broken_record_leaves_the_others<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let mut broken = 0;
     for ability in &subject.description.pulls {
         let resource = ability.resource;
@@ -234,7 +234,7 @@ pub async fn one_broken_record_leaves_the_others<S: EhrUnderTest>(subject: Rc<Su
         }
     }
     match broken {
-        0 => Err(Ended::NotAsked("the subject does not say how a record is broken".into())),
+        0 => Err(CaseEnd::NotAsked("the subject does not say how a record is broken".into())),
         _ => Ok(()),
     }
 }

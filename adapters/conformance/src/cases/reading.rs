@@ -7,7 +7,7 @@ use records::ehr::{EhrRecord, Fault, Resource};
 
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{Ended, Going},
+    report::{CaseEnd, CaseResult},
     shown::name,
     subject::{DEADLINE, Pass, Subject},
     writes::KINDS,
@@ -56,7 +56,7 @@ pub const RESOURCES: [Resource; 36] = [
     R::InsuranceBalances,
 ];
 
-pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let describe = subject.ehr.describe(DEADLINE);
     let again = subject.timely("describe, once more".into(), DEADLINE, describe, |_| "a description".into()).await?;
     let again = subject.answered(again)?;
@@ -95,7 +95,7 @@ pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<
     Ok(())
 }
 
-pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     pulls(&subject)?;
     for ability in &subject.description.pulls {
         let resource = ability.resource;
@@ -137,7 +137,7 @@ pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subje
     Ok(())
 }
 
-pub async fn pages_keep_their_limit_and_show_each_record_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn pages_keep_their_limit_and_show_each_record_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     pulls(&subject)?;
     for ability in &subject.description.pulls {
         let resource = ability.resource;
@@ -172,7 +172,7 @@ pub async fn pages_keep_their_limit_and_show_each_record_once<S: EhrUnderTest>(s
     Ok(())
 }
 
-pub async fn a_change_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_change_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     pulls(&subject)?;
     let mut changed = 0;
     for ability in &subject.description.pulls {
@@ -192,12 +192,12 @@ pub async fn a_change_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Goin
         )?;
     }
     if changed == 0 {
-        return Err(Ended::NotAsked("the subject does not say how staff would change a record".into()));
+        return Err(CaseEnd::NotAsked("the subject does not say how staff would change a record".into()));
     }
     Ok(())
 }
 
-pub async fn a_deletion_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_deletion_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     pulls(&subject)?;
     let mut deleted = 0;
     for ability in &subject.description.pulls {
@@ -229,12 +229,12 @@ pub async fn a_deletion_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Go
         )?;
     }
     if deleted == 0 {
-        return Err(Ended::NotAsked("the subject does not say how staff would delete a record".into()));
+        return Err(CaseEnd::NotAsked("the subject does not say how staff would delete a record".into()));
     }
     Ok(())
 }
 
-pub async fn cursors_of_others_are_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn cursors_of_others_are_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     pulls(&subject)?;
     for ability in &subject.description.pulls {
         let page = subject.pull(ability.resource, Some("no cursor of anybody".into()), 10).await?;
@@ -248,9 +248,9 @@ pub async fn cursors_of_others_are_refused<S: EhrUnderTest>(subject: Rc<Subject<
 }
 
 /// Skips the case if nothing can be pulled.
-fn pulls<S: EhrUnderTest>(subject: &Subject<S>) -> Going {
+fn pulls<S: EhrUnderTest>(subject: &Subject<S>) -> CaseResult {
     match subject.description.pulls.is_empty() {
-        true => Err(Ended::NotAsked("the adapter describes no resource that can be pulled".into())),
+        true => Err(CaseEnd::NotAsked("the adapter describes no resource that can be pulled".into())),
         false => Ok(()),
     }
 }

@@ -8,10 +8,10 @@ use records::ehr::{Fault, Resource, Write};
 use super::no_writes;
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{Ended, Finding, Going},
+    report::{CaseEnd, CaseResult, Finding},
     shown,
     subject::Subject,
-    trouble::{Trouble, When},
+    trouble::{InjectedFault, When},
 };
 
 const HTML: &str = "<html><body>Zoë Łopata is on another page</body></html>";
@@ -33,7 +33,7 @@ struct Calls {
     /// `None` if nothing can be written.
     push: Option<Call>,
     find: Option<Call>,
-    trouble: Trouble,
+    trouble: InjectedFault,
 }
 
 /// A call and its fault.
@@ -47,12 +47,12 @@ impl Calls {
         [&self.describe, &self.pull, &self.find].into_iter().flatten()
     }
 
-    fn each(&self, fits: impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> Going {
+    fn each(&self, fits: impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> CaseResult {
         self.reads().chain(&self.push).try_for_each(|call| self.judge(call, &fits, expected, mend))
     }
 
     /// Checks that reads are retried, and that writes are retried or have an unknown outcome.
-    fn is_passing(&self) -> Going {
+    fn is_passing(&self) -> CaseResult {
         let mend = "only an answer that the EHR itself gave, whole and in its own form, is one: take everything else for `retry-later` \
             in a read, and for `unknown` where a write may have arrived";
         let again = |fault: &Fault| matches!(fault, Fault::RetryLater { .. });
@@ -61,12 +61,12 @@ impl Calls {
         self.push.iter().try_for_each(|call| self.judge(call, &unknown, "unknown or retry-later", mend))
     }
 
-    fn judge(&self, call: &Call, fits: &impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> Going {
+    fn judge(&self, call: &Call, fits: &impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> CaseResult {
         if call.fault.as_ref().is_some_and(fits) {
             return Ok(());
         }
         let answered = call.fault.as_ref().map_or_else(|| "an answer, as if all were well".into(), Fault::to_string);
-        Err(Ended::Failed(Box::new(Finding {
+        Err(CaseEnd::Failed(Box::new(Finding {
             asked: format!("{}, while each request meets {:?}", call.asked, self.trouble),
             answered,
             expected: expected.to_owned(),
@@ -75,7 +75,11 @@ impl Calls {
     }
 }
 
-async fn spoilt<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble, deadline: Duration) -> Going<Calls> {
+async fn spoilt<S: EhrUnderTest>(
+    subject: &Subject<S>,
+    trouble: InjectedFault,
+    deadline: Duration,
+) -> CaseResult<Calls> {
     let kind = subject.description.writes.first().cloned();
     let write = match &kind {
         Some(kind) => Some(subject.fresh(kind).await?),
@@ -91,8 +95,8 @@ async fn asked<S: EhrUnderTest>(
     subject: &Subject<S>,
     write: Option<Write>,
     deadline: Duration,
-    trouble: Trouble,
-) -> Going<Calls> {
+    trouble: InjectedFault,
+) -> CaseResult<Calls> {
     let ehr = &subject.ehr;
     let mut calls = Calls { describe: None, pull: None, push: None, find: None, trouble };
     let describe =
@@ -120,8 +124,8 @@ async fn asked<S: EhrUnderTest>(
 
 const ENOUGH: Duration = Duration::from_secs(20);
 
-pub async fn nobody_without_credentials<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
-    let said = Trouble::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
+pub async fn nobody_without_credentials<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+    let said = InjectedFault::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
     // Behind a gate, a 401 means that the session has expired.
     let gated = subject.description.gated;
     let told = |fault: &Fault| match gated {
@@ -132,58 +136,58 @@ pub async fn nobody_without_credentials<S: EhrUnderTest>(subject: Rc<Subject<S>>
     spoilt(&subject, said, ENOUGH).await?.each(told, expected, "a 401 says that nobody is logged in, in every call")
 }
 
-pub async fn too_many_requests_say_when<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
-    let said = Trouble::Answer(429, vec![("retry-after", "17")], "{}");
+pub async fn too_many_requests_say_when<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+    let said = InjectedFault::Answer(429, vec![("retry-after", "17")], "{}");
     let after = Some(Duration::from_secs(17));
     let waits = |fault: &Fault| matches!(fault, Fault::RetryLater { after: said, .. } if *said == after);
     let mend = "a 429 was not carried out: `retry-later` with the seconds of its header `Retry-After`";
     spoilt(&subject, said, ENOUGH).await?.each(waits, "retry-later, not before 17 seconds", mend)
 }
 
-pub async fn closed_for_maintenance<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
-    let said = Trouble::Answer(503, vec![("retry-after", "60")], HTML);
+pub async fn closed_for_maintenance<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+    let said = InjectedFault::Answer(503, vec![("retry-after", "60")], HTML);
     let mend = "a 503 with `Retry-After` was not carried out";
     spoilt(&subject, said, ENOUGH).await?.each(|fault| matches!(fault, Fault::RetryLater { .. }), "retry-later", mend)
 }
 
-pub async fn a_server_that_fails<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_server_that_fails<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for status in [500, 502, 504] {
-        let said = Trouble::Answer(status, vec![("content-type", "text/html")], HTML);
+        let said = InjectedFault::Answer(status, vec![("content-type", "text/html")], HTML);
         spoilt(&subject, said, ENOUGH).await?.is_passing()?;
     }
     Ok(())
 }
 
-pub async fn answers_that_are_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn answers_that_are_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for (media_type, body) in NONSENSE {
-        let said = Trouble::Answer(200, vec![("content-type", media_type)], body);
+        let said = InjectedFault::Answer(200, vec![("content-type", media_type)], body);
         spoilt(&subject, said, ENOUGH).await?.is_passing()?;
     }
     Ok(())
 }
 
-pub async fn answers_that_break_off<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
-    for trouble in [Trouble::Half, Trouble::LoseReply, Trouble::LoseRequest] {
+pub async fn answers_that_break_off<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+    for trouble in [InjectedFault::Half, InjectedFault::LoseReply, InjectedFault::LoseRequest] {
         spoilt(&subject, trouble, ENOUGH).await?.is_passing()?;
     }
     Ok(())
 }
 
-pub async fn answers_that_are_late<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
-    let late = Trouble::Slow(Duration::from_secs(4));
+pub async fn answers_that_are_late<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+    let late = InjectedFault::Slow(Duration::from_secs(4));
     spoilt(&subject, late, Duration::from_millis(600)).await?.is_passing()
 }
 
 /// Only the EHR's own response may prove that nothing was written.
-pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let Some(kind) = subject.description.writes.first() else { return Err(no_writes()) };
     let (key, write) = (subject.key(), subject.fresh(kind).await?);
     let pushed = subject.push(&key, &write).await?;
     subject.answered(pushed)?;
-    let mut troubles = vec![Trouble::LoseReply, Trouble::LoseRequest, Trouble::Half];
+    let mut troubles = vec![InjectedFault::LoseReply, InjectedFault::LoseRequest, InjectedFault::Half];
     for status in [200, 204, 400, 404, 410, 429, 500] {
-        troubles.push(Trouble::Answer(status, vec![("content-type", "text/html")], HTML));
-        troubles.push(Trouble::Answer(status, vec![("content-type", "application/json")], "{}"));
+        troubles.push(InjectedFault::Answer(status, vec![("content-type", "text/html")], HTML));
+        troubles.push(InjectedFault::Answer(status, vec![("content-type", "application/json")], "{}"));
     }
     for trouble in troubles {
         subject.spoiler.set(When::Each, trouble.clone());

@@ -8,7 +8,7 @@ use super::no_writes;
 use crate::{
     effect::left,
     ehr_under_test::EhrUnderTest,
-    report::{Ended, Going},
+    report::{CaseEnd, CaseResult},
     shown,
     subject::{SHOW_WHAT_IS_WRITTEN, Subject, shown_as},
     writes::KINDS,
@@ -19,12 +19,12 @@ const ONLY_CHANGES: &str =
     "write only what differs from `before`: `PatientChange::onto` and `PatientChange::fields` do it";
 
 /// Returns the kinds of writes that the adapter describes. Skips the case if there are none.
-fn kinds<S: EhrUnderTest>(subject: &Subject<S>) -> Going<Vec<&'static str>> {
+fn kinds<S: EhrUnderTest>(subject: &Subject<S>) -> CaseResult<Vec<&'static str>> {
     let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| subject.writes(kind)).collect();
     if kinds.is_empty() { Err(no_writes()) } else { Ok(kinds) }
 }
 
-pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for kind in kinds(&subject)? {
         let write = subject.fresh(kind).await?;
         let receipt = subject.written(&write).await?;
@@ -48,9 +48,9 @@ pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subj
 }
 
 /// Checks that the record exists once in the EHR and is pulled as written, or that it is deleted.
-pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str) -> Going {
+pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str) -> CaseResult {
     let (resource, written) = left(write);
-    subject.stands_once(write).await?;
+    subject.exists_once(write).await?;
     if subject.ability(resource).is_none() {
         return Ok(());
     }
@@ -79,7 +79,7 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
 
 /// An update changes only fields that differ from the record as last pulled. Concurrent changes of staff stay, and
 /// cleared fields are cleared.
-pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-patient", "update-patient"])?;
     let mut write = Write::CreatePatient(subject.somebody());
     subject.system.adjust(&mut write);
@@ -108,7 +108,7 @@ pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subj
 }
 
 /// Pushes a change and checks that it is found.
-async fn found_after<S: EhrUnderTest>(subject: &Subject<S>, key: &str, change: &Write) -> Going {
+async fn found_after<S: EhrUnderTest>(subject: &Subject<S>, key: &str, change: &Write) -> CaseResult {
     let pushed = subject.push(key, change).await?;
     subject.answered(pushed)?;
     let found = subject.find(key, change).await?;
@@ -120,10 +120,12 @@ async fn found_after<S: EhrUnderTest>(subject: &Subject<S>, key: &str, change: &
 }
 
 /// The lines of an address are separate: staff add a second line while a client changes the city.
-pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTest>(
+    subject: Rc<Subject<S>>,
+) -> CaseResult {
     subject.needs(&["create-patient", "update-patient"])?;
     if subject.ability(Resource::Patients).is_none() {
-        return Err(Ended::NotAsked("patients cannot be pulled".into()));
+        return Err(CaseEnd::NotAsked("patients cannot be pulled".into()));
     }
     let mut write = Write::CreatePatient(subject.somebody());
     subject.system.adjust(&mut write);
@@ -131,7 +133,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
     // As returned by the EHR, because not every EHR separates all lines.
     let before = subject.patient_shown(&id).await?;
     let Some(address) = before.address.clone() else {
-        return Err(Ended::NotAsked("the EHR keeps no address".into()));
+        return Err(CaseEnd::NotAsked("the EHR keeps no address".into()));
     };
     let changed = |change: &dyn Fn(&mut Address)| {
         let mut address = address.clone();
@@ -155,7 +157,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
     )
 }
 
-pub async fn one_key_writes_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn one_key_writes_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for kind in kinds(&subject)? {
         let (key, write) = (subject.key(), subject.fresh(kind).await?);
         let first = subject.push(&key, &write).await?;
@@ -170,12 +172,12 @@ pub async fn one_key_writes_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Go
             format!("a receipt for {first}, which was written with this key"),
             "keep the key with the record, or compare what is there with what was to be written",
         )?;
-        subject.stands_once(&write).await?;
+        subject.exists_once(&write).await?;
     }
     Ok(())
 }
 
-pub async fn a_key_never_sent_is_not_found<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_key_never_sent_is_not_found<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for kind in kinds(&subject)? {
         let (key, write) = (subject.key(), subject.fresh(kind).await?);
         let found = subject.find(&key, &write).await?;
@@ -188,10 +190,10 @@ pub async fn a_key_never_sent_is_not_found<S: EhrUnderTest>(subject: Rc<Subject<
     Ok(())
 }
 
-pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-appointment"])?;
     if !subject.description.operatories {
-        return Err(Ended::NotAsked("its appointments carry no operatory".into()));
+        return Err(CaseEnd::NotAsked("its appointments carry no operatory".into()));
     }
     let Write::CreateAppointment(first) = subject.fresh("create-appointment").await? else { panic!("an appointment") };
     subject.written(&Write::CreateAppointment(first.clone())).await?;
@@ -209,14 +211,14 @@ pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S
 }
 
 /// Concurrent changes of staff are not overwritten if the EHR has versions.
-pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-appointment", "reschedule-appointment"])?;
     let Write::RescheduleAppointment(moved) = subject.fresh("reschedule-appointment").await? else { panic!("a move") };
     if moved.version.is_none() {
-        return Err(Ended::NotAsked("its appointments have no version".into()));
+        return Err(CaseEnd::NotAsked("its appointments have no version".into()));
     }
     if !subject.changed_by_staff(Resource::Appointments, &moved.id).await {
-        return Err(Ended::NotAsked("the subject does not say how staff would change an appointment".into()));
+        return Err(CaseEnd::NotAsked("the subject does not say how staff would change an appointment".into()));
     }
     let write = Write::RescheduleAppointment(moved.clone());
     let refused = subject.push(&subject.key(), &write).await?;
@@ -234,11 +236,11 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
     Ok(())
 }
 
-pub async fn a_refusal_has_its_reason_and_no_patient<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+pub async fn a_refusal_has_its_reason_and_no_patient<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-patient"])?;
     let write = subject.fresh("create-patient").await?;
     let Some(write) = subject.system.refused(write).await else {
-        return Err(Ended::NotAsked("the subject does not say what the EHR refuses".into()));
+        return Err(CaseEnd::NotAsked("the subject does not say what the EHR refuses".into()));
     };
     let refused = subject.push(&subject.key(), &write).await?;
     let Err(Fault::Rejected(reason)) = refused else {

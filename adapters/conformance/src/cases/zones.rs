@@ -8,7 +8,7 @@ use records::ehr::{EhrRecord, Resource, Write};
 use super::writing::met;
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{Ended, Going},
+    report::{CaseEnd, CaseResult},
     subject::Subject,
 };
 
@@ -16,11 +16,11 @@ const HOUR: i64 = 3_600;
 
 pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnderTest>(
     subject: Rc<Subject<S>>,
-) -> Going {
+) -> CaseResult {
     subject.needs(&["create-appointment"])?;
     let changes = changes(subject.system.zone(), runtime::clock::now().0 / 1_000);
     if changes.len() < 2 {
-        return Err(Ended::NotAsked(format!("{} has no daylight saving", subject.system.zone())));
+        return Err(CaseEnd::NotAsked(format!("{} has no daylight saving", subject.system.zone())));
     }
     let mut written = 0;
     for (at, forward) in changes {
@@ -54,7 +54,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
         }
     }
     match written {
-        0 => Err(Ended::NotAsked("others stand there already, as after an earlier run".into())),
+        0 => Err(CaseEnd::NotAsked("others stand there already, as after an earlier run".into())),
         _ => Ok(()),
     }
 }
@@ -62,12 +62,12 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
 /// On the days of the change, across it: working hours are in local time, as staff read them.
 pub async fn working_hours_keep_the_clock_of_the_wall_where_it_changes<S: EhrUnderTest>(
     subject: Rc<Subject<S>>,
-) -> Going {
+) -> CaseResult {
     subject.needs(&["create-working-hour"])?;
     let zone = subject.system.zone();
     let changes = changes(zone, runtime::clock::now().0 / 1_000);
     if changes.len() < 2 {
-        return Err(Ended::NotAsked(format!("{zone} has no daylight saving")));
+        return Err(CaseEnd::NotAsked(format!("{zone} has no daylight saving")));
     }
     for (at, _) in changes {
         let day = DateTime::from_timestamp(at, 0).expect("the present is near").with_timezone(&zone).date_naive();

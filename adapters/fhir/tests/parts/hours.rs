@@ -2,7 +2,7 @@
 
 use adapter_sdk::time::instant_of;
 use fhir_adapter::{
-    hours::{Stretch, hours, stretches},
+    hours::{OpenPeriod, hours, stretches},
     responses::{Schedule, Slot},
     settings::Settings,
 };
@@ -62,7 +62,7 @@ fn periods_are_split_at_midnight() {
     let schedule: Schedule = serde_json::from_value(json!({"id": "s"})).unwrap();
     let days = |start: &str, end: &str| -> Vec<(String, String, String)> {
         let local = |at: i64| if at == 0 { start } else { end }.to_owned();
-        let made = hours(&schedule, &["p".into()], |_, _| vec![Stretch { start: 0, end: 1, types: vec![] }], local);
+        let made = hours(&schedule, &["p".into()], |_, _| vec![OpenPeriod { start: 0, end: 1, types: vec![] }], local);
         made.into_iter().map(|hour| (hour.specific_date.unwrap(), hour.begin_time, hour.end_time)).collect()
     };
     let day = |date: &str, begin: &str, end: &str| (date.to_owned(), begin.to_owned(), end.to_owned());
@@ -80,7 +80,7 @@ fn hours_belong_to_each_practitioner_and_room() {
     let schedule: Schedule = serde_json::from_value(json!({"id": "s", "actor": [
         {"reference": "Practitioner/p"}, {"reference": "https://h/fhir/Location/r"}, {"reference": "Device/d"}]}))
     .unwrap();
-    let open = |_: &str, _: Option<&str>| vec![Stretch { start: 0, end: 3_600, types: vec![] }];
+    let open = |_: &str, _: Option<&str>| vec![OpenPeriod { start: 0, end: 3_600, types: vec![] }];
     let local = |at: i64| if at == 0 { "2026-12-01T08:00:00" } else { "2026-12-01T09:00:00" }.to_owned();
     let made = hours(&schedule, &["p".into(), "q".into()], open, local);
     assert_eq!(made.len(), 2);
@@ -92,11 +92,14 @@ fn hours_belong_to_each_practitioner_and_room() {
 fn periods_with_the_same_start_and_different_types_have_different_ids() {
     let schedule: Schedule =
         serde_json::from_value(json!({"id": "s", "actor": [{"reference": "Practitioner/p"}]})).unwrap();
-    let stretch =
-        |types: &[&str]| Stretch { start: 0, end: 3_600, types: types.iter().map(|code| (*code).to_owned()).collect() };
+    let stretch = |types: &[&str]| OpenPeriod {
+        start: 0,
+        end: 3_600,
+        types: types.iter().map(|code| (*code).to_owned()).collect(),
+    };
     let stretches = [stretch(&[]), stretch(&["hyg"]), stretch(&["a", "b"]), stretch(&["ab"])];
     let local = |at: i64| if at == 0 { "2026-12-01T08:00:00" } else { "2026-12-01T09:00:00" }.to_owned();
-    let ids = |stretches: &[Stretch]| -> Vec<String> {
+    let ids = |stretches: &[OpenPeriod]| -> Vec<String> {
         hours(&schedule, &["p".into()], |_, _| stretches.to_vec(), local).into_iter().map(|hour| hour.id).collect()
     };
     let all = ids(&stretches);

@@ -1,7 +1,7 @@
 //! Paging on servers that link to the next page, and on servers that only return a total.
 
 use fhir_adapter::{
-    paging::{At, Spot, Step, path, step},
+    paging::{At, Step, WalkPosition, path, step},
     responses::Bundle,
 };
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ fn bundle(ids: &[&str], total: Option<u64>, links: &[(&str, &str)]) -> Bundle {
     serde_json::from_value(json!({"resourceType": "Bundle", "total": total, "link": link, "entry": entry})).unwrap()
 }
 
-fn spot(at: At) -> Spot {
-    Spot { at, ..Spot::default() }
+fn spot(at: At) -> WalkPosition {
+    WalkPosition { at, ..WalkPosition::default() }
 }
 
 fn id(resource: &Value) -> &str {
@@ -26,7 +26,7 @@ fn ids(step: &Step) -> Vec<&str> {
 
 #[test]
 fn pages_by_offset_overlap_by_one_record() {
-    let first = step(&Spot::default(), bundle(&["a", "b"], Some(5), &[]), "Patient", None).unwrap();
+    let first = step(&WalkPosition::default(), bundle(&["a", "b"], Some(5), &[]), "Patient", None).unwrap();
     let second_at = first.next.unwrap();
     assert_eq!(path("/Patient?", &second_at, 2), "/Patient?_count=2&_offset=1");
     let second = step(&spot(second_at), bundle(&["b", "c", "d"], Some(5), &[]), "Patient", None).unwrap();
@@ -57,7 +57,8 @@ fn links_are_followed_and_end_the_walk() {
         ("https://h/fhir/R4?_getpages=7&_getpagesoffset=2", "/?_getpages=7&_getpagesoffset=2"),
         ("/Patient?page=2", "/Patient?page=2"),
     ] {
-        let page = step(&Spot::default(), bundle(&["a"], Some(9), &[own, ("next", next)]), "Patient", None).unwrap();
+        let page =
+            step(&WalkPosition::default(), bundle(&["a"], Some(9), &[own, ("next", next)]), "Patient", None).unwrap();
         assert_eq!(page.next, Some(At::Link(expected.into())));
     }
     let end =
@@ -69,12 +70,12 @@ fn links_are_followed_and_end_the_walk() {
 fn a_walk_by_links_that_misses_or_repeats_results_is_not_steady() {
     let next = ("next", "https://h/fhir/Patient?page");
     let walk = |pages: &[(&[&str], Option<u64>)]| {
-        let (mut spot, mut steady) = (Spot::default(), true);
+        let (mut spot, mut steady) = (WalkPosition::default(), true);
         for (nth, (ids, total)) in pages.iter().enumerate() {
             let links = if nth + 1 < pages.len() { vec![next] } else { Vec::new() };
             let step = step(&spot, bundle(ids, *total, &links), "Patient", Some("https://h/fhir")).unwrap();
             steady &= step.steady;
-            spot = Spot { at: step.next.unwrap_or_default(), walked: step.walked, ..Spot::default() };
+            spot = WalkPosition { at: step.next.unwrap_or_default(), walked: step.walked, ..WalkPosition::default() };
             spot = serde_json::from_str(&serde_json::to_string(&spot).unwrap()).unwrap();
         }
         steady
@@ -104,14 +105,14 @@ type Shown<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
 
 /// Follows links from page to page.
 fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
-    let (mut spot, mut paths) = (Spot::default(), Vec::new());
+    let (mut spot, mut paths) = (WalkPosition::default(), Vec::new());
     for (links, full_url) in pages {
         let mut page = bundle(&["a"], None, links);
         page.entry[0].full_url = full_url.map(str::to_owned);
         let step = step(&spot, page, "Patient", None)?;
         let Some(At::Link(path)) = &step.next else { return Ok(paths) };
         paths.push(path.clone());
-        spot = Spot { at: step.next.unwrap(), base: step.base, ..Spot::default() };
+        spot = WalkPosition { at: step.next.unwrap(), base: step.base, ..WalkPosition::default() };
         // As the engine stores it.
         spot = serde_json::from_str(&serde_json::to_string(&spot).unwrap()).unwrap();
     }
@@ -143,8 +144,9 @@ fn the_base_url_is_learnt_from_a_page_and_kept() {
 #[test]
 fn a_link_elsewhere_is_refused_unless_the_base_is_set() {
     let elsewhere = [("next", "https://other/opaque/7")];
-    assert!(step(&Spot::default(), bundle(&["a"], None, &elsewhere), "Patient", None).is_err());
-    let set = step(&Spot::default(), bundle(&["a"], None, &elsewhere), "Patient", Some("https://other")).unwrap();
+    assert!(step(&WalkPosition::default(), bundle(&["a"], None, &elsewhere), "Patient", None).is_err());
+    let set =
+        step(&WalkPosition::default(), bundle(&["a"], None, &elsewhere), "Patient", Some("https://other")).unwrap();
     assert_eq!(set.next, Some(At::Link("/opaque/7".into())));
 }
 
@@ -154,13 +156,14 @@ fn only_results_count() {
     let outcome = json!({"resource": {"resourceType": "OperationOutcome", "id": "x"}});
     mixed.entry.push(serde_json::from_value(outcome).unwrap());
     mixed.entry.push(serde_json::from_value(json!({})).unwrap());
-    assert_eq!(ids(&step(&Spot::default(), mixed, "Patient", None).unwrap()), ["a"]);
+    assert_eq!(ids(&step(&WalkPosition::default(), mixed, "Patient", None).unwrap()), ["a"]);
 }
 
 #[test]
 fn nulls_and_empty_links_in_a_bundle_are_absent() {
-    let read =
-        |bundle: Value| step(&Spot::default(), serde_json::from_value(bundle).unwrap(), "Patient", None).unwrap();
+    let read = |bundle: Value| {
+        step(&WalkPosition::default(), serde_json::from_value(bundle).unwrap(), "Patient", None).unwrap()
+    };
     let patient = json!({"resourceType": "Patient", "id": "a"});
     let nulls = json!({"resourceType": "Bundle", "total": null, "link": null, "entry": null});
     assert!(ids(&read(nulls)).is_empty());
@@ -182,9 +185,11 @@ fn links_relative_to_the_base_need_no_base() {
         ("/fhir/R4/Patient?page=2", "/Patient?page=2"),
         ("/fhir/R4?_getpages=7", "/?_getpages=7"),
     ] {
-        let page = step(&Spot::default(), bundle(&["a"], None, &[base, ("next", next)]), "Patient", None).unwrap();
+        let page =
+            step(&WalkPosition::default(), bundle(&["a"], None, &[base, ("next", next)]), "Patient", None).unwrap();
         assert_eq!(page.next, Some(At::Link(expected.into())), "{next}");
     }
-    let bare = step(&Spot::default(), bundle(&["a"], None, &[("next", "Patient?page=2")]), "Patient", None).unwrap();
+    let bare =
+        step(&WalkPosition::default(), bundle(&["a"], None, &[("next", "Patient?page=2")]), "Patient", None).unwrap();
     assert_eq!((bare.next, bare.base), (Some(At::Link("/Patient?page=2".into())), None));
 }

@@ -1,6 +1,6 @@
 //! Each release has the same fields under different names.
 
-use adapter_sdk::fields::Lacking;
+use adapter_sdk::fields::MissingField;
 use gated_cloud_adapter::markup::{APPOINTMENTS, HOURS, Markup, OPERATORIES, PATIENTS, PROVIDERS, TYPES};
 use serde_json::json;
 
@@ -33,7 +33,7 @@ fn all_releases_have_the_same_own_names() {
 #[test]
 fn a_missing_field_is_reported_with_its_name() {
     let shown = json!({"key": "O-1", "label": "Chair 1"});
-    let lacking = Err(Lacking { ours: "closed", theirs: "archived" });
+    let lacking = Err(MissingField { ours: "closed", theirs: "archived" });
     assert_eq!(OPERATORIES.names[1].all_ours(&shown), lacking);
     assert_eq!(Markup::of("v5"), None);
 }

@@ -4,7 +4,7 @@ use adapter_sdk::{
     PatientChange, Record,
     json::typed,
     records::{CommunicationDirection, CommunicationMode, Patient, Relation},
-    streams::{Mapped, Shown, Trouble},
+    streams::{Mapped, RowError, Shown},
     tables::Tables,
     testing::Host,
 };
@@ -92,20 +92,20 @@ fn a_row_with_an_unreadable_value_is_skipped_and_not_deleted() {
     for field in ["appointment_date", "appointment_date_end", "checked_in_date"] {
         for value in &unreadable {
             let mapped = appointment(visit(json!({field: value})));
-            assert!(matches!(mapped, Err(Trouble::Row(_))), "{field} {value}: {mapped:?}");
+            assert!(matches!(mapped, Err(RowError::Row(_))), "{field} {value}: {mapped:?}");
         }
     }
     for value in [json!("soon"), json!({"__class__": "date", "year": 2026, "month": 2, "day": 30}), json!(7)] {
         let mapped = patient(person(json!({"dob": value})));
-        assert!(matches!(mapped, Err(Trouble::Row(_))), "{value}: {mapped:?}");
+        assert!(matches!(mapped, Err(RowError::Row(_))), "{value}: {mapped:?}");
     }
     for absent in [Value::Null, json!("")] {
         // In the schedule without a time.
         let mapped = appointment(visit(json!({"appointment_date": absent})));
-        assert!(matches!(mapped, Err(Trouble::Row(_))), "{mapped:?}");
+        assert!(matches!(mapped, Err(RowError::Row(_))), "{mapped:?}");
         let mapped = patient(json!({"id": 5, "active": true, "party.": absent}));
         assert!(
-            matches!(mapped, Err(Trouble::Row(_))),
+            matches!(mapped, Err(RowError::Row(_))),
             "a patient without a person is not an inactive one: {mapped:?}"
         );
     }

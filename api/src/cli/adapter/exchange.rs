@@ -37,7 +37,7 @@ const A_DAY: &str = "2000-01-01";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct RecordedRequest {
     pub(super) method: String,
     /// The path with its query parameters.
     pub(super) path: String,
@@ -48,7 +48,7 @@ pub(super) struct Asked {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Answered {
+pub(super) enum RecordedResponse {
     With {
         status: u16,
         headers: BTreeMap<String, String>,
@@ -67,8 +67,8 @@ pub(super) enum Answered {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exchange {
-    pub(super) asked: Asked,
-    pub(super) answered: Answered,
+    pub(super) asked: RecordedRequest,
+    pub(super) answered: RecordedResponse,
 }
 
 /// Masks all values that may be patient data.
@@ -79,29 +79,29 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    pub(super) fn asked(&self, request: &HttpRequest) -> Asked {
+    pub(super) fn asked(&self, request: &HttpRequest) -> RecordedRequest {
         let body = request.body.as_deref().map(|bytes| match serde_json::from_slice(bytes) {
             Ok(json) => self.value("", json).to_string(),
             Err(_) => format!("{} bytes", bytes.len()),
         });
-        Asked { method: request.method.clone(), path: self.path(&request.url), body }
+        RecordedRequest { method: request.method.clone(), path: self.path(&request.url), body }
     }
 
-    pub(super) fn answered(&self, ended: &Result<HttpResponse, TransportError>) -> Answered {
+    pub(super) fn answered(&self, ended: &Result<HttpResponse, TransportError>) -> RecordedResponse {
         let answer = match ended {
             Ok(answer) => answer,
-            Err(TransportError::NotSent(why)) => return Answered::NotSent(why.clone()),
-            Err(TransportError::NoAnswer(why)) => return Answered::NoAnswer(why.clone()),
+            Err(TransportError::NotSent(why)) => return RecordedResponse::NotSent(why.clone()),
+            Err(TransportError::NoAnswer(why)) => return RecordedResponse::NoAnswer(why.clone()),
         };
         let body = match answer.body.as_slice() {
             [] => Some(Value::Null),
             bytes => serde_json::from_slice(bytes).ok().map(|json| self.value("", json)),
         };
         let Some(body) = body else {
-            return Answered::NoJson { status: answer.status, bytes: answer.body.len() };
+            return RecordedResponse::NoJson { status: answer.status, bytes: answer.body.len() };
         };
         let headers = answer.headers.iter().filter(|(name, _)| HEADERS.contains(&name.as_str()));
-        Answered::With { status: answer.status, headers: headers.cloned().collect(), body }
+        RecordedResponse::With { status: answer.status, headers: headers.cloned().collect(), body }
     }
 
     fn path(&self, url: &Url) -> String {
@@ -194,6 +194,6 @@ mod tests {
         let line = serde_json::to_string(&Exchange { asked, answered }).unwrap_or_default();
         assert!(["s3cret", "Neill", "1980", "312"].iter().all(|word| !line.contains(word)), "{line}");
         let page = HttpResponse { status: 200, headers: Vec::new(), body: b"<p>Neill</p>".to_vec() };
-        assert_eq!(masks.answered(&Ok(page)), Answered::NoJson { status: 200, bytes: 12 });
+        assert_eq!(masks.answered(&Ok(page)), RecordedResponse::NoJson { status: 200, bytes: 12 });
     }
 }

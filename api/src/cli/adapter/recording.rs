@@ -11,7 +11,7 @@ use std::{
 
 use engine::adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
 
-use super::exchange::{Answered, Asked, Exchange, Masks};
+use super::exchange::{Exchange, Masks, RecordedRequest, RecordedResponse};
 
 /// A transport that forwards requests and records the exchanges.
 pub(super) struct Recorder {
@@ -52,15 +52,15 @@ impl Transport for Recorder {
 pub(super) struct Replay {
     path: PathBuf,
     masks: Masks,
-    answers: BTreeMap<Asked, Vec<Answered>>,
+    answers: BTreeMap<RecordedRequest, Vec<RecordedResponse>>,
     /// The number of requests by content, and the requests without an answer.
-    asked: Mutex<(BTreeMap<Asked, usize>, Vec<String>)>,
+    asked: Mutex<(BTreeMap<RecordedRequest, usize>, Vec<String>)>,
 }
 
 impl Replay {
     pub(super) fn read(path: &Path, masks: Masks) -> Result<Replay, String> {
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let mut answers: BTreeMap<Asked, Vec<Answered>> = BTreeMap::new();
+        let mut answers: BTreeMap<RecordedRequest, Vec<RecordedResponse>> = BTreeMap::new();
         for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let exchange: Exchange = serde_json::from_str(line)
                 .map_err(|error| format!("{}, line {}: no exchange of `--record`: {error}", path.display(), n + 1))?;
@@ -78,7 +78,7 @@ impl Replay {
         }
     }
 
-    fn answer(&self, asked: Asked) -> Result<HttpResponse, TransportError> {
+    fn answer(&self, asked: RecordedRequest) -> Result<HttpResponse, TransportError> {
         let request = format!("{} {}", asked.method, asked.path);
         let mut seen = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(answers) = self.answers.get(&asked) else {
@@ -88,16 +88,16 @@ impl Replay {
         let times = seen.0.entry(asked).or_default();
         *times += 1;
         match &answers[(*times - 1).min(answers.len() - 1)] {
-            Answered::With { status, headers, body } => {
+            RecordedResponse::With { status, headers, body } => {
                 let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
                 Ok(HttpResponse { status: *status, headers: headers.clone().into_iter().collect(), body })
             }
-            Answered::NoJson { bytes, .. } => {
+            RecordedResponse::NoJson { bytes, .. } => {
                 seen.1.push(format!("{request}, whose answer was {bytes} bytes that are no JSON"));
                 Err(TransportError::NotSent(format!("the answer to {request} was no JSON and was not recorded")))
             }
-            Answered::NotSent(why) => Err(TransportError::NotSent(why.clone())),
-            Answered::NoAnswer(why) => Err(TransportError::NoAnswer(why.clone())),
+            RecordedResponse::NotSent(why) => Err(TransportError::NotSent(why.clone())),
+            RecordedResponse::NoAnswer(why) => Err(TransportError::NoAnswer(why.clone())),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter_conformance::{FlakyTransport, Local, RESOURCES, Spoiler, Trouble, When};
+use adapter_conformance::{FaultInjector, FlakyTransport, InjectedFault, Local, RESOURCES, When};
 use clap::{Args, Subcommand};
 use engine::{
     adapter_host::{HttpTransport, Transport, plain},
@@ -47,12 +47,12 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, global = true)]
     watch: bool,
     #[command(flatten)]
-    way: Way,
+    way: ConnectionArguments,
 }
 
 /// The connection to the EHR, with fault injection, recording and replay.
 #[derive(Args)]
-struct Way {
+struct ConnectionArguments {
     /// Lose the answer to the N-th request, which the EHR still carries out.
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["slow", "throttle"])]
     lose: Option<u32>,
@@ -75,9 +75,9 @@ struct Way {
 }
 
 /// The transport, the recording it answers from, and the counter of its requests.
-type Opened = (Arc<dyn Transport>, Option<Arc<Replay>>, Spoiler);
+type Opened = (Arc<dyn Transport>, Option<Arc<Replay>>, FaultInjector);
 
-impl Way {
+impl ConnectionArguments {
     fn open(&self) -> Result<Opened, String> {
         let masks = Masks { keep: self.keep.clone() };
         let (mut way, replay): (Arc<dyn Transport>, _) = match &self.replay {
@@ -90,11 +90,13 @@ impl Way {
         if let Some(file) = &self.record {
             way = Arc::new(Recorder::new(way, file, masks)?);
         }
-        let spoiler = Spoiler::default();
+        let spoiler = FaultInjector::default();
         match (self.lose, self.slow, self.throttle) {
-            (Some(n), _, _) => spoiler.set(When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), Trouble::LoseReply),
-            (_, Some(ms), _) => spoiler.set(When::Each, Trouble::Slow(Duration::from_millis(ms))),
-            (_, _, true) => spoiler.set(When::Each, Trouble::Answer(429, vec![("retry-after", "30")], "{}")),
+            (Some(n), _, _) => {
+                spoiler.set(When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), InjectedFault::LoseReply)
+            }
+            (_, Some(ms), _) => spoiler.set(When::Each, InjectedFault::Slow(Duration::from_millis(ms))),
+            (_, _, true) => spoiler.set(When::Each, InjectedFault::Answer(429, vec![("retry-after", "30")], "{}")),
             _ => {}
         }
         Ok((Arc::new(FlakyTransport::around(way, spoiler.clone())), replay, spoiler))
@@ -185,7 +187,7 @@ async fn once(arguments: &Arguments) -> Result<(), String> {
     done
 }
 
-async fn describe(ehr: &dyn Ehr, requests: &Spoiler) -> Result<(), String> {
+async fn describe(ehr: &dyn Ehr, requests: &FaultInjector) -> Result<(), String> {
     let since = Instant::now();
     let description = ehr.describe(DEADLINE).await.map_err(|fault| fault.to_string())?;
     let value = serde_json::to_value(&description).map_err(|error| error.to_string())?;
@@ -201,7 +203,7 @@ const SHOWN_BYTES: usize = 16_000;
 
 async fn pull(
     ehr: &dyn Ehr,
-    requests: &Spoiler,
+    requests: &FaultInjector,
     resource: Resource,
     mut cursor: Option<String>,
     (limit, pages): (u32, u32),

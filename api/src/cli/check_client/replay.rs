@@ -165,7 +165,7 @@ impl Player {
         let body: Value =
             serde_json::from_slice(&answer.bytes().await.map_err(|error| error.to_string())?).unwrap_or_default();
         let wait = headers.get("retry-after").and_then(|it| it.to_str().ok()?.parse().ok());
-        Ok((told(status, &headers, &body), wait))
+        Ok((parse_answer(status, &headers, &body), wait))
     }
 
     /// Returns the `Authorization` header in the client's format, with the demo's key or token in it. A value that was
@@ -260,7 +260,7 @@ fn names_places(name: &str) -> bool {
     PLACES.contains(&name)
 }
 
-fn told(status: u16, headers: &HeaderMap, body: &Value) -> Answer {
+fn parse_answer(status: u16, headers: &HeaderMap, body: &Value) -> Answer {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let ignored = headers.get("x-ignored-parameters").and_then(|it| it.to_str().ok()).unwrap_or_default();
     Answer {

@@ -16,10 +16,10 @@ use location::{ids::LocationId, time::Timestamp};
 
 use super::{
     fleet,
-    page::{Failure, Frame, live_address},
-    visit::{Visit, beside},
+    page::{Failure, PageFrame, live_address},
+    visit::{Visit, read_blocking},
     webhooks::{self, EndpointRow},
-    words::{self, Badge, When},
+    words::{self, Badge, RelativeTime},
 };
 use crate::{
     access::api::Api,
@@ -39,7 +39,7 @@ pub(super) use self::{
 #[derive(Template)]
 #[template(path = "console/location.html")]
 struct LocationPage {
-    frame: Frame,
+    frame: PageFrame,
     id: LocationId,
     name: String,
     institution: String,
@@ -51,13 +51,13 @@ struct LocationPage {
     has_ehr: bool,
     node: Option<String>,
     problems: Vec<Problem>,
-    reading: Light,
-    writing: Light,
+    reading: DirectionStatus,
+    writing: DirectionStatus,
     /// Paused by an operator.
     reading_paused: bool,
     writing_paused: bool,
-    last_read: Option<When>,
-    next_cycle: Option<When>,
+    last_read: Option<RelativeTime>,
+    next_cycle: Option<RelativeTime>,
     waits: Option<String>,
     calendar: calendar::Day,
     queue: queue::Queue,
@@ -81,14 +81,14 @@ struct Problem {
 }
 
 /// The status of reading or writing, and the time of its last change.
-struct Light {
+struct DirectionStatus {
     badge: Badge,
-    since: When,
+    since: RelativeTime,
 }
 
 struct Gate {
     badge: Badge,
-    since: When,
+    since: RelativeTime,
     workstations: Vec<Workstation>,
 }
 
@@ -97,15 +97,15 @@ struct Workstation {
     name: String,
     badge: Badge,
     version: String,
-    last_seen: Option<When>,
+    last_seen: Option<RelativeTime>,
     awaiting: u32,
 }
 
 /// A recent error, possibly repeated.
 struct Error {
-    at: When,
+    at: RelativeTime,
     /// The first occurrence of a repeated error.
-    since: Option<When>,
+    since: Option<RelativeTime>,
     times: u64,
     what: String,
     reason: String,
@@ -118,8 +118,8 @@ impl Error {
         let what = it.resource.into_iter();
         Error {
             write: it.write_request_id,
-            at: When::of(it.at.0, now),
-            since: (it.times > 1).then(|| When::of(it.first_at.0, now)),
+            at: RelativeTime::of(it.at.0, now),
+            since: (it.times > 1).then(|| RelativeTime::of(it.first_at.0, now)),
             times: it.times,
             what: std::iter::once(it.part).chain(what).collect::<Vec<_>>().join(" ").replace('_', " "),
             reason: it.reason,
@@ -128,16 +128,16 @@ impl Error {
     }
 }
 
-impl Light {
-    fn of(works: bool, at: Timestamp, now: Timestamp) -> Light {
+impl DirectionStatus {
+    fn of(works: bool, at: Timestamp, now: Timestamp) -> DirectionStatus {
         let badge = if works { Badge::good("green") } else { Badge::bad("red") };
-        Light { badge, since: When::of(at, now) }
+        DirectionStatus { badge, since: RelativeTime::of(at, now) }
     }
 }
 
 pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
     let id = id.parse().map(LocationId).map_err(|_| ApiError::NotFound(format!("Location {id}")))?;
-    let page = beside(&visit, move |visit| read(visit, id)).await?;
+    let page = read_blocking(&visit, move |visit| read(visit, id)).await?;
     visit.show("GET /console/locations/{id}", &page).await
 }
 
@@ -176,7 +176,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     });
     let errors = recent_errors(&api.engine, id).into_iter().map(|it| Error::of(it, now));
     Ok(LocationPage {
-        frame: Frame { live: Some(live), ..visit.frame("fleet", location.name.clone()) },
+        frame: PageFrame { live: Some(live), ..visit.frame("fleet", location.name.clone()) },
         id,
         name: location.name.clone(),
         institution: institution.name.clone(),
@@ -187,12 +187,12 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         address: problems::address(&setup, &location),
         has_ehr: location.source.is_some(),
         problems: problems.collect(),
-        reading: Light::of(state.read_ok, state.read_at, now),
-        writing: Light::of(state.write_ok, state.write_at, now),
+        reading: DirectionStatus::of(state.read_ok, state.read_at, now),
+        writing: DirectionStatus::of(state.write_ok, state.write_at, now),
         reading_paused: state.paused.reading.is_some(),
         writing_paused: state.paused.writing.is_some(),
-        last_read: state.last_sync.map(|at| When::of(at, now)),
-        next_cycle: state.next_cycle.map(|at| When::of(at, now)),
+        last_read: state.last_sync.map(|at| RelativeTime::of(at, now)),
+        next_cycle: state.next_cycle.map(|at| RelativeTime::of(at, now)),
         waits: state.read_waits.clone(),
         calendar: calendar::Day::read(&visit, &location, now)?,
         adapter: reading::Adapter::read(&visit, &location, &state, now)?,
@@ -220,9 +220,9 @@ fn gate(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timesta
         },
         name: it.name,
         version: it.version,
-        last_seen: it.last_seen.map(|at| When::of(at, now)),
+        last_seen: it.last_seen.map(|at| RelativeTime::of(at, now)),
         awaiting: it.awaiting,
     });
-    let (badge, since) = (words::gate(gate.state), When::of(gate.since, now));
+    let (badge, since) = (words::gate(gate.state), RelativeTime::of(gate.since, now));
     Ok(Some(Gate { badge, since, workstations: workstations.collect() }))
 }

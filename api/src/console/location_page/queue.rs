@@ -12,7 +12,7 @@ use crate::{
     console::{
         page::Failure,
         visit::Visit,
-        words::{Badge, When},
+        words::{Badge, RelativeTime},
     },
     resources::{
         resource_names::name,
@@ -43,9 +43,9 @@ pub(in crate::console) struct Write {
     pub badge: Badge,
     pub attempts: u32,
     pub reason: String,
-    pub queued: When,
-    pub deadline: Option<When>,
-    pub finished: Option<When>,
+    pub queued: RelativeTime,
+    pub deadline: Option<RelativeTime>,
+    pub finished: Option<RelativeTime>,
     pub can_retry: bool,
     pub can_drop: bool,
 }
@@ -70,7 +70,7 @@ impl Queue {
 impl Write {
     pub(in crate::console) fn of(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
         let (_, record, _) = subject(it.work);
-        let when = |at| When::of(at, now);
+        let when = |at| RelativeTime::of(at, now);
         let (operates, open) = (visit.may(Role::Operator), it.needs_operator());
         Write {
             id: public_id(it.location_id, it.id),

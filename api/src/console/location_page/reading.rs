@@ -12,7 +12,7 @@ use crate::{
     console::{
         page::Failure,
         visit::Visit,
-        words::{self, Badge, When},
+        words::{self, Badge, RelativeTime},
     },
     http::errors::ApiError,
     resources::resource_names::name,
@@ -26,7 +26,7 @@ pub(super) struct Cycle {
     pub burst: u32,
     pub left: u32,
     /// The latest complete read of a resource.
-    pub latest: Option<When>,
+    pub latest: Option<RelativeTime>,
     /// Records were skipped, or deletions wait for an operator.
     pub is_notable: bool,
 }
@@ -40,7 +40,7 @@ pub(super) struct ResourceRow {
     pub records: u64,
     /// The total number of records, if the EHR reports it during the pass.
     pub estimate: Option<u64>,
-    pub ended: Option<When>,
+    pub ended: Option<RelativeTime>,
     pub skipped: usize,
     pub skipped_reasons: Vec<String>,
     /// Records that the next full pass has to confirm as deleted.
@@ -68,7 +68,7 @@ impl Cycle {
                 whole,
                 records,
                 estimate: estimate.filter(|all| running && *all > 0).map(|all| all.max(records)),
-                ended: ended_at.map(|at| When::of(at, now)),
+                ended: ended_at.map(|at| RelativeTime::of(at, now)),
                 skipped: skips.map_or(0, |it| it.len()),
                 skipped_reasons: reasons.into_iter().collect(),
                 missing: state.missing.get(&resource).copied().unwrap_or_default(),
@@ -80,7 +80,7 @@ impl Cycle {
         let resources: Vec<ResourceRow> = all.into_iter().map(row).collect();
         Cycle {
             reading: state.reading.map(name),
-            latest: state.progress.values().filter_map(|it| it.ended_at).max().map(|at| When::of(at, now)),
+            latest: state.progress.values().filter_map(|it| it.ended_at).max().map(|at| RelativeTime::of(at, now)),
             is_notable: resources.iter().any(|it| it.stopped || it.incomplete || it.skipped > 0 || it.missing > 0),
             resources,
             per_minute: location.quota.per_minute,
@@ -108,7 +108,7 @@ pub(super) struct Offered {
     /// SHA-256, or `configured`.
     pub key: String,
     pub text: String,
-    pub uploaded: Option<When>,
+    pub uploaded: Option<RelativeTime>,
 }
 
 pub(super) struct Cost {
@@ -139,7 +139,7 @@ impl Adapter {
             let others = versions.into_iter().filter(|it| rolled_out.now.as_deref() != Some(&it.sha256));
             offered.extend(others.map(|it| Offered {
                 text: format!("{} ({})", it.version, words::short(&it.sha256)),
-                uploaded: Some(When::of(it.uploaded_at, now)),
+                uploaded: Some(RelativeTime::of(it.uploaded_at, now)),
                 key: it.sha256,
             }));
             if rolled_out.now.is_some() {

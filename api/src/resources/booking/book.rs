@@ -43,7 +43,7 @@ impl FromInput for BookingInput {
         );
         b.required("patient", object("The patient."));
         let patient = patient(b, input.today);
-        let note = b.unless_empty("note", note());
+        let note = b.optional_nonempty("note", note());
         BookingInput { slot_token, idempotency_key, patient, note }
     }
 }
@@ -83,20 +83,20 @@ pub(crate) async fn create(
 /// (`patient_fields_required`).
 fn patient(b: &mut Fields, today: Date) -> PatientDetails {
     PatientDetails {
-        first_name: b.unless_empty("patient.first_name", given_name()).unwrap_or_default(),
-        middle_name: b.unless_empty("patient.middle_name", person_name(MAX_NAME).about("Middle name.")),
-        last_name: b.unless_empty("patient.last_name", family_name()).unwrap_or_default(),
-        date_of_birth: b.unless_empty("patient.date_of_birth", birth_date(today)),
-        phone_number: b.unless_empty("patient.phone_number", phone()),
-        email: b.unless_empty("patient.email", email()),
-        gender: b.unless_empty("patient.gender", gender()).map(str::to_owned),
+        first_name: b.optional_nonempty("patient.first_name", given_name()).unwrap_or_default(),
+        middle_name: b.optional_nonempty("patient.middle_name", person_name(MAX_NAME).about("Middle name.")),
+        last_name: b.optional_nonempty("patient.last_name", family_name()).unwrap_or_default(),
+        date_of_birth: b.optional_nonempty("patient.date_of_birth", birth_date(today)),
+        phone_number: b.optional_nonempty("patient.phone_number", phone()),
+        email: b.optional_nonempty("patient.email", email()),
+        gender: b.optional_nonempty("patient.gender", gender()).map(str::to_owned),
         address: b.optional("patient.address", object("The address.")).map(|()| address(b)),
     }
 }
 
 fn address(b: &mut Fields) -> Address {
     let mut line = |name: &str, about: &'static str| {
-        b.unless_empty(&format!("patient.address.{name}"), text(MAX_TEXT).about(about))
+        b.optional_nonempty(&format!("patient.address.{name}"), text(MAX_TEXT).about(about))
     };
     Address {
         line1: line("line_1", "Street and number."),

@@ -17,7 +17,7 @@ use crate::{
 
 reads!(NewCancellation |input| {
     reference: String = input.body.required("booking_ref", filled(booking_ref())),
-    reason: Option<String> = input.body.unless_empty(
+    reason: Option<String> = input.body.optional_nonempty(
         "reason", text(MAX_TEXT).about("The reason, shown to the practice.")
     ),
 });

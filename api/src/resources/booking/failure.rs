@@ -7,7 +7,7 @@ use actix_web::{
 use engine::EngineError;
 use location::{
     calendar::Holder,
-    decision::{Over, Refusal},
+    decision::{NotOpenReason, Refusal},
     slots::Fit,
 };
 use schemars::JsonSchema;
@@ -118,20 +118,22 @@ impl Failure {
             ),
             Refusal::AppointmentNotOpen(over) => Failure::of(Reason::BookingNotOpen, closed(over)),
             // A finished appointment leaves the location's calendar after some time.
-            Refusal::AppointmentNotFound => Failure::of(Reason::BookingNotOpen, closed(Over::Forgotten)),
+            Refusal::AppointmentNotFound => Failure::of(Reason::BookingNotOpen, closed(NotOpenReason::Forgotten)),
             other => Failure::Other(other.into()),
         }
     }
 }
 
 /// Returns the reason why a booking can no longer be changed.
-fn closed(over: Over) -> &'static str {
+fn closed(over: NotOpenReason) -> &'static str {
     match over {
-        Over::Past => "The appointment has started or ended, so the booking can no longer be changed.",
-        Over::Cancelled => "The booking is already cancelled.",
-        Over::Failed => "The booking could not be entered into the practice's system.",
-        Over::NotOfAPatient => "The practice has replaced the appointment, so only the practice can change it.",
-        Over::Forgotten => "The booking has ended, was cancelled or failed, so it can no longer be changed.",
+        NotOpenReason::Past => "The appointment has started or ended, so the booking can no longer be changed.",
+        NotOpenReason::Cancelled => "The booking is already cancelled.",
+        NotOpenReason::Failed => "The booking could not be entered into the practice's system.",
+        NotOpenReason::NotOfAPatient => {
+            "The practice has replaced the appointment, so only the practice can change it."
+        }
+        NotOpenReason::Forgotten => "The booking has ended, was cancelled or failed, so it can no longer be changed.",
     }
 }
 

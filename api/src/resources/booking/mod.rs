@@ -11,7 +11,7 @@ pub(crate) mod search;
 pub(crate) mod status;
 
 use engine::records::{Appointment, Booking, Writeback, record::Record};
-use location::{event::another_time_helps, ids::LocationId};
+use location::{event::is_avoidable_at_another_time, ids::LocationId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -153,7 +153,7 @@ fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated
     match (booking.writeback, last) {
         (Writeback::Pending, _) if integrated => "is booked and is being sent to the practice's system.",
         (Writeback::Pending, _) => "is booked.",
-        (Writeback::Failed, _) if reason.is_some_and(another_time_helps) => {
+        (Writeback::Failed, _) if reason.is_some_and(is_avoidable_at_another_time) => {
             "could not be entered into the practice's system, so please choose another time."
         }
         (Writeback::Failed, _) => "could not be entered into the practice's system, so please call the practice.",

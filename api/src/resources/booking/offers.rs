@@ -27,7 +27,7 @@ use crate::{
 
 /// Properties of an offer in addition to its time.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct OfferProperties {
     pub appointment_type: Option<AppointmentTypeId>,
     pub join_blocks: bool,
 }
@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 pub(super) fn offers(
     call: &Call,
     location: &OpenLocation,
-    wanted: Wanted,
+    wanted: OfferProperties,
     slots: &[Slot],
 ) -> Result<Vec<OfferView>, ApiError> {
     let tenant = Tenant { institution: location.institution.clone() };
@@ -108,6 +108,6 @@ fn reach(
 }
 
 /// Returns the properties for alternatives to an offer.
-pub(super) fn like(offer: &Offer) -> Wanted {
-    Wanted { appointment_type: offer.appointment_type, join_blocks: offer.join_blocks }
+pub(super) fn like(offer: &Offer) -> OfferProperties {
+    OfferProperties { appointment_type: offer.appointment_type, join_blocks: offer.join_blocks }
 }

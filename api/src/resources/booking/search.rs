@@ -19,7 +19,7 @@ use serde_json::json;
 use super::{
     failure::{BookingAnswer, Failure},
     offer_view::OfferView,
-    offers::{Wanted, offers},
+    offers::{OfferProperties, offers},
 };
 use crate::{
     access::{
@@ -31,7 +31,7 @@ use crate::{
     http::errors::ApiError,
     resources::{
         appointment_types,
-        available_slots::{minutes, near},
+        available_slots::{check_start_date, minutes},
         operatories, providers,
         slot_weeks::{begin, week},
     },
@@ -82,31 +82,39 @@ impl FromInput for SearchInput {
     fn from_input(input: &mut Input) -> SearchInput {
         let b = &mut input.body;
         SearchInput {
-            appointment_type: b.optional("appointment_type_id", appointment_type().apart()),
-            providers: b.list("provider_ids", id().of(Resource::Providers).about("Only these providers.").apart()),
-            operatories: b
-                .list("operatory_ids", long_id().of(Resource::Operatories).about("Only these operatories.").apart()),
-            start_date: b.optional("start_date", first_day().apart()),
-            days: b.defaulted("days", integer(SEARCH_DAYS).apart().about("The number of days."), SEARCH_DAYS_DEFAULT),
+            appointment_type: b.optional("appointment_type_id", appointment_type().omit_from_example()),
+            providers: b
+                .list("provider_ids", id().of(Resource::Providers).about("Only these providers.").omit_from_example()),
+            operatories: b.list(
+                "operatory_ids",
+                long_id().of(Resource::Operatories).about("Only these operatories.").omit_from_example(),
+            ),
+            start_date: b.optional("start_date", first_day().omit_from_example()),
+            days: b.defaulted(
+                "days",
+                integer(SEARCH_DAYS).omit_from_example().about("The number of days."),
+                SEARCH_DAYS_DEFAULT,
+            ),
             earliest: b.optional(
                 "earliest",
-                time_of_day().apart().about("Earliest start of a slot, in the location's time zone."),
+                time_of_day().omit_from_example().about("Earliest start of a slot, in the location's time zone."),
             ),
             latest: b.optional(
                 "latest",
-                time_of_day().apart().about(
+                time_of_day().omit_from_example().about(
                     "Latest start of a slot, in the location's time zone; a time before `earliest` means the next day.",
                 ),
             ),
-            days_of_week: b.list("days_of_week", weekday().apart().about("Only on these days.")),
+            days_of_week: b.list("days_of_week", weekday().omit_from_example().about("Only on these days.")),
             limit: b.defaulted(
                 "limit",
                 integer(SEARCH_LIMIT).example_of(3).about("Maximum number of results."),
                 SEARCH_LIMIT_DEFAULT,
             ) as usize,
-            new_patient: b
-                .optional("new_patient", boolean().apart().about("Whether the patient is new to the practice."))
-                == Some(true),
+            new_patient: b.optional(
+                "new_patient",
+                boolean().omit_from_example().about("Whether the patient is new to the practice."),
+            ) == Some(true),
         }
     }
 
@@ -126,7 +134,7 @@ pub(crate) async fn create(
     let today = times::local(now, location.setup.zone).0;
     let from = begin(&mut call, &location, asked.start_date.unwrap_or(today));
     let all = |wrong| call.with_unknown(wrong, SearchInput::unknown);
-    near(from, now).map_err(all)?;
+    check_start_date(from, now).map_err(all)?;
     let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
     let ehr = call.api.engine.description(location.setup.id).map_err(ApiError::from)?;
     if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
@@ -139,8 +147,10 @@ pub(crate) async fn create(
         Some(_) => (Vec::new(), None),
         None => asked.find(&mut call, &location, query).await.map_err(|error| not_read(error, &location))?,
     };
-    let wanted =
-        Wanted { appointment_type: asked.appointment_type.map(AppointmentTypeId), join_blocks: !call.version.is_v2() };
+    let wanted = OfferProperties {
+        appointment_type: asked.appointment_type.map(AppointmentTypeId),
+        join_blocks: !call.version.is_v2(),
+    };
     let slots = offers(&call, &location, wanted, &slots)?;
     let next = next.map(|date| date.to_string());
     let message = match closed {

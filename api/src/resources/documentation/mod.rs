@@ -21,7 +21,7 @@ use crate::{
     http::{
         errors::{ApiError, HttpResult},
         query::Params,
-        response_body::OfTheProgram,
+        response_body::StaticBody,
     },
     values::{audience::Audience, kinds::one_of, versions::Version},
 };
@@ -147,6 +147,6 @@ fn file(request: &HttpRequest, kind: &'static str, text: &'static str) -> HttpRe
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-cache"))
         .body(text);
-    response.extensions_mut().insert(OfTheProgram);
+    response.extensions_mut().insert(StaticBody);
     response
 }

@@ -21,7 +21,7 @@ use crate::{
         kinds::{boolean, filled, object, shared::note},
         reasons::Reason,
     },
-    views::talk::PatientAlertView,
+    views::communications::PatientAlertView,
 };
 
 reads!(ListAlerts |input| {
@@ -38,7 +38,7 @@ pub(crate) async fn list(
     let patient = find(&call, &tenant, id)?;
     let source: Vec<u32> = patient.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];
-    let mut alerts: Vec<Record<PatientAlert>> = call.whole_entries_ever(&source, theirs)?;
+    let mut alerts: Vec<Record<PatientAlert>> = call.all_entries_including_deleted(&source, theirs)?;
     alerts.retain(|it| include_disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
     Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
 }
@@ -57,7 +57,7 @@ pub(crate) struct NewAlert {
 
 impl FromInput for NewAlert {
     fn from_input(input: &mut Input) -> NewAlert {
-        input.body.implied("patient_alert", "The alert.");
+        input.body.container("patient_alert", "The alert.");
         NewAlert { note: input.body.required("patient_alert.note", filled(note())) }
     }
 }
@@ -91,7 +91,9 @@ impl FromInput for AlertUpdate {
     fn from_input(input: &mut Input) -> AlertUpdate {
         input.body.required("patient_alert", object("The alert."));
         AlertUpdate {
-            disabled: input.body.not_null("patient_alert.disabled", boolean().about("Whether it is disabled.")),
+            disabled: input
+                .body
+                .optional_not_null("patient_alert.disabled", boolean().about("Whether it is disabled.")),
         }
     }
 }

@@ -27,20 +27,20 @@ pub(crate) struct NewPatient(CreatePatient);
 impl FromInput for NewPatient {
     fn from_input(input: &mut Input) -> NewPatient {
         let b = &mut input.body;
-        b.implied("provider", "The provider.");
-        b.implied("patient", "The patient.");
-        b.implied("patient.bio", "Contact and personal data.");
+        b.container("provider", "The provider.");
+        b.container("patient", "The patient.");
+        b.container("patient.bio", "Contact and personal data.");
         let provider_id = b.required("provider.provider_id", provider());
         let first_name = b.required("patient.first_name", given_name());
         let last_name = b.required("patient.last_name", family_name());
         let email = b.required("patient.email", email());
         let date_of_birth = b.required("patient.bio.date_of_birth", birth_date(input.today));
         let phone_number = b.required("patient.bio.phone_number", phone());
-        let home_phone = b.unless_empty("patient.bio.home_phone_number", phone().about("Home phone number."));
-        let cell_phone = b.unless_empty("patient.bio.cell_phone_number", phone().about("Cell phone number."));
-        let work_phone = b.unless_empty("patient.bio.work_phone_number", phone().about("Work phone number."));
-        let gender = b.unless_empty("patient.bio.gender", gender()).map(str::to_owned);
-        let ssn = b.unless_empty("patient.bio.ssn", ssn());
+        let home_phone = b.optional_nonempty("patient.bio.home_phone_number", phone().about("Home phone number."));
+        let cell_phone = b.optional_nonempty("patient.bio.cell_phone_number", phone().about("Cell phone number."));
+        let work_phone = b.optional_nonempty("patient.bio.work_phone_number", phone().about("Work phone number."));
+        let gender = b.optional_nonempty("patient.bio.gender", gender()).map(str::to_owned);
+        let ssn = b.optional_nonempty("patient.bio.ssn", ssn());
         let address = address(b);
         let more = more(b);
         let return_existing = b.defaulted(
@@ -85,7 +85,7 @@ fn address(b: &mut Fields) -> Option<Address> {
         ("zip_code", "Postal code."),
     ];
     let [line_1, street, line_2, city, region, postal_code] =
-        parts.map(|(name, about)| b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT).about(about)));
+        parts.map(|(name, about)| b.optional_nonempty(&format!("patient.bio.{name}"), text(MAX_TEXT).about(about)));
     let address = Address { line1: line_1.or(street), line2: line_2, city, region, postal_code, country: None };
     (address != Address::default()).then_some(address)
 }
@@ -97,8 +97,8 @@ fn more(b: &mut Fields) -> Vec<(String, String)> {
         ("insurance_name", "The insurance, as named by the patient."),
         ("race", "Race, as the patient states it."),
     ];
-    let texts =
-        texts.map(|(name, about)| (name, b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT).about(about))));
+    let texts = texts
+        .map(|(name, about)| (name, b.optional_nonempty(&format!("patient.bio.{name}"), text(MAX_TEXT).about(about))));
     let numbers = [("weight", "Weight."), ("height", "Height.")].map(|(name, about)| {
         let number = b.optional(&format!("patient.bio.{name}"), integer(0..=10_000).about(about));
         (name, number.map(|number| number.to_string()))

@@ -24,7 +24,7 @@ pub(crate) async fn list(
 ) -> Answer<Listed<PatientDocumentView<'static>>> {
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];
-    let documents: Vec<Record<Document>> = call.whole_entries(&source, theirs)?;
+    let documents: Vec<Record<Document>> = call.all_entries(&source, theirs)?;
     Ok(call.list(&documents.iter().map(|it| PatientDocumentView::of(it, None)).collect::<Vec<_>>()))
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn types(
     mut call: Call,
     AtLocation(location, ListDocumentTypes { active }): AtLocation<ListDocumentTypes>,
 ) -> Answer<Listed<DocumentTypeView<'static>>> {
-    let mut types: Vec<Record<DocumentType>> = call.whole_entries_ever(&location.sources(), Vec::new())?;
+    let mut types: Vec<Record<DocumentType>> = call.all_entries_including_deleted(&location.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
     Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
 }

@@ -9,7 +9,7 @@ use engine::{
 use location::zone::Date;
 
 use super::{
-    along::{INCLUDES_OF_LIST, Related, asked},
+    includes::{INCLUDES_OF_LIST, Related, asked},
     reachable,
 };
 use crate::{
@@ -90,8 +90,8 @@ pub(crate) async fn list_v2(
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {
         let adapter = call.directory.adapter_of_source(patient.source_id);
-        let (along, address) = (related.shown(&call), related.address(patient));
-        rows.push(PatientDetail::of(patient, adapter).with(along, address));
+        let (includes, address) = (related.shown(&call), related.address(patient));
+        rows.push(PatientDetail::of(patient, adapter).with(includes, address));
     }
     Ok(call.page(&Page { rows, info: page.info }))
 }

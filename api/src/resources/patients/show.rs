@@ -1,8 +1,8 @@
 //! GET /patients/{id}, with the requested includes.
 
 use super::{
-    along::{INCLUDES, Related, asked},
     find,
+    includes::{INCLUDES, Related, asked},
 };
 use crate::{
     access::{
@@ -33,12 +33,12 @@ pub(crate) async fn show(
     let patient = find(&call, &tenant, id)?;
     let related = Related::read(&mut call, &tenant, &patient, &include).await?;
     let adapter = call.directory.adapter_of_source(patient.source_id);
-    let along = related.shown(&call);
+    let includes = related.shown(&call);
     let view = match call.version {
-        Version::V3_1_0 => PatientByVersion::Detailed(Box::new(PatientProfile::of(&patient, adapter).with(along))),
+        Version::V3_1_0 => PatientByVersion::Detailed(Box::new(PatientProfile::of(&patient, adapter).with(includes))),
         Version::V3_0_0 | Version::V2_2_2 => {
             let address = related.address(&patient);
-            PatientByVersion::Detail(Box::new(PatientDetail::of(&patient, adapter).with(along, address)))
+            PatientByVersion::Detail(Box::new(PatientDetail::of(&patient, adapter).with(includes, address)))
         }
     };
     Ok(call.show(view))

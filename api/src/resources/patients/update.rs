@@ -49,21 +49,21 @@ pub(crate) async fn update(
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {
     PatientChange {
-        first_name: b.not_null("patient.first_name", given_name()),
-        middle_name: b.emptied("patient.middle_name", text(MAX_NAME).about("Middle name.")),
-        last_name: b.not_null("patient.last_name", family_name()),
-        email: b.emptied("patient.email", filled(email())),
-        date_of_birth: b.not_null("patient.date_of_birth", birth_date(today)).map(|day| day.to_string()),
-        gender: b.not_null("patient.gender", gender()).map(str::to_owned),
+        first_name: b.optional_not_null("patient.first_name", given_name()),
+        middle_name: b.clearable_text("patient.middle_name", text(MAX_NAME).about("Middle name.")),
+        last_name: b.optional_not_null("patient.last_name", family_name()),
+        email: b.clearable_text("patient.email", filled(email())),
+        date_of_birth: b.optional_not_null("patient.date_of_birth", birth_date(today)).map(|day| day.to_string()),
+        gender: b.optional_not_null("patient.gender", gender()).map(str::to_owned),
         // Phone numbers cannot be cleared, not even by null.
-        cell_phone: b.not_null("patient.cell_phone_number", filled(phone()).about("Cell phone number.")),
-        home_phone: b.not_null("patient.home_phone_number", filled(phone()).about("Home phone number.")),
-        work_phone: b.not_null("patient.work_phone_number", filled(phone()).about("Work phone number.")),
-        work_phone_extension: b.not_null(
+        cell_phone: b.optional_not_null("patient.cell_phone_number", filled(phone()).about("Cell phone number.")),
+        home_phone: b.optional_not_null("patient.home_phone_number", filled(phone()).about("Home phone number.")),
+        work_phone: b.optional_not_null("patient.work_phone_number", filled(phone()).about("Work phone number.")),
+        work_phone_extension: b.optional_not_null(
             "patient.work_phone_extension",
             filled(text(MAX_EXTENSION)).about("Extension of the work phone number."),
         ),
-        ssn: b.not_null("patient.ssn", filled(ssn())),
+        ssn: b.optional_not_null("patient.ssn", filled(ssn())),
         address: address(b),
     }
 }
@@ -79,7 +79,7 @@ fn address(b: &mut Fields) -> Option<Address> {
     // Clearing the address clears all its parts.
     let without = b.clearable("patient.address", object("The address.")) == Some(None);
     let mut part = |(name, about): (&str, &'static str)| {
-        let part = b.emptied(&format!("patient.address.{name}"), text(MAX_TEXT).about(about));
+        let part = b.clearable_text(&format!("patient.address.{name}"), text(MAX_TEXT).about(about));
         if without { Some(String::new()) } else { part }
     };
     let [line_1, line_2, city, region, postal_code] = parts.map(&mut part);

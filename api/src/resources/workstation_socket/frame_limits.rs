@@ -24,42 +24,42 @@ const LONGEST_HEAD: usize = 14;
 
 /// The exceeded limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Breach {
+pub(super) enum ExceededLimit {
     TooLong,
     Flood,
 }
 
 /// Limits of a connection, and the exceeded limit, if any. Shared with the reader of the messages.
-pub(super) struct Gauge {
+pub(super) struct FrameLimits {
     pub max_message: Cell<u64>,
     max_messages: u32,
-    breach: Cell<Option<Breach>>,
+    breach: Cell<Option<ExceededLimit>>,
 }
 
-impl Gauge {
-    pub(super) fn new(max_message: u64, max_messages: u32) -> Rc<Gauge> {
-        Rc::new(Gauge { max_message: Cell::new(max_message), max_messages, breach: Cell::new(None) })
+impl FrameLimits {
+    pub(super) fn new(max_message: u64, max_messages: u32) -> Rc<FrameLimits> {
+        Rc::new(FrameLimits { max_message: Cell::new(max_message), max_messages, breach: Cell::new(None) })
     }
 
-    pub(super) fn breach(&self) -> Option<Breach> {
+    pub(super) fn breach(&self) -> Option<ExceededLimit> {
         self.breach.get()
     }
 }
 
 /// The bytes of a socket, up to the limits.
-pub(super) struct Walled {
+pub(super) struct LimitedBytes {
     bytes: Payload,
     frames: Frames,
-    gauge: Rc<Gauge>,
+    gauge: Rc<FrameLimits>,
 }
 
-impl Walled {
-    pub(super) fn new(bytes: Payload, gauge: Rc<Gauge>) -> Walled {
-        Walled { bytes, frames: Frames::default(), gauge }
+impl LimitedBytes {
+    pub(super) fn new(bytes: Payload, gauge: Rc<FrameLimits>) -> LimitedBytes {
+        LimitedBytes { bytes, frames: Frames::default(), gauge }
     }
 }
 
-impl Stream for Walled {
+impl Stream for LimitedBytes {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -99,7 +99,7 @@ struct Head {
 }
 
 impl Frames {
-    fn follow(&mut self, mut bytes: &[u8], gauge: &Gauge, now: Instant) -> Result<(), Breach> {
+    fn follow(&mut self, mut bytes: &[u8], gauge: &FrameLimits, now: Instant) -> Result<(), ExceededLimit> {
         while !bytes.is_empty() {
             if self.rest > 0 {
                 let step = self.rest.min(bytes.len() as u64);
@@ -118,7 +118,7 @@ impl Frames {
         Ok(())
     }
 
-    fn begun(&mut self, head: &Head, gauge: &Gauge, now: Instant) -> Result<(), Breach> {
+    fn begun(&mut self, head: &Head, gauge: &FrameLimits, now: Instant) -> Result<(), ExceededLimit> {
         let continues = head.opcode == 0;
         match head.opcode {
             0 => self.message = self.message.saturating_add(head.length),
@@ -127,7 +127,7 @@ impl Frames {
             _ => {}
         }
         if self.message.max(head.length) > gauge.max_message.get() {
-            return Err(Breach::TooLong);
+            return Err(ExceededLimit::TooLong);
         }
         let window = self.window.get_or_insert(Window { since: now, messages: 0, fragments: 0 });
         if now.duration_since(window.since) >= FRAMES_WITHIN {
@@ -136,7 +136,7 @@ impl Frames {
         window.messages += u32::from(!continues);
         window.fragments += u32::from(continues);
         let flood = window.messages > gauge.max_messages || window.fragments > MAX_FRAGMENTS;
-        if flood { Err(Breach::Flood) } else { Ok(()) }
+        if flood { Err(ExceededLimit::Flood) } else { Ok(()) }
     }
 }
 
@@ -195,48 +195,50 @@ mod tests {
         frame
     }
 
-    fn follow(frames: &mut Frames, bytes: &[u8], gauge: &Gauge) -> Result<(), Breach> {
+    fn follow(frames: &mut Frames, bytes: &[u8], gauge: &FrameLimits) -> Result<(), ExceededLimit> {
         frames.follow(bytes, gauge, Instant::now())
     }
 
     #[test]
     fn an_oversized_announced_length_is_refused_before_the_payload() {
-        for (length, said) in [(100, Ok(())), (101, Err(Breach::TooLong)), (u64::MAX, Err(Breach::TooLong))] {
-            let gauge = Gauge::new(100, 50);
+        for (length, said) in
+            [(100, Ok(())), (101, Err(ExceededLimit::TooLong)), (u64::MAX, Err(ExceededLimit::TooLong))]
+        {
+            let gauge = FrameLimits::new(100, 50);
             assert_eq!(follow(&mut Frames::default(), &head(TEXT, length), &gauge), said, "{length}");
         }
     }
 
     #[test]
     fn fragments_are_counted_together_and_control_frames_separately() {
-        let gauge = Gauge::new(100, 50);
+        let gauge = FrameLimits::new(100, 50);
         let mut frames = Frames::default();
         for part in [frame(TEXT, 60), frame(PING, 90), frame(CONTINUED, 40), frame(TEXT, 100), frame(PING, 100)] {
             assert_eq!(follow(&mut frames, &part, &gauge), Ok(()));
         }
         assert_eq!(follow(&mut frames, &frame(TEXT, 60), &gauge), Ok(()));
-        assert_eq!(follow(&mut frames, &head(CONTINUED, 41), &gauge), Err(Breach::TooLong));
+        assert_eq!(follow(&mut frames, &head(CONTINUED, 41), &gauge), Err(ExceededLimit::TooLong));
     }
 
     #[test]
     fn messages_beyond_the_rate_limit_are_refused() {
-        let gauge = Gauge::new(100, 3);
+        let gauge = FrameLimits::new(100, 3);
         let mut frames = Frames::default();
         let begin = Instant::now();
         let mut at =
             |thousandth: u32| frames.follow(&frame(TEXT, 5), &gauge, begin + FRAMES_WITHIN * thousandth / 1_000);
         assert_eq!([at(0), at(10), at(999), at(1_000), at(1_500)], [Ok(()); 5]);
-        assert_eq!([at(1_900), at(1_999)], [Ok(()), Err(Breach::Flood)]);
+        assert_eq!([at(1_900), at(1_999)], [Ok(()), Err(ExceededLimit::Flood)]);
     }
 
     #[test]
     fn empty_fragments_count_towards_the_rate_limit() {
-        let gauge = Gauge::new(100, 3);
+        let gauge = FrameLimits::new(100, 3);
         let mut frames = Frames::default();
         follow(&mut frames, &frame(TEXT, 5), &gauge).unwrap();
         let all = frame(CONTINUED, 0).repeat(MAX_FRAGMENTS as usize);
         assert_eq!(follow(&mut frames, &all, &gauge), Ok(()));
-        assert_eq!(follow(&mut frames, &frame(CONTINUED, 0), &gauge), Err(Breach::Flood));
+        assert_eq!(follow(&mut frames, &frame(CONTINUED, 0), &gauge), Err(ExceededLimit::Flood));
     }
 
     proptest! {
@@ -245,7 +247,7 @@ mod tests {
         fn split_reads_give_the_same_result(lengths in prop::collection::vec((0..3_u8, 0..70_000_u64), 1..8), cut in 1..40_usize) {
             let opcode = |kind: u8| [TEXT, CONTINUED, PING][kind as usize];
             let bytes: Vec<u8> = lengths.iter().flat_map(|(kind, length)| frame(opcode(*kind), *length)).collect();
-            let gauge = Gauge::new(150_000, 5);
+            let gauge = FrameLimits::new(150_000, 5);
             let now = Instant::now();
             let whole = Frames::default().follow(&bytes, &gauge, now);
             let mut frames = Frames::default();

@@ -28,7 +28,7 @@ use crate::{
     access::api::Api,
     http::errors::{ApiError, HttpResult},
     nodes::{admission::from_node, socket::NodeSocket},
-    resources::workstation_socket::frame_limits::{Gauge, Walled},
+    resources::workstation_socket::frame_limits::{FrameLimits, LimitedBytes},
     values::reasons::Reason,
 };
 
@@ -46,11 +46,11 @@ const FULL: u64 = 60;
 
 pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResult {
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    from_extension(request.headers())?;
-    in_our_words(request.headers())?;
+    check_origin(request.headers())?;
+    check_subprotocol(request.headers())?;
     let seat = api.seats.clone().try_acquire_owned().map_err(|_| ApiError::Unavailable { retry_after: FULL })?;
-    let gauge = Gauge::new(HELLO_BYTES, FRAMES);
-    let walled: BoxedPayloadStream = Box::pin(Walled::new(payload.into_inner(), gauge.clone()));
+    let gauge = FrameLimits::new(HELLO_BYTES, FRAMES);
+    let walled: BoxedPayloadStream = Box::pin(LimitedBytes::new(payload.into_inner(), gauge.clone()));
     let walled =
         Payload::from_request(&request, &mut dev::Payload::from(walled)).await.map_err(|_| ApiError::Internal)?;
     let handshake = actix_ws::handle_with_protocols(&request, walled, &[SUBPROTOCOL]);
@@ -58,40 +58,40 @@ pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResul
         .map_err(|error| ApiError::bad(format!("The request is not a valid WebSocket handshake: {error}.")))?;
     let frames = frames.max_frame_size(FRAME_BYTES).aggregate_continuations().max_continuation_size(FRAME_BYTES);
     let socket = Socket { out, frames, gauge };
-    let of_client = Came { handed_on: from_node(&request).is_some(), client: api.client(&request) };
+    let of_client = ConnectionOrigin { handed_on: from_node(&request).is_some(), client: api.client(&request) };
     actix_web::rt::spawn(socket.serve(api, of_client, seat));
     Ok(response)
 }
 
 /// The origin of a connection.
-struct Came {
+struct ConnectionOrigin {
     /// Forwarded by another node, which considers the location to be on this node.
     handed_on: bool,
     client: Option<IpAddr>,
 }
 
 /// Accepts extensions and programs, but no web pages: browsers let any page open a WebSocket, but send its origin.
-fn from_extension(headers: &HeaderMap) -> Result<(), ApiError> {
+fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     let extension = |origin: &str| origin.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("-extension"));
     let all = headers.get_all(ORIGIN).all(|origin| origin.to_str().is_ok_and(extension));
     if all { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OriginRefused)) }
 }
 
-fn in_our_words(headers: &HeaderMap) -> Result<(), ApiError> {
+fn check_subprotocol(headers: &HeaderMap) -> Result<(), ApiError> {
     let mut offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).filter_map(|names| names.to_str().ok());
     let ours = offered.any(|names| names.split(',').any(|name| name.trim() == SUBPROTOCOL));
     if ours { Ok(()) } else { Err(ApiError::bad(format!("Sec-WebSocket-Protocol must name {SUBPROTOCOL}."))) }
 }
 
 /// The node that serves the workstation's location.
-enum Begun {
+enum StartedSession {
     Here(Session, Messages),
     Elsewhere(Box<NodeSocket>),
 }
 
 /// Starts a session on the node of the location, which the first frame identifies. While the location moves, or if the
 /// sending node was wrong, the workstation is closed and reconnects.
-async fn begin(api: &Api, came: &Came, hello: &str) -> Result<Begun, ByeReason> {
+async fn begin(api: &Api, came: &ConnectionOrigin, hello: &str) -> Result<StartedSession, ByeReason> {
     let gateway = api.engine.gateway();
     if let Some(peers) = &api.peers {
         let location = gateway.location_of(hello)?;
@@ -102,7 +102,7 @@ async fn begin(api: &Api, came: &Came, hello: &str) -> Result<Begun, ByeReason> 
                 let socket = peers.socket(&node, PATH, SUBPROTOCOL, came.client, FRAME_BYTES).await;
                 let mut socket = socket.ok_or(ByeReason::Shutdown)?;
                 return if socket.send(hello).await {
-                    Ok(Begun::Elsewhere(Box::new(socket)))
+                    Ok(StartedSession::Elsewhere(Box::new(socket)))
                 } else {
                     Err(ByeReason::Shutdown)
                 };
@@ -110,13 +110,13 @@ async fn begin(api: &Api, came: &Came, hello: &str) -> Result<Begun, ByeReason> 
             Place::Elsewhere(_) | Place::Unsettled => return Err(ByeReason::Shutdown),
         }
     }
-    gateway.connect(hello, came.client).map(|(session, messages)| Begun::Here(session, messages))
+    gateway.connect(hello, came.client).map(|(session, messages)| StartedSession::Here(session, messages))
 }
 
 struct Socket {
     out: actix_ws::Session,
     frames: AggregatedMessageStream,
-    gauge: Rc<Gauge>,
+    gauge: Rc<FrameLimits>,
 }
 
 enum Incoming {
@@ -127,8 +127,8 @@ enum Incoming {
 }
 
 impl Socket {
-    async fn serve(mut self, api: Data<Api>, came: Came, _seat: OwnedSemaphorePermit) {
-        let begun = match timeout(HELLO, self.hear()).await {
+    async fn serve(mut self, api: Data<Api>, came: ConnectionOrigin, _seat: OwnedSemaphorePermit) {
+        let begun = match timeout(HELLO, self.receive()).await {
             Ok(Incoming::Text(hello)) => begin(&api, &came, &hello).await,
             Ok(Incoming::Gone) => return,
             Ok(Incoming::Wrong(reason)) => Err(reason),
@@ -137,8 +137,8 @@ impl Socket {
         let mut out = self.out.clone();
         self.gauge.max_message.set(FRAME_BYTES as u64);
         match begun {
-            Ok(Begun::Elsewhere(node)) => self.hand_on(*node, &mut out).await,
-            Ok(Begun::Here(session, messages)) => {
+            Ok(StartedSession::Elsewhere(node)) => self.relay(*node, &mut out).await,
+            Ok(StartedSession::Here(session, messages)) => {
                 // The first one to end ends both: the engine has no more messages, or the peer is gone.
                 tokio::select! {
                     () = send_all(messages, &mut out) => {}
@@ -152,16 +152,16 @@ impl Socket {
     }
 
     /// Relays in both directions until one peer ends.
-    async fn hand_on(&mut self, mut node: NodeSocket, out: &mut actix_ws::Session) {
+    async fn relay(&mut self, mut node: NodeSocket, out: &mut actix_ws::Session) {
         loop {
             tokio::select! {
-                said = node.hear() => {
+                said = node.receive() => {
                     let Some(text) = said else { break };
                     if !matches!(timeout(UNREAD, out.text(text)).await, Ok(Ok(()))) {
                         break;
                     }
                 }
-                heard = self.hear() => match heard {
+                heard = self.receive() => match heard {
                     Incoming::Text(frame) if timeout(UNREAD, node.send(&frame)).await == Ok(true) => {}
                     Incoming::Wrong(reason) => {
                         _ = send(&ToWorkstation::Bye { reason }, out).await;
@@ -177,22 +177,22 @@ impl Socket {
     /// Reads until the peer is gone. The gateway reports protocol errors.
     async fn listen(&mut self, session: Arc<Session>) {
         loop {
-            match self.hear().await {
+            match self.receive().await {
                 Incoming::Text(frame) => {
                     if !received(&session, frame).await {
-                        return last_word_is_spoken().await;
+                        return pending_forever().await;
                     }
                 }
                 Incoming::Gone => return,
                 Incoming::Wrong(reason) => {
                     session.end(reason);
-                    return last_word_is_spoken().await;
+                    return pending_forever().await;
                 }
             }
         }
     }
 
-    async fn hear(&mut self) -> Incoming {
+    async fn receive(&mut self) -> Incoming {
         loop {
             match self.frames.recv().await {
                 Some(Ok(AggregatedMessage::Text(text))) => return Incoming::Text(text),
@@ -216,7 +216,7 @@ impl Socket {
 }
 
 /// Never completes, so that only the end of the engine's messages ends the connection.
-async fn last_word_is_spoken() {
+async fn pending_forever() {
     std::future::pending().await
 }
 
@@ -262,28 +262,28 @@ mod tests {
 
     #[test]
     fn extensions_and_programs_may_connect_and_web_pages_may_not() {
-        assert_eq!(from_extension(&headers(&[])), Ok(()));
+        assert_eq!(check_origin(&headers(&[])), Ok(()));
         for origin in ["chrome-extension://abcdefghijklmnop", "moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc"] {
-            assert_eq!(from_extension(&headers(&[(ORIGIN, origin)])), Ok(()), "{origin}");
+            assert_eq!(check_origin(&headers(&[(ORIGIN, origin)])), Ok(()), "{origin}");
         }
         for origin in ["https://ehr.example", "http://localhost", "null", "", "chrome-extension", "file://"] {
             assert_eq!(
-                from_extension(&headers(&[(ORIGIN, origin)])),
+                check_origin(&headers(&[(ORIGIN, origin)])),
                 Err(ApiError::Forbidden.because(Reason::OriginRefused)),
                 "{origin}"
             );
         }
         let both = [(ORIGIN, "chrome-extension://abc"), (ORIGIN, "https://ehr.example")];
-        assert_eq!(from_extension(&headers(&both)), Err(ApiError::Forbidden.because(Reason::OriginRefused)));
+        assert_eq!(check_origin(&headers(&both)), Err(ApiError::Forbidden.because(Reason::OriginRefused)));
     }
 
     #[test]
     fn the_protocol_is_named() {
-        assert_eq!(in_our_words(&headers(&[(SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)])), Ok(()));
-        assert_eq!(in_our_words(&headers(&[(SEC_WEBSOCKET_PROTOCOL, "x, practice-sync.workstation.v1")])), Ok(()));
+        assert_eq!(check_subprotocol(&headers(&[(SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)])), Ok(()));
+        assert_eq!(check_subprotocol(&headers(&[(SEC_WEBSOCKET_PROTOCOL, "x, practice-sync.workstation.v1")])), Ok(()));
         for other in ["", "practice-sync.workstation.v2", "practice-sync.workstation.v11"] {
-            assert!(in_our_words(&headers(&[(SEC_WEBSOCKET_PROTOCOL, other)])).is_err(), "{other}");
+            assert!(check_subprotocol(&headers(&[(SEC_WEBSOCKET_PROTOCOL, other)])).is_err(), "{other}");
         }
-        assert!(in_our_words(&headers(&[])).is_err());
+        assert!(check_subprotocol(&headers(&[])).is_err());
     }
 }

@@ -81,7 +81,7 @@ pub(crate) struct ChargeView<'a> {
 
 impl<'a> ChargeView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Charge>, version: Version) -> ChargeView<'a> {
-        if version.is_v2() { ChargeView::older(entry) } else { ChargeView::of(entry) }
+        if version.is_v2() { ChargeView::v2(entry) } else { ChargeView::of(entry) }
     }
 
     pub(crate) fn of(entry: &'a Record<Charge>) -> ChargeView<'a> {
@@ -114,7 +114,7 @@ impl<'a> ChargeView<'a> {
     }
 
     /// Builds the view with the field names of v2.2.2.
-    fn older(entry: &'a Record<Charge>) -> ChargeView<'a> {
+    fn v2(entry: &'a Record<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
             value: Some(Price::maybe(&charge.fee)),

@@ -96,7 +96,7 @@ pub(crate) struct PaymentView<'a> {
 
 impl<'a> PaymentView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Payment>, version: Version) -> PaymentView<'a> {
-        if version.is_v2() { PaymentView::older(entry) } else { PaymentView::of(entry) }
+        if version.is_v2() { PaymentView::v2(entry) } else { PaymentView::of(entry) }
     }
 
     pub(crate) fn of(entry: &'a Record<Payment>) -> PaymentView<'a> {
@@ -135,7 +135,7 @@ impl<'a> PaymentView<'a> {
     }
 
     /// Builds the view with the field names of v2.2.2.
-    fn older(entry: &'a Record<Payment>) -> PaymentView<'a> {
+    fn v2(entry: &'a Record<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
             procedure_id: Some(None),
@@ -225,7 +225,7 @@ pub(crate) struct AdjustmentView<'a> {
 
 impl<'a> AdjustmentView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Adjustment>, version: Version) -> AdjustmentView<'a> {
-        if version.is_v2() { AdjustmentView::older(entry) } else { AdjustmentView::of(entry) }
+        if version.is_v2() { AdjustmentView::v2(entry) } else { AdjustmentView::of(entry) }
     }
 
     pub(crate) fn of(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
@@ -262,7 +262,7 @@ impl<'a> AdjustmentView<'a> {
     }
 
     /// Builds the view with the field names of v2.2.2.
-    fn older(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
+    fn v2(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
             procedure_id: Some(None),

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use adapter_host::{Host, LoadError, Unfit};
+use adapter_host::{Host, InvalidComponent, LoadError};
 use setup::guests::HostLimits;
 
 use crate::support::hostile;
@@ -155,18 +155,27 @@ async fn an_incompatible_component_is_rejected_with_a_clear_reason() {
     let shape = refused(&renamed("gate-closed", "gate-opened")).await;
     assert!(matches!(shape, LoadError::Shape(_)) && shape.to_string().contains("gate-"), "{shape}");
     let manifest = refused(&renamed("\"memory_mib\"", "\"memory_kib\"")).await;
-    assert!(matches!(&manifest, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("memory_kib")), "{manifest}");
+    assert!(
+        matches!(&manifest, LoadError::InvalidComponent(InvalidComponent::Manifest(why)) if why.contains("memory_kib")),
+        "{manifest}"
+    );
     assert!(matches!(
         refused(&renamed("practice-sync:manifest", "practice-sync:manifesX")).await,
-        LoadError::Unfit(Unfit::NoManifest)
+        LoadError::InvalidComponent(InvalidComponent::NoManifest)
     ));
     let twice = refused(&with_section("practice-sync:manifest", b"{}")).await;
-    assert!(matches!(twice, LoadError::Unfit(Unfit::Manifests(2))), "{twice}");
+    assert!(matches!(twice, LoadError::InvalidComponent(InvalidComponent::Manifests(2))), "{twice}");
     // The rules for `adapter.toml` apply to the manifest in a component.
     let path = refused(&renamed("\"paths\":[\"/\"]", "\"paths\":[\"x\"]")).await;
-    assert!(matches!(&path, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("`paths`")), "{path}");
+    assert!(
+        matches!(&path, LoadError::InvalidComponent(InvalidComponent::Manifest(why)) if why.contains("`paths`")),
+        "{path}"
+    );
     let contract = refused(&renamed("\"contract\":1", "\"contract\":2")).await;
-    assert!(matches!(&contract, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("`contract`")), "{contract}");
+    assert!(
+        matches!(&contract, LoadError::InvalidComponent(InvalidComponent::Manifest(why)) if why.contains("`contract`")),
+        "{contract}"
+    );
     let cramped = "id = \"x\"\nname = \"X\"\nversion = \"1\"\ncontract = 1\npaths = [\"/\"]\nmemory_mib = 1\n";
     let cramped = adapter_kit::pack(&good, &adapter_kit::Manifest::parse(cramped).unwrap()).unwrap();
     let start = refused(&cramped).await;

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use adapter_host::{Adapter, AdapterRegistry, Standing};
+use adapter_host::{Adapter, AdapterRegistry, LoadState};
 use adapter_kit::{Manifest, pack};
 use records::ehr::{Ehr, Fault};
 use testing::until;
@@ -90,10 +90,10 @@ async fn a_version_is_rolled_out_to_a_location_and_back_and_spares_calls_in_flig
     registry.choose("ehr", "1", Some(next.sha256()));
     assert!(matches!(one.describe(DEADLINE).await, Err(Fault::NotBegun(_))));
     assert_eq!(asks(&other).await, Some(120));
-    registry.stand_version("ehr", next.sha256(), Standing::Ready(next.clone()));
+    registry.set_version_state("ehr", next.sha256(), LoadState::Ready(next.clone()));
     assert_eq!((asks(&one).await, asks(&other).await), (Some(60), Some(120)));
     assert!(in_flight.await.unwrap().unwrap_err().to_string().contains("within 800 ms"), "it ended on its version");
-    registry.stand_version("ehr", next.sha256(), Standing::Refused("broken".into()));
+    registry.set_version_state("ehr", next.sha256(), LoadState::Refused("broken".into()));
     assert!(matches!(one.describe(DEADLINE).await, Err(Fault::NotReady(_))));
     assert_eq!(asks(&other).await, Some(120));
     registry.choose("ehr", "1", None);
@@ -109,7 +109,7 @@ async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() 
     let registry = AdapterRegistry::new();
     let files = [("bad", bad), ("gone", dir.path().join("gone.wasm")), ("good", hostile().to_path_buf())];
     let loading = host().load_all(files.map(|(name, file)| (name.to_owned(), file)).into(), &registry);
-    assert!(matches!(registry.standing("good"), Some(Standing::Preparing | Standing::Ready(_))));
+    assert!(matches!(registry.load_state("good"), Some(LoadState::Preparing | LoadState::Ready(_))));
     let wait = Duration::from_secs(20);
     let connect = |name| {
         let mut connection = connection(&[], &TestEhr::ok());
@@ -123,7 +123,7 @@ async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() 
         other => panic!("{other:?}"),
     }
     loading.await.unwrap();
-    assert!(matches!(registry.standing("gone"), Some(Standing::Refused(reason)) if reason.contains("No such file")));
+    assert!(matches!(registry.load_state("gone"), Some(LoadState::Refused(reason)) if reason.contains("No such file")));
     // Fixed at run time.
     registry.swap("bad", adapter().await);
     bad.describe(DEADLINE).await.unwrap();

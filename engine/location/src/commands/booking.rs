@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::{
     Location,
-    command::{Book, Cx, Hold, KeyUse},
-    decision::{Decision, Over, Refusal, Reply},
+    command::{Book, DecisionContext, Hold, KeyUse},
+    decision::{Decision, NotOpenReason, Refusal, Reply},
     event::{CancelledBy, Event, KeyPinned, MoveReason},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
     random::mix,
@@ -20,7 +20,7 @@ use crate::{
 
 /// A requested placement of an appointment.
 #[derive(Clone, Copy)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct PlacementRequest<'a> {
     pub placement: &'a Placement,
     pub appointment_type: Option<AppointmentTypeId>,
     pub join_blocks: bool,
@@ -30,8 +30,8 @@ pub(crate) struct Wish<'a> {
 
 impl Location {
     /// Books an appointment. Checks, in this order: idempotency key, offer, slot, patient.
-    pub(crate) fn book(&self, cx: Cx, book: &Book) -> Decision {
-        if let Some(answer) = book.key.as_ref().and_then(|key| self.answer_of_key(cx.now, key)) {
+    pub(crate) fn book(&self, cx: DecisionContext, book: &Book) -> Decision {
+        if let Some(answer) = book.key.as_ref().and_then(|key| self.replay_of_key(cx.now, key)) {
             return answer;
         }
         let (now, rules) = (cx.now, &self.settings.booking);
@@ -44,13 +44,13 @@ impl Location {
         if book.closed.appointment_type {
             return Decision::refuse(Refusal::TypeNotOnline);
         }
-        let wish = Wish {
+        let wish = PlacementRequest {
             placement: &book.placement,
             appointment_type: book.appointment_type,
             join_blocks: book.join_blocks,
             closed: Some(&book.closed.operatories),
         };
-        if let Some(refusal) = self.cannot_place(now, wish, vec![own]) {
+        if let Some(refusal) = self.placement_refusal(now, wish, vec![own]) {
             return Decision::refuse(refusal);
         }
         let capabilities = &self.settings.capabilities;
@@ -108,7 +108,7 @@ impl Location {
 
     /// Returns the answer of a known idempotency key: its first booking, or a conflict. Keys are unique per
     /// institution.
-    fn answer_of_key(&self, now: Timestamp, key: &KeyUse) -> Option<Decision> {
+    fn replay_of_key(&self, now: Timestamp, key: &KeyUse) -> Option<Decision> {
         if key.claimed_by.is_some_and(|location| location != self.settings.location) {
             return Some(Decision::refuse(Refusal::IdempotencyConflict));
         }
@@ -129,8 +129,13 @@ impl Location {
     }
 
     /// Returns the reason why an appointment cannot be placed, ignoring the holders in `own`.
-    pub(crate) fn cannot_place(&self, now: Timestamp, wish: Wish<'_>, own: Vec<Holder>) -> Option<Refusal> {
-        let Wish { placement, appointment_type, join_blocks, closed } = wish;
+    pub(crate) fn placement_refusal(
+        &self,
+        now: Timestamp,
+        wish: PlacementRequest<'_>,
+        own: Vec<Holder>,
+    ) -> Option<Refusal> {
+        let PlacementRequest { placement, appointment_type, join_blocks, closed } = wish;
         if self.settings.map_by_operatory && placement.operatory.is_none() {
             return Some(Refusal::OperatoryRequired);
         }
@@ -178,7 +183,7 @@ impl Location {
         operatories.into_iter().min_by_key(far).flatten()
     }
 
-    pub(crate) fn hold(&self, cx: Cx, hold: &Hold) -> Decision {
+    pub(crate) fn hold(&self, cx: DecisionContext, hold: &Hold) -> Decision {
         let (now, rules) = (cx.now, &self.settings.booking);
         if let Some(known) = self.state.holds.get(&hold.hold).filter(|known| now < known.until) {
             return Decision::of(Reply::Held { until: known.until }, Vec::new());
@@ -189,13 +194,13 @@ impl Location {
         if hold.closed.appointment_type {
             return Decision::refuse(Refusal::TypeNotOnline);
         }
-        let wish = Wish {
+        let wish = PlacementRequest {
             placement: &hold.placement,
             appointment_type: hold.appointment_type,
             join_blocks: hold.join_blocks,
             closed: Some(&hold.closed.operatories),
         };
-        if let Some(refusal) = self.cannot_place(now, wish, vec![Holder::Hold(hold.hold)]) {
+        if let Some(refusal) = self.placement_refusal(now, wish, vec![Holder::Hold(hold.hold)]) {
             return Decision::refuse(refusal);
         }
         if let Some(refusal) = self.too_many_holds(now, hold.holder) {
@@ -225,7 +230,13 @@ impl Location {
         Decision::of(Reply::Done, if known { vec![Event::HoldEnded { hold }] } else { Vec::new() })
     }
 
-    pub(crate) fn move_appointment(&self, cx: Cx, id: AppointmentId, to: Placement, join_blocks: bool) -> Decision {
+    pub(crate) fn move_appointment(
+        &self,
+        cx: DecisionContext,
+        id: AppointmentId,
+        to: Placement,
+        join_blocks: bool,
+    ) -> Decision {
         let appointment = match self.open_appointment(cx.now, id) {
             Ok(appointment) => appointment,
             Err(refusal) => return Decision::refuse(refusal),
@@ -237,8 +248,13 @@ impl Location {
             return Decision::refuse(Refusal::SlotExpired);
         }
         let own = vec![Holder::Appointment(id), Holder::Vacating(id)];
-        let wish = Wish { placement: &to, appointment_type: appointment.appointment_type, join_blocks, closed: None };
-        if let Some(refusal) = self.cannot_place(cx.now, wish, own) {
+        let wish = PlacementRequest {
+            placement: &to,
+            appointment_type: appointment.appointment_type,
+            join_blocks,
+            closed: None,
+        };
+        if let Some(refusal) = self.placement_refusal(cx.now, wish, own) {
             return Decision::refuse(refusal);
         }
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
@@ -260,7 +276,7 @@ impl Location {
         Decision::of(Reply::Moved, events)
     }
 
-    pub(crate) fn cancel(&self, cx: Cx, id: AppointmentId, reason: Option<&str>) -> Decision {
+    pub(crate) fn cancel(&self, cx: DecisionContext, id: AppointmentId, reason: Option<&str>) -> Decision {
         if self.state.appointments.get(&id).is_some_and(|appointment| appointment.cancelling) {
             return Decision::of(Reply::Cancelled { already: true }, Vec::new());
         }
@@ -301,14 +317,14 @@ impl Location {
     /// Returns the appointment if it can still be changed.
     fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&Appointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotFound)?;
-        let past = (appointment.placement.span.start <= now).then_some(Over::Past);
+        let past = (appointment.placement.span.start <= now).then_some(NotOpenReason::Past);
         appointment.over().or(past).map_or(Ok(appointment), |over| Err(Refusal::AppointmentNotOpen(over)))
     }
 
     /// Queues a write after those of the same decision. `deadline` defaults to the configured one.
     pub(crate) fn queue_write(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         events: &mut Vec<Event>,
         work: WriteIntent,
         ordering_key: OrderingKey,

@@ -2,7 +2,7 @@
 
 use crate::{
     Location,
-    command::Cx,
+    command::DecisionContext,
     decision::{Decision, Reply},
     event::Event,
     gate::Gate,
@@ -11,7 +11,7 @@ use crate::{
 
 impl Location {
     /// Applies a reported state of the gate. An open gate retries waiting writes.
-    pub(crate) fn gate_stands(&self, cx: Cx, gate: Gate) -> Decision {
+    pub(crate) fn gate_reported(&self, cx: DecisionContext, gate: Gate) -> Decision {
         let state = &self.state;
         let news = state.gate.is_none_or(|known| known.gate != gate);
         let late = |write: &Write| matches!(write.state, WriteState::Waiting { not_before } if cx.now < not_before);

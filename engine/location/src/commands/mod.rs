@@ -6,9 +6,9 @@
 
 mod booking;
 mod gate;
+mod local_hours;
 mod operator;
-mod own_hours;
 mod pause;
 mod saving;
 
-pub(crate) use booking::Wish;
+pub(crate) use booking::PlacementRequest;

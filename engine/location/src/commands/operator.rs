@@ -2,8 +2,8 @@
 
 use crate::{
     Location,
-    command::{Cx, Retried, Retry},
-    commands::Wish,
+    command::{DecisionContext, Retried, Retry},
+    commands::PlacementRequest,
     decision::{Decision, Refusal, Reply},
     event::{Event, InsertFailure},
     ids::WriteId,
@@ -15,7 +15,7 @@ use crate::{
 impl Location {
     /// Queues a failed creation again, under the same key and a new id. Failed changes were reverted and must be
     /// requested again.
-    pub(crate) fn retry_write(&self, cx: Cx, retry: &Retry) -> Decision {
+    pub(crate) fn retry_write(&self, cx: DecisionContext, retry: &Retry) -> Decision {
         let capabilities = &self.settings.capabilities;
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
         let able = match (retry.work, &retry.what) {
@@ -26,7 +26,7 @@ impl Location {
                 capabilities.new_patients
             }
             (WriteIntent::CreateAppointment(_), Retried::Appointment(_)) => {
-                match self.take_slot_again(cx.now, retry) {
+                match self.rebook_slot(cx.now, retry) {
                     Ok(booked) => events.push(booked),
                     Err(refusal) => return Decision::refuse(refusal),
                 }
@@ -76,7 +76,7 @@ impl Location {
     }
 
     /// Books the slot of a failed insert again by the rules of a booking, because it may be taken.
-    fn take_slot_again(&self, now: Timestamp, retry: &Retry) -> Result<Event, Refusal> {
+    fn rebook_slot(&self, now: Timestamp, retry: &Retry) -> Result<Event, Refusal> {
         let (WriteIntent::CreateAppointment(id), Retried::Appointment(it)) = (retry.work, &retry.what) else {
             return Err(Refusal::WriteWasPutBack);
         };
@@ -86,9 +86,13 @@ impl Location {
         if it.placement.span.start <= now {
             return Err(Refusal::SlotExpired);
         }
-        let wish =
-            Wish { placement: &it.placement, appointment_type: it.appointment_type, join_blocks: true, closed: None };
-        if let Some(refusal) = self.cannot_place(now, wish, Vec::new()) {
+        let wish = PlacementRequest {
+            placement: &it.placement,
+            appointment_type: it.appointment_type,
+            join_blocks: true,
+            closed: None,
+        };
+        if let Some(refusal) = self.placement_refusal(now, wish, Vec::new()) {
             return Err(refusal);
         }
         Ok(Event::Booked {

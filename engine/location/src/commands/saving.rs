@@ -2,8 +2,8 @@
 
 use crate::{
     Location,
-    command::{Cx, Save},
-    decision::{Decision, Over, Refusal, Reply},
+    command::{DecisionContext, Save},
+    decision::{Decision, NotOpenReason, Refusal, Reply},
     event::{Event, InsertFailure},
     ids::{AppointmentId, PatientId},
     resource::{Operation, Resource},
@@ -28,7 +28,7 @@ impl Location {
         Decision::of(Reply::Saved { queued: false }, events)
     }
 
-    pub(crate) fn save(&self, cx: Cx, save: Save) -> Decision {
+    pub(crate) fn save(&self, cx: DecisionContext, save: Save) -> Decision {
         let Save { resource, id, operation, ordering_key, here_only } = save;
         let capabilities = &self.settings.capabilities;
         let mut events = vec![Event::RecordSaved { resource, id, operation }];
@@ -84,7 +84,8 @@ impl Location {
     /// Returns an appointment that is in the EHR, or any one if there is no EHR. Past ones are included, because
     /// patients check in after the start.
     fn synced_appointment(&self, id: AppointmentId) -> Result<&Appointment, Refusal> {
-        let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen(Over::Forgotten))?;
+        let appointment =
+            self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen(NotOpenReason::Forgotten))?;
         if let Some(over) = appointment.over() {
             return Err(Refusal::AppointmentNotOpen(over));
         }
@@ -94,7 +95,7 @@ impl Location {
 
     pub(crate) fn change(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         id: AppointmentId,
         to: Option<Placement>,
         join_blocks: bool,

@@ -171,7 +171,7 @@ impl ColumnEntries {
         let before = index.checked_sub(1).map_or(Timestamp::MIN, |previous| self.reach[previous]);
         self.entries.insert(index, entry);
         self.reach.insert(index, before.max(entry.span.end));
-        self.mend(index + 1);
+        self.recompute_reach(index + 1);
         true
     }
 
@@ -179,7 +179,7 @@ impl ColumnEntries {
         let Ok(index) = self.entries.binary_search(&entry) else { return false };
         self.entries.remove(index);
         self.reach.remove(index);
-        self.mend(index);
+        self.recompute_reach(index);
         true
     }
 
@@ -204,7 +204,7 @@ impl ColumnEntries {
     }
 
     /// Recomputes `reach` from `index` on after a change there, until the computed value equals the stored one.
-    fn mend(&mut self, index: usize) {
+    fn recompute_reach(&mut self, index: usize) {
         let mut reach = index.checked_sub(1).map_or(Timestamp::MIN, |previous| self.reach[previous]);
         for (entry, known) in self.entries[index..].iter().zip(&mut self.reach[index..]) {
             reach = reach.max(entry.span.end);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Location,
-    command::Cx,
+    command::DecisionContext,
     decision::{Call, Decision, Reply},
     event::Event,
     ids::AppointmentId,
@@ -20,7 +20,7 @@ use crate::{
     time::{MINUTE, Millis, Timestamp},
     writes::{
         intent::{Failure, Outcome},
-        retry::{asked_for, reason_of},
+        retry::{reason_of, requested_pause},
     },
 };
 
@@ -40,7 +40,7 @@ const REASON_AGAIN: Millis = 10 * MINUTE;
 
 impl Location {
     /// Records the result of `describe`. A repeated failure is recorded once.
-    pub(crate) fn described(&self, cx: Cx, outcome: &Outcome<()>) -> Decision {
+    pub(crate) fn described(&self, cx: DecisionContext, outcome: &Outcome<()>) -> Decision {
         let silent = self.state.pulls.silent.as_ref();
         let noted = |reason: &String| {
             silent.is_some_and(|known| known.reason == *reason || cx.now.since(known.noted) < REASON_AGAIN)
@@ -66,7 +66,7 @@ impl Location {
         if let Some(call) = &pulls.calling {
             return Some(call.until);
         }
-        if self.plan().is_empty() || self.state.reads_nothing() || pulls.sweep.is_some() {
+        if self.plan().is_empty() || self.state.is_reading_suspended() || pulls.sweep.is_some() {
             return None;
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
@@ -87,10 +87,16 @@ impl Location {
         (barren >= BARREN_PAGES).then(|| format!("{BARREN_PAGES} pages in a row brought nothing new"))
     }
 
-    pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    pub(crate) fn start_pull(
+        &self,
+        cx: DecisionContext,
+        quota: &mut u32,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
         let pulls = &self.state.pulls;
         let waiting = pulls.calling.is_some() || self.plan().is_empty() || pulls.retry_at.is_some_and(|at| cx.now < at);
-        if waiting || pulls.sweep.is_some() || self.state.reads_nothing() {
+        if waiting || pulls.sweep.is_some() || self.state.is_reading_suspended() {
             return;
         }
         let fresh = Cycle::default();
@@ -121,7 +127,7 @@ impl Location {
     }
 
     /// Starts a pass at the cursor of the previous one, or at the beginning if a full pass is needed.
-    fn start_pass(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    fn start_pass(&self, cx: DecisionContext, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
@@ -134,7 +140,7 @@ impl Location {
 
     fn ask_for_page(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         resource: Resource,
         cursor: Option<String>,
         events: &mut Vec<Event>,
@@ -146,7 +152,14 @@ impl Location {
         calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
-    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, least: Millis, events: &mut Vec<Event>) {
+    pub(crate) fn pull_failed(
+        &self,
+        cx: DecisionContext,
+        resource: Resource,
+        reason: &str,
+        least: Millis,
+        events: &mut Vec<Event>,
+    ) {
         let (rules, failures) = (&self.settings.pull, self.state.pulls.failures);
         let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011)).max(least);
         events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
@@ -155,7 +168,7 @@ impl Location {
     /// Handles a page that the EHR did not return. `finally`: a repeated request would fail too.
     pub(crate) fn page_refused(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         resource: Resource,
         (reason, finally): (&str, bool),
         least: Millis,
@@ -168,7 +181,7 @@ impl Location {
     }
 
     /// Postpones a page whose call was not started. The pause is short, because the EHR did not fail.
-    fn pull_put_off(&self, cx: Cx, resource: Resource, reason: &str) -> Decision {
+    fn pull_put_off(&self, cx: DecisionContext, resource: Resource, reason: &str) -> Decision {
         let base = self.settings.pull.retry_base;
         let retry_at = cx.now.plus(jittered(base, base, 1, mix(cx.random, 0x9012)));
         let put_off = Event::PullPutOff { resource, reason: reason.to_owned(), retry_at, insert: false };
@@ -176,7 +189,7 @@ impl Location {
     }
 
     /// Repeats the page request in flight, whose process has ended. Reads are safe to repeat, so no pause is needed.
-    pub(crate) fn read_interrupted(&self, cx: Cx) -> Decision {
+    pub(crate) fn read_interrupted(&self, cx: DecisionContext) -> Decision {
         let put_off = self.state.pulls.calling.as_ref().map(|call| Event::PullPutOff {
             resource: call.resource,
             reason: "the service was restarted while the page was read; it is requested again".to_owned(),
@@ -186,7 +199,13 @@ impl Location {
         Decision::of(Reply::Done, put_off.into_iter().collect())
     }
 
-    pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
+    pub(crate) fn pulled(
+        &self,
+        cx: DecisionContext,
+        resource: Resource,
+        call: u64,
+        outcome: &Outcome<Page>,
+    ) -> Decision {
         let pulls = &self.state.pulls;
         let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
         let Some(PullCall { written_during_pull, .. }) = awaited else {
@@ -199,7 +218,7 @@ impl Location {
             Err(failure) => {
                 let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
                 let finally = matches!(failure, Failure::Rejected(_) | Failure::Unsupported(_));
-                self.page_refused(cx, resource, (&why(failure), finally), asked_for(after), &mut events);
+                self.page_refused(cx, resource, (&why(failure), finally), requested_pause(after), &mut events);
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
@@ -207,8 +226,11 @@ impl Location {
             || page
                 .appointments
                 .iter()
-                .any(|record| written_during_pull.contains(&record.id.0) && self.is_news(record))
-            || page.hours.iter().any(|hour| written_during_pull.contains(&hour.id.0.into()) && self.hour_is_news(hour));
+                .any(|record| written_during_pull.contains(&record.id.0) && self.differs_from_state(record))
+            || page
+                .hours
+                .iter()
+                .any(|hour| written_during_pull.contains(&hour.id.0.into()) && self.hour_differs_from_state(hour));
         if outdated {
             let reason = "the page is older than what was written meanwhile";
             self.read_again(cx, resource, reason, &mut events, &mut calls);
@@ -301,7 +323,7 @@ impl Location {
     /// few changes are saved this way.
     pub(super) fn ask_at_once(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         resource: Resource,
         cursor: String,
         (last, barren): (bool, bool),
@@ -324,13 +346,13 @@ impl Location {
     }
 
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {
-        !self.state.reads_nothing() && self.state.quota.available(self.settings.quota, now) > 0
+        !self.state.is_reading_suspended() && self.state.quota.available(self.settings.quota, now) > 0
     }
 
     /// Requests a page again from the same cursor, because it may be older than changes made meanwhile.
     pub(super) fn read_again(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         resource: Resource,
         why: &str,
         events: &mut Vec<Event>,

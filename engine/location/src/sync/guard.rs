@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Location,
-    command::Cx,
+    command::DecisionContext,
     decision::{Decision, Reply},
     event::Event,
     ids::{AppointmentId, OperatoryId},
@@ -26,7 +26,7 @@ impl Location {
     /// rest. Applied deletions are known by then, so a crash in between is harmless.
     pub(super) fn delete_some(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         resource: Resource,
         page: &Page,
         deleted: &BTreeSet<u64>,
@@ -67,7 +67,7 @@ impl Location {
 
     /// Applies a step of the sweep. Counting steps come first. Once all records are counted and the guard agrees, the
     /// steps repeat and delete the records that the previous pass lacked too.
-    pub(crate) fn sweep(&self, cx: Cx, step: &SweepStep) -> Decision {
+    pub(crate) fn sweep(&self, cx: DecisionContext, step: &SweepStep) -> Decision {
         let Some(sweep) = &self.state.pulls.sweep else { return Decision::nothing() };
         let (resource, mut events, mut calls) = (sweep.resource, Vec::new(), Vec::new());
         let (mut known, mut missing) = (sweep.known, sweep.missing);

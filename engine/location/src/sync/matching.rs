@@ -2,7 +2,7 @@
 
 use crate::{
     Location,
-    command::Cx,
+    command::DecisionContext,
     decision::{Decision, Reply},
     event::Event,
     ids::AppointmentId,
@@ -16,7 +16,12 @@ use crate::{
 impl Location {
     /// Merges a duplicate. The EHR showed an insert, without our key, before it answered the call, so a second
     /// appointment was created.
-    pub(crate) fn twin_found(&self, cx: Cx, twin: AppointmentId, record: &PulledAppointment) -> Decision {
+    pub(crate) fn merge_duplicate(
+        &self,
+        cx: DecisionContext,
+        twin: AppointmentId,
+        record: &PulledAppointment,
+    ) -> Decision {
         let mut events = Vec::new();
         if self.holds(Resource::Appointments, twin.0) {
             self.gone(twin, &mut events);
@@ -34,7 +39,7 @@ impl Location {
 
     pub(super) fn pulled_appointment(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         record: &PulledAppointment,
         keep: &mut Vec<AppointmentId>,
         events: &mut Vec<Event>,
@@ -61,7 +66,7 @@ impl Location {
         if kept {
             keep.push(record.id);
         }
-        if !self.is_news(record) {
+        if !self.differs_from_state(record) {
             return;
         }
         events.push(Event::AppointmentPulled { record: record.clone(), keep: kept });
@@ -75,7 +80,7 @@ impl Location {
     }
 
     /// Returns `true` if a pulled appointment differs from the known state.
-    pub(super) fn is_news(&self, record: &PulledAppointment) -> bool {
+    pub(super) fn differs_from_state(&self, record: &PulledAppointment) -> bool {
         let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
         let in_place = ours.settled() && ours.placement == record.placement;
         let known = ours.patient == record.patient

@@ -52,7 +52,7 @@ pub struct Pulls {
     pub begun: Option<Timestamp>,
     /// The failure of the adapter's `describe`, if it fails.
     #[serde(default)]
-    pub silent: Option<Silent>,
+    pub silent: Option<DescribeFailure>,
     /// Deletions of each resource since its last complete pass. The guard adds them up across pages.
     pub deleted: BTreeMap<Resource, u64>,
     /// Records that the last complete pass did not contain, at most
@@ -158,7 +158,7 @@ pub struct Sweep {
 
 /// A failing `describe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Silent {
+pub struct DescribeFailure {
     /// Start of the failure.
     pub since: Timestamp,
     /// Time at which the reason was recorded.

@@ -1,14 +1,14 @@
 //! Starts writes in the commit of the decision that makes them ready, if nothing else is due before. Booking, sending
 //! and confirming an appointment then takes three commits: booked and started, done and started, done.
 
-use crate::{Location, command::Cx, decision::Call, event::Event, state::State};
+use crate::{Location, command::DecisionContext, decision::Call, event::Event, state::State};
 
 /// Largest queue for which this is done, because every write is examined. In a larger queue the timer starts writes.
 const LOOKED_AT: usize = 64;
 
 impl Location {
     /// Returns the writes that start right after `events`, and the calls to make once all of it is durable.
-    pub fn ahead(&self, cx: Cx, events: &[Event]) -> (Vec<Event>, Vec<Call>) {
+    pub fn ahead(&self, cx: DecisionContext, events: &[Event]) -> (Vec<Event>, Vec<Call>) {
         let (mut started, mut calls) = (Vec::new(), Vec::new());
         let changes_queue =
             |it: &Event| matches!(it, Event::WriteQueued { .. } | Event::WriteRetried { .. } | Event::WriteDone { .. });
@@ -17,7 +17,7 @@ impl Location {
         if self.state.queue.len() > LOOKED_AT
             || !events.iter().any(changes_queue)
             || events.iter().any(pulls)
-            || self.ends_something(cx)
+            || self.has_due_items(cx)
         {
             return (started, calls);
         }

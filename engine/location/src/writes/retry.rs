@@ -3,7 +3,7 @@
 
 use crate::{
     Location,
-    command::Cx,
+    command::DecisionContext,
     decision::{Decision, Reply},
     event::{CancelledBy, Event, InsertFailure},
     ids::{AppointmentId, WriteId},
@@ -20,14 +20,27 @@ use crate::{
 };
 
 impl Location {
-    pub(crate) fn pushed(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Written>) -> Decision {
+    pub(crate) fn pushed(
+        &self,
+        cx: DecisionContext,
+        id: WriteId,
+        attempt: u32,
+        outcome: &Outcome<Written>,
+    ) -> Decision {
         let Some(write) = self.awaited(id, attempt, CallKind::Push) else { return Decision::nothing() };
         let mut events = Vec::new();
         self.push_ended(cx, id, write, outcome, &mut events);
         Decision::of(Reply::Done, events)
     }
 
-    fn push_ended(&self, cx: Cx, id: WriteId, write: &Write, outcome: &Outcome<Written>, events: &mut Vec<Event>) {
+    fn push_ended(
+        &self,
+        cx: DecisionContext,
+        id: WriteId,
+        write: &Write,
+        outcome: &Outcome<Written>,
+        events: &mut Vec<Event>,
+    ) {
         match outcome {
             Ok(written) => self.written(cx, id, write, Some(written), events),
             Err(Failure::Rejected(reason) | Failure::Unsupported(reason)) => {
@@ -35,7 +48,7 @@ impl Location {
                 self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(Failure::RetryLater { reason, after }) => {
-                let wait = self.backoff(cx, id, write).max(asked_for(*after));
+                let wait = self.backoff(cx, id, write).max(requested_pause(*after));
                 self.deferred(id, write, cx.now.plus(wait), reason, events);
                 self.breaker_failure(cx, id, events);
             }
@@ -59,7 +72,13 @@ impl Location {
         }
     }
 
-    pub(crate) fn found(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Option<Written>>) -> Decision {
+    pub(crate) fn found(
+        &self,
+        cx: DecisionContext,
+        id: WriteId,
+        attempt: u32,
+        outcome: &Outcome<Option<Written>>,
+    ) -> Decision {
         let Some(write) = self.awaited(id, attempt, CallKind::Find) else { return Decision::nothing() };
         let mut events = Vec::new();
         self.find_ended(cx, id, write, outcome, &mut events);
@@ -68,7 +87,7 @@ impl Location {
 
     fn find_ended(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         id: WriteId,
         write: &Write,
         outcome: &Outcome<Option<Written>>,
@@ -80,7 +99,7 @@ impl Location {
                 self.breaker_probe_answered(events);
                 self.not_found(cx, id, write, events);
             }
-            Err(Failure::NeverSent(reason)) => self.not_there(cx, id, write, (reason, false), events),
+            Err(Failure::NeverSent(reason)) => self.retry_not_found(cx, id, write, (reason, false), events),
             // A second look-up would give the same result.
             Err(Failure::OfAnother(reason)) => {
                 self.breaker_probe_answered(events);
@@ -110,7 +129,7 @@ impl Location {
 
     /// Handles a write that was sent and not found. The look-up may be wrong repeatedly, so writes that create a record
     /// are resent a limited number of times.
-    fn not_found(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+    fn not_found(&self, cx: DecisionContext, id: WriteId, write: &Write, events: &mut Vec<Event>) {
         if write.restored {
             return self.not_found_after_restore(cx, id, write, events);
         }
@@ -121,17 +140,17 @@ impl Location {
             );
             self.failed(id, write, InsertFailure::Failed, &reason, events);
         } else {
-            self.not_there(cx, id, write, ("looked up: not in the EHR", true), events);
+            self.retry_not_found(cx, id, write, ("looked up: not in the EHR", true), events);
         }
     }
 
     /// Handles a restored write that was not found. A creation is sent: the EHR has it from neither before nor after
     /// the backup. A change is not sent: it may have been made and followed by another one, which must not be
     /// overwritten.
-    fn not_found_after_restore(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+    fn not_found_after_restore(&self, cx: DecisionContext, id: WriteId, write: &Write, events: &mut Vec<Event>) {
         if write.work.creates() {
             let why = "looked up after the store was restored: not in the EHR";
-            self.not_there(cx, id, write, (why, false), events);
+            self.retry_not_found(cx, id, write, (why, false), events);
         } else {
             let why = "the store was restored from a backup, and the EHR does not show this change: it was not made, or another one was since. \
                        Make it again if it is still wanted";
@@ -140,12 +159,19 @@ impl Location {
     }
 
     /// Retries a write that is not in the EHR, until its deadline.
-    fn not_there(&self, cx: Cx, id: WriteId, write: &Write, why: (&str, bool), events: &mut Vec<Event>) {
+    fn retry_not_found(
+        &self,
+        cx: DecisionContext,
+        id: WriteId,
+        write: &Write,
+        why: (&str, bool),
+        events: &mut Vec<Event>,
+    ) {
         let (reason, not_found) = why;
         if write.deadline <= cx.now {
             self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
         } else {
-            self.once_more(id, write, cx.now, (reason, not_found), events);
+            self.schedule_retry(id, write, cx.now, (reason, not_found), events);
         }
     }
 
@@ -159,7 +185,7 @@ impl Location {
 
     /// Treats a call whose deadline passed as one with unknown outcome. After a crash this includes calls that no task
     /// awaits.
-    pub(crate) fn unanswered(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+    pub(crate) fn unanswered(&self, cx: DecisionContext, id: WriteId, write: &Write, events: &mut Vec<Event>) {
         let lost = Failure::Unknown("no answer before the call's deadline".to_owned());
         match write.state {
             WriteState::Calling { kind: CallKind::Push, .. } => self.push_ended(cx, id, write, &Err(lost), events),
@@ -178,7 +204,7 @@ impl Location {
 
     pub(crate) fn written(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         id: WriteId,
         write: &Write,
         written: Option<&Written>,
@@ -309,11 +335,11 @@ impl Location {
     }
 
     fn deferred(&self, id: WriteId, write: &Write, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
-        self.once_more(id, write, not_before, (reason, false), events);
+        self.schedule_retry(id, write, not_before, (reason, false), events);
     }
 
     /// Schedules another attempt, unless the booking was cancelled meanwhile.
-    fn once_more(
+    fn schedule_retry(
         &self,
         id: WriteId,
         write: &Write,
@@ -356,7 +382,7 @@ impl Location {
         }
     }
 
-    fn breaker_failure(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
+    fn breaker_failure(&self, cx: DecisionContext, write: WriteId, events: &mut Vec<Event>) {
         events.push(Event::BreakerFailure { write });
         if self.state.breaker.opens(&self.settings.write, write) {
             self.block(cx, Blocked::Breaker, events);
@@ -364,7 +390,7 @@ impl Location {
     }
 
     /// Opens the breaker unless it is open already, so that calls that fail together double the pause only once.
-    fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
+    fn block(&self, cx: DecisionContext, why: Blocked, events: &mut Vec<Event>) {
         let pausing = self.state.breaker.blocked.is_some_and(|block| cx.now < block.until);
         if pausing || events.iter().any(|event| matches!(event, Event::BreakerOpened { .. })) {
             return;
@@ -374,20 +400,20 @@ impl Location {
     }
 
     /// Returns the short pause after a call that was not started, regardless of the number of attempts.
-    fn soon(&self, cx: Cx, id: WriteId) -> Timestamp {
+    fn soon(&self, cx: DecisionContext, id: WriteId) -> Timestamp {
         let base = self.settings.write.backoff_base;
         cx.now.plus(jittered(base, base, 1, mix(cx.random, id.0)))
     }
 
     /// Returns the exponential backoff with full jitter, which keeps locations out of step.
-    fn backoff(&self, cx: Cx, id: WriteId, write: &Write) -> Millis {
+    fn backoff(&self, cx: DecisionContext, id: WriteId, write: &Write) -> Millis {
         let rules = &self.settings.write;
         jittered(rules.backoff_base, rules.backoff_cap, write.attempts, mix(cx.random, id.0))
     }
 }
 
 /// Returns the pause that the EHR asked for, capped at a day as a probable error.
-pub(crate) fn asked_for(after: Option<Millis>) -> Millis {
+pub(crate) fn requested_pause(after: Option<Millis>) -> Millis {
     after.unwrap_or(0).clamp(0, DAY)
 }
 

@@ -95,7 +95,7 @@ impl Sim {
     }
 
     /// Links ids after a write of hours succeeded, and records unmatched ids after a page was applied.
-    pub fn hours_told(&mut self, events: &[Event]) {
+    pub fn link_written_hours(&mut self, events: &[Event]) {
         let applied = |event: &Event| matches!(event, Event::PageApplied { resource: Resource::WorkingHours, .. });
         if events.iter().any(applied) {
             let shown = self.ehr_numbers().filter(|number| !self.hours.links.contains_key(number)).collect::<Vec<_>>();
@@ -119,7 +119,7 @@ impl Sim {
             if self.hours.unmatched.contains(&number) {
                 let shown = self.location.state.hours.get(&twin).cloned();
                 let shown = shown.map(|hour| WorkingHour { id: ours, source: HourSource::Manual, ..hour });
-                self.run(&Command::HourTwinFound { twin, ours, shown });
+                self.run(&Command::HourDuplicateFound { twin, ours, shown });
             }
         }
     }

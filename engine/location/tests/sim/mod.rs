@@ -13,8 +13,8 @@ use std::{
 use location::{
     Location,
     command::{
-        Book, BookPatient, Command, Cx, Failure, Hold, KeyUse, Outcome, Page, Placement, PulledOperatory, Retry, Save,
-        Written,
+        Book, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, Outcome, Page, Placement, PulledOperatory,
+        Retry, Save, Written,
     },
     decision::{Call, Decision, Refusal, Reply},
     event::{CallKind, Event},
@@ -156,13 +156,13 @@ impl Sim {
     fn run(&mut self, command: &Command) -> Decision {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let command = &self.passes.complete(&self.location, self.now, command);
-        let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
+        let decision = self.location.decide(DecisionContext { now: self.now, random: self.random }, command);
         self.passes.keep(&self.location, command, &decision.events);
         let state = &self.location.state;
         for call in &decision.calls {
             let held = match call {
-                Call::Pull { .. } => state.reads_nothing(),
-                Call::Write { .. } => state.writes_nothing(),
+                Call::Pull { .. } => state.is_reading_suspended(),
+                Call::Write { .. } => state.is_writing_suspended(),
             };
             assert!(!held, "nothing is asked of the EHR while the gate is shut, or an operator paused it: {call:?}");
         }
@@ -192,7 +192,7 @@ impl Sim {
             let sent = sent.cloned();
             self.calls.push((call.clone(), read, sent));
         }
-        self.hours_told(&decision.events);
+        self.link_written_hours(&decision.events);
         decision
     }
 

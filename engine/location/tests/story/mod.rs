@@ -227,7 +227,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             Command::SetHour { hour, here_only: options.flag("here_only") }
         }
         // `hour_twin_found 60 by 50 op1 prov1 until 17`, `hour_twin_found 60 gone 50`
-        "hour_twin_found" => Command::HourTwinFound {
+        "hour_twin_found" => Command::HourDuplicateFound {
             twin: WorkingHourId(id("", word(1)?)?),
             ours: WorkingHourId(id("", word(3)?)?),
             shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use location::{
     Location,
-    command::{Command, Cx, PulledOperatory, Retried, Retry},
+    command::{Command, DecisionContext, PulledOperatory, Retried, Retry},
     decision::Decision,
     event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
@@ -119,7 +119,7 @@ impl World {
 
     pub fn run(&mut self, command: &Command) -> Decision {
         let command = &self.passes.complete(&self.location, self.now, command);
-        let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
+        let decision = self.location.decide(DecisionContext { now: self.now, random: self.random }, command);
         self.passes.keep(&self.location, command, &decision.events);
         for event in &decision.events {
             self.location.evolve(self.now, event);

@@ -20,7 +20,7 @@ use runtime::{clock, metrics::Metrics, origin::Origin};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::{Asked, LocationActor, Own, span, tell};
+use super::{LocationActor, RequestJob, SelfMessage, send_to_self, span};
 use crate::{disk_share, ingest::IngestPage, push_payload, turn::PendingCommit};
 
 /// Time by which a call ends before the machine gives it up, so that the answer of the call comes first.
@@ -68,7 +68,7 @@ impl LocationActor {
     }
 
     /// Awaits the page after the commit and handles it as a separate request.
-    pub(super) fn hear(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
+    pub(super) fn await_page(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
         let metrics = self.metrics.clone();
         let pulled = async move { ((&mut pulling.page).await, pulling) };
         ctx.spawn(pulled.into_actor(self).map(move |(page, pulling), act, ctx| {
@@ -76,7 +76,7 @@ impl LocationActor {
             charge(&pulling.ehr, ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-            tell(ctx, Own::Do(Asked::own(IngestPage { resource, call, outcome })));
+            send_to_self(ctx, SelfMessage::Do(RequestJob::own(IngestPage { resource, call, outcome })));
         }));
     }
 
@@ -118,7 +118,7 @@ impl LocationActor {
                     Ok(outgoing) => outgoing,
                     Err(failure) => {
                         let command = not_made(write, attempt, kind, failure);
-                        return tell(ctx, Own::Do(Asked::own_for(command, origin)));
+                        return send_to_self(ctx, SelfMessage::Do(RequestJob::own_for(command, origin)));
                     }
                 };
                 match kind {
@@ -134,7 +134,7 @@ impl LocationActor {
                             let outcome = receipt.map(push_payload::written);
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Pushed { write, attempt, outcome };
-                            tell(ctx, Own::Do(Asked::own_for(command, origin)));
+                            send_to_self(ctx, SelfMessage::Do(RequestJob::own_for(command, origin)));
                         }));
                     }
                     CallKind::Find => {
@@ -149,7 +149,7 @@ impl LocationActor {
                             let outcome = receipt.map(|found| found.map(push_payload::written));
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Found { write, attempt, outcome };
-                            tell(ctx, Own::Do(Asked::own_for(command, origin)));
+                            send_to_self(ctx, SelfMessage::Do(RequestJob::own_for(command, origin)));
                         }));
                     }
                 }
@@ -192,10 +192,10 @@ impl LocationActor {
                 Err(Failure::NotBegun(_)) => {}
                 outcome => {
                     act.metrics.adapter_faults.add(u64::from(outcome.is_err()));
-                    tell(ctx, Own::Do(Asked::own(Command::Described { outcome })));
+                    send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Described { outcome })));
                 }
             }
-            tell(ctx, Own::Described(described));
+            send_to_self(ctx, SelfMessage::Described(described));
         }));
     }
 
@@ -212,14 +212,14 @@ impl LocationActor {
                 return Box::pin(async {}.into_actor(self));
             }
             Err(error) => {
-                self.undescribed = self.undescribed.saturating_add(1);
-                let again = describe_again(self.undescribed);
+                self.describe_failures = self.describe_failures.saturating_add(1);
+                let again = describe_again(self.describe_failures);
                 tracing::warn!(location = %self.id, %error, ?again, "the EHR did not describe its capabilities");
                 self.describe_later(ctx, again);
                 return Box::pin(async {}.into_actor(self));
             }
         };
-        self.undescribed = 0;
+        self.describe_failures = 0;
         let news = self.processor.as_ref().filter(|processor| processor.description.as_ref() != Some(&description));
         let batch = match news.map(|processor| processor.describing(&description)) {
             Some(Ok(batch)) => batch,
@@ -259,7 +259,7 @@ impl LocationActor {
 fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) {
     let requests = ehr.take_requests_beyond();
     if requests > 0 {
-        tell(ctx, Own::Do(Asked::own(Command::RequestsSent { requests })));
+        send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::RequestsSent { requests })));
     }
 }
 

@@ -1,6 +1,6 @@
 //! A request and the channel for its reply, as far as the actor needs to know them.
 
-use location::command::Cx;
+use location::command::DecisionContext;
 use runtime::origin::Origin;
 use tokio::sync::oneshot;
 
@@ -15,7 +15,7 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 pub trait Job: Send {
     /// Prepares the commit, and keeps the reply until the commit is durable.
-    fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject>;
+    fn prepare(&mut self, processor: &Processor, cx: DecisionContext) -> Result<PendingCommit, Reject>;
     /// Returns the id of the request that caused the job.
     fn origin(&self) -> Option<&str>;
     /// Sends the reply or the error to the caller.
@@ -28,7 +28,7 @@ pub trait Job: Send {
     fn ends_with_memory(&self) -> bool;
 }
 
-pub struct Asked<R: Request> {
+pub struct RequestJob<R: Request> {
     request: R,
     reply: Option<R::Reply>,
     /// Reply channel. `None` for internal requests. A caller that went away misses the reply only.
@@ -36,24 +36,24 @@ pub struct Asked<R: Request> {
     origin: Option<Origin>,
 }
 
-impl<R: Request> Asked<R> {
+impl<R: Request> RequestJob<R> {
     pub fn by(request: R, to: Reply<R::Reply>, origin: Option<Origin>) -> Box<dyn Job> {
-        Box::new(Asked { request, reply: None, to: Some(to), origin })
+        Box::new(RequestJob { request, reply: None, to: Some(to), origin })
     }
 
     /// Returns a job of the location itself.
     pub fn own(request: R) -> Box<dyn Job> {
-        Asked::own_for(request, None)
+        RequestJob::own_for(request, None)
     }
 
     /// Returns a job of the location itself that continues the work of a request.
     pub(super) fn own_for(request: R, origin: Option<Origin>) -> Box<dyn Job> {
-        Box::new(Asked { request, reply: None, to: None, origin })
+        Box::new(RequestJob { request, reply: None, to: None, origin })
     }
 }
 
-impl<R: Request> Job for Asked<R> {
-    fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject> {
+impl<R: Request> Job for RequestJob<R> {
+    fn prepare(&mut self, processor: &Processor, cx: DecisionContext) -> Result<PendingCommit, Reject> {
         let (commit, reply) = processor.prepare(cx, self.origin.as_ref(), &self.request)?;
         self.reply = Some(reply);
         Ok(commit)

@@ -6,7 +6,7 @@ mod span;
 #[cfg(test)]
 mod tests;
 
-pub use job::{Asked, Job, Reply};
+pub use job::{Job, Reply, RequestJob};
 use span::InSpan;
 
 use std::{
@@ -31,7 +31,7 @@ use location::{
 };
 use records::{
     ehr::{Description, Ehr, Fault},
-    sync_state::{QueueNews, SyncState},
+    sync_state::{QueueChange, SyncState},
 };
 use runtime::{
     clock::{self, Watch},
@@ -72,12 +72,12 @@ const HORIZON_DAYS: u16 = 180;
 type Turn = LocalBoxActorFuture<LocationActor, Result<(), EngineError>>;
 
 /// Callback that receives the write queue of a location after each turn.
-pub type QueueWatcher = Arc<dyn Fn(QueueNews) + Send + Sync>;
+pub type QueueWatcher = Arc<dyn Fn(QueueChange) + Send + Sync>;
 
 /// A message to the actor of a location.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub enum Ask {
+pub enum LocationMessage {
     Do {
         job: Box<dyn Job>,
         begun: Arc<AtomicBool>,
@@ -93,9 +93,9 @@ pub enum Ask {
         reply: Reply<Vec<WriteRequest>>,
     },
     /// Loads the location, because it is due or was in memory when the process ended.
-    Attend,
+    Activate,
     /// Applies another setup. Calls in flight end on the connection they began with.
-    SetUp(Means),
+    SetUp(LocationRuntime),
     /// Unloads the location, because the process ends or the location moves to another node.
     Leave {
         done: oneshot::Sender<()>,
@@ -105,7 +105,7 @@ pub enum Ask {
 /// A message of an actor to itself.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) enum Own {
+pub(crate) enum SelfMessage {
     Do(Box<dyn Job>),
     Snapshot,
     Described(Result<Description, Fault>),
@@ -113,7 +113,7 @@ pub(crate) enum Own {
 }
 
 /// Resources of a location under the current setup.
-pub struct Means {
+pub struct LocationRuntime {
     /// Data source of `ehr`.
     pub source: Option<u32>,
     pub ehr: Option<Arc<dyn Ehr>>,
@@ -128,7 +128,7 @@ pub struct Means {
 pub struct LocationActor {
     id: LocationId,
     deps: Arc<Deps>,
-    means: Means,
+    means: LocationRuntime,
     metrics: Arc<Metrics>,
     share: Arc<DiskShare>,
     /// `None` while the records cannot be read. Every request is then refused, and nothing is written.
@@ -137,7 +137,7 @@ pub struct LocationActor {
     unreadable: Option<(Instant, EngineError)>,
     timer: Option<(Timestamp, SpawnHandle)>,
     /// Number of consecutive failures to get a description of the EHR.
-    undescribed: u32,
+    describe_failures: u32,
     /// Timer of the next request for a description.
     describe: Option<SpawnHandle>,
     watch: Watch,
@@ -150,7 +150,7 @@ impl LocationActor {
     pub fn new(
         id: LocationId,
         deps: Arc<Deps>,
-        means: Means,
+        means: LocationRuntime,
         metrics: Arc<Metrics>,
         share: Arc<DiskShare>,
     ) -> LocationActor {
@@ -163,7 +163,7 @@ impl LocationActor {
             processor: None,
             unreadable: None,
             timer: None,
-            undescribed: 0,
+            describe_failures: 0,
             describe: None,
             watch: Watch::since(clock::now()),
             set_back: 0,
@@ -190,7 +190,7 @@ impl LocationActor {
         if !in_flight {
             return self.done();
         }
-        Box::pin(self.turn_by_the_clock(Asked::own(Command::ReadInterrupted)).map(|_, _, _| ()))
+        Box::pin(self.turn_after_clock_check(RequestJob::own(Command::ReadInterrupted)).map(|_, _, _| ()))
     }
 
     /// Handles a restore from a backup before any other work: pending writes may have been written since the backup.
@@ -198,7 +198,7 @@ impl LocationActor {
         if !self.processor.as_ref().is_some_and(|processor| processor.restored) {
             return self.done();
         }
-        Box::pin(self.turn_by_the_clock(Asked::own(AfterRestore)).map(|known, act, ctx| match known {
+        Box::pin(self.turn_after_clock_check(RequestJob::own(AfterRestore)).map(|known, act, ctx| match known {
             Ok(()) => {
                 tracing::info!(location = %act.id, "the store was restored from a backup: what waits to be written is looked up first");
                 act.processor.iter_mut().for_each(|processor| processor.restored = false);
@@ -206,7 +206,7 @@ impl LocationActor {
             Err(error) => {
                 act.processor = None;
                 act.unreadable = Some((Instant::now() + UNREADABLE_FOR, error));
-                tell_later(ctx, Own::Do(Asked::own(Command::Wake)), TRY_AGAIN);
+                send_to_self_later(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)), TRY_AGAIN);
             }
         }))
     }
@@ -216,13 +216,13 @@ impl LocationActor {
     ///
     /// The other process then reloads the location, too, and discards it here, because the location has moved.
     fn take_over(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let (Some(processor), Some(lives_here)) = (&self.processor, &self.deps.lives_here) else { return self.done() };
-        if !lives_here(processor.setup.institution) {
+        let (Some(processor), Some(is_local)) = (&self.processor, &self.deps.is_local) else { return self.done() };
+        if !is_local(processor.setup.institution) {
             self.processor = None;
             self.unreadable = Some((Instant::now(), EngineError::Moved));
             return self.done();
         }
-        Box::pin(self.turn_by_the_clock(Asked::own(Command::TakenOver)).map(|_, _, _| ()))
+        Box::pin(self.turn_after_clock_check(RequestJob::own(Command::TakenOver)).map(|_, _, _| ()))
     }
 
     fn loaded(&mut self, loaded: Result<Processor, LoadError>, started: Instant) {
@@ -245,12 +245,12 @@ impl LocationActor {
             }
             Err(error) if error.is_damage() => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
-                self.went_wrong(format!("it is damaged, and read-only until an operator restores it: {error}"), None);
+                self.record_error(format!("it is damaged, and read-only until an operator restores it: {error}"), None);
                 self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
-                self.went_wrong(format!("it could not be loaded: {error}"), None);
+                self.record_error(format!("it could not be loaded: {error}"), None);
                 self.unreadable = Some((Instant::now() + UNREADABLE_FOR, error.into()));
             }
         }
@@ -258,7 +258,7 @@ impl LocationActor {
 
     /// Runs a long read of the location on a blocking thread. The processor is absent meanwhile, so only turns and
     /// startup may call this method: they hold back all other messages.
-    fn aside<T: Send + 'static>(
+    fn run_blocking<T: Send + 'static>(
         &self,
         processor: Processor,
         look: impl FnOnce(&Processor) -> T + Send + 'static,
@@ -290,7 +290,7 @@ impl LocationActor {
     }
 
     fn turn(&mut self, job: Box<dyn Job>) -> Turn {
-        self.loaded_first(|act| act.turn_by_the_clock(job))
+        self.loaded_first(|act| act.turn_after_clock_check(job))
     }
 
     /// Loads the location first if it is not in memory and another attempt is due.
@@ -305,15 +305,15 @@ impl LocationActor {
     }
 
     /// Runs a turn, preceded by another one if the clock was set back.
-    fn turn_by_the_clock(&mut self, job: Box<dyn Job>) -> Turn {
+    fn turn_after_clock_check(&mut self, job: Box<dyn Job>) -> Turn {
         let by = self.set_back();
         if by > 0 {
             tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; due times are moved back by the same amount");
-            let known = self.attempt(Asked::own(Command::ClockSetBack { by }), TRIES);
+            let known = self.attempt(RequestJob::own(Command::ClockSetBack { by }), TRIES);
             return Box::pin(known.then(move |known, act, _| match known {
                 Ok(()) => {
                     act.set_back = 0;
-                    act.turn_by_the_clock(job)
+                    act.turn_after_clock_check(job)
                 }
                 Err(error) => act.refuse(job, error),
             }));
@@ -340,7 +340,7 @@ impl LocationActor {
         }
         let Some(processor) = self.processor.take() else { return self.refuse(job, self.why_unreadable()) };
         let span = Span::current();
-        let preparing = self.aside(processor, move |processor| {
+        let preparing = self.run_blocking(processor, move |processor| {
             let prepared = span.in_scope(|| job.prepare(processor, clock::cx()));
             (job, prepared)
         });
@@ -400,12 +400,12 @@ impl LocationActor {
                     }
                     act.finish(turn, ctx);
                     if let Some(pulling) = pulling {
-                        act.hear(pulling, ctx);
+                        act.await_page(pulling, ctx);
                     }
                     // Sent as a message, so that a second commit in this turn does not hold up the answers to its
                     // calls.
                     if act.processor.as_ref().is_some_and(Processor::snapshot_due) {
-                        tell(ctx, Own::Snapshot);
+                        send_to_self(ctx, SelfMessage::Snapshot);
                     }
                     job.finish(Ok(()));
                     Box::pin(async { Ok(()) }.into_actor(act))
@@ -423,12 +423,12 @@ impl LocationActor {
                 }
                 Err(CommitError::Full { free, floor }) => {
                     tracing::warn!(location = %act.id, free, floor, "write refused: the disk is nearly full");
-                    act.went_wrong("a change was refused: the disk is nearly full", job.origin());
+                    act.record_error("a change was refused: the disk is nearly full", job.origin());
                     act.refuse(job, EngineError::StoreFull)
                 }
                 Err(error) => {
                     tracing::error!(location = %act.id, %error, "a commit failed");
-                    act.went_wrong(format!("a commit failed: {error}"), job.origin());
+                    act.record_error(format!("a commit failed: {error}"), job.origin());
                     act.commit_failed(not_stored(&error), ctx);
                     act.refuse(job, not_stored(&error))
                 }
@@ -438,7 +438,7 @@ impl LocationActor {
     }
 
     /// Records an error for the status of the location. Failures of the EHR are taken from the events of a turn.
-    fn went_wrong(&self, reason: impl Into<String>, request: Option<&str>) {
+    fn record_error(&self, reason: impl Into<String>, request: Option<&str>) {
         let error = RecentError::new(Part::Location, reason, request.map(Into::into), clock::now());
         self.metrics.recent_errors.note(self.id, error);
     }
@@ -447,7 +447,7 @@ impl LocationActor {
     fn commit_failed(&mut self, why: EngineError, ctx: &mut Context<Self>) {
         self.processor = None;
         self.unreadable = Some((Instant::now(), why));
-        tell_later(ctx, Own::Do(Asked::own(Command::Wake)), TRY_AGAIN);
+        send_to_self_later(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)), TRY_AGAIN);
     }
 
     fn finish(&mut self, turn: PendingCommit, ctx: &mut Context<Self>) {
@@ -476,7 +476,7 @@ impl LocationActor {
 
     fn take_snapshot(&mut self) -> LocalBoxActorFuture<Self, ()> {
         let Some(processor) = self.processor.take() else { return self.done() };
-        let taken = self.aside(processor, Processor::snapshot).then(|batch, act, _| match batch {
+        let taken = self.run_blocking(processor, Processor::snapshot).then(|batch, act, _| match batch {
             Ok(batch) => act
                 .deps
                 .store
@@ -522,7 +522,7 @@ impl LocationActor {
         let sleep = at.since(clock::now()).clamp(0, DAY);
         let handle = ctx.run_later(Duration::from_millis(sleep.unsigned_abs()), |act, ctx| {
             act.timer = None;
-            tell(ctx, Own::Do(Asked::own(Command::Wake)));
+            send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)));
         });
         self.timer = Some((at, handle));
     }
@@ -531,7 +531,7 @@ impl LocationActor {
         if query.limit > SLOTS_AT_ONCE
             && let Some(processor) = self.processor.take()
         {
-            let found = self.aside(processor, move |processor| free_slots(processor, &query));
+            let found = self.run_blocking(processor, move |processor| free_slots(processor, &query));
             return Box::pin(found.map(move |found, _, _| drop(reply.send(found))));
         }
         let found = self.in_memory().and_then(|processor| free_slots(processor, &query));
@@ -548,7 +548,7 @@ impl LocationActor {
         Ok(state)
     }
 
-    fn set_up(&mut self, means: Means, ctx: &mut Context<Self>) {
+    fn set_up(&mut self, means: LocationRuntime, ctx: &mut Context<Self>) {
         let same = match (&self.means.ehr, &means.ehr) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (None, None) => true,
@@ -557,7 +557,7 @@ impl LocationActor {
         ctx.set_mailbox_capacity(means.mailbox);
         self.means = means;
         if let Some(processor) = &mut self.processor {
-            processor.set_up_anew();
+            processor.apply_setup();
             if let Some(show) = &self.means.watcher {
                 show(processor.queue_news(Vec::new()));
             }
@@ -573,13 +573,13 @@ impl LocationActor {
     fn open_former_gate(&self, ctx: &mut Context<Self>) {
         let shut = self.processor.as_ref().is_some_and(|processor| processor.machine.state.shut().is_some());
         if shut && self.means.watcher.is_none() {
-            tell(ctx, Own::Do(Asked::own(Command::Gate(Gate::Open))));
+            send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Gate(Gate::Open))));
         }
     }
 
     fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {
         let Some(processor) = self.processor.take() else { return self.done() };
-        let left = self.aside(processor, Processor::leave).then(|batch, act, _| match batch {
+        let left = self.run_blocking(processor, Processor::leave).then(|batch, act, _| match batch {
             Ok(batch) if batch.is_empty() => act.done(),
             Ok(batch) => act.deps.store.commit(batch).into_actor(act).map(|left, act, _| act.left(left)).boxed_local(),
             Err(error) => {
@@ -604,7 +604,7 @@ impl LocationActor {
         let untold = self.deps.untold.first(self.id).is_some();
         let busy = self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon) || untold;
         if busy {
-            tell_later(ctx, Own::Idle, self.means.idle);
+            send_to_self_later(ctx, SelfMessage::Idle, self.means.idle);
             return self.done();
         }
         Box::pin(self.leave().map(|(), act, ctx| {
@@ -616,7 +616,7 @@ impl LocationActor {
 
 fn free_slots(processor: &Processor, query: &SlotQuery) -> Result<FreeSlots, EngineError> {
     let (machine, zone) = (&processor.machine, &processor.settings().zone);
-    if !machine.schedule_is_read() {
+    if !machine.has_read_schedule() {
         return Err(EngineError::NotRead);
     }
     let closed = processor.closed_operatories().map_err(|error| {
@@ -639,12 +639,12 @@ fn free_slots(processor: &Processor, query: &SlotQuery) -> Result<FreeSlots, Eng
 /// Sends a message to the actor through its mailbox. A message from the context itself would not be held back by a turn
 /// in progress. Both turns would decide on the same state, and the loser's reload would show the winner's record before
 /// the winner has applied it.
-pub(crate) fn tell(ctx: &mut Context<LocationActor>, own: Own) {
+pub(crate) fn send_to_self(ctx: &mut Context<LocationActor>, own: SelfMessage) {
     ctx.address().do_send(own);
 }
 
-pub(crate) fn tell_later(ctx: &mut Context<LocationActor>, own: Own, after: Duration) {
-    ctx.run_later(after, |_, ctx| tell(ctx, own));
+pub(crate) fn send_to_self_later(ctx: &mut Context<LocationActor>, own: SelfMessage, after: Duration) {
+    ctx.run_later(after, |_, ctx| send_to_self(ctx, own));
 }
 
 impl Actor for LocationActor {
@@ -659,9 +659,9 @@ impl Actor for LocationActor {
             act.open_former_gate(ctx);
             if act.set_back() > 0 {
                 // The timer refers to the clock before it was set back.
-                tell(ctx, Own::Do(Asked::own(Command::Wake)));
+                send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)));
             }
-            tell_later(ctx, Own::Idle, act.means.idle);
+            send_to_self_later(ctx, SelfMessage::Idle, act.means.idle);
         });
         ctx.wait(loaded);
     }
@@ -671,14 +671,14 @@ impl Actor for LocationActor {
     }
 }
 
-impl Handler<Ask> for LocationActor {
+impl Handler<LocationMessage> for LocationActor {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, ask: Ask, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, ask: LocationMessage, ctx: &mut Self::Context) -> Self::Result {
         self.last_used = Instant::now();
         self.metrics.commands.add(1);
         AtomicResponse::new(match ask {
-            Ask::Do { job, begun } => {
+            LocationMessage::Do { job, begun } => {
                 begun.store(true, Ordering::SeqCst);
                 if job.describes() {
                     self.describe(ctx);
@@ -687,21 +687,21 @@ impl Handler<Ask> for LocationActor {
                 let turn = self.turn_in_log(job);
                 Box::pin(turn.map(move |_, act, _| act.metrics.durations.turns.observe(began.elapsed().as_secs_f64())))
             }
-            Ask::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
-            Ask::SyncState { reply } => self.loaded_first(|act| {
+            LocationMessage::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
+            LocationMessage::SyncState { reply } => self.loaded_first(|act| {
                 drop(reply.send(act.sync_state()));
                 act.done()
             }),
-            Ask::Writes { reply } => self.loaded_first(|act| {
+            LocationMessage::Writes { reply } => self.loaded_first(|act| {
                 drop(reply.send(act.in_memory().map(write_requests::unfinished)));
                 act.done()
             }),
-            Ask::Attend => self.done(),
-            Ask::SetUp(means) => {
+            LocationMessage::Activate => self.done(),
+            LocationMessage::SetUp(means) => {
                 self.set_up(means, ctx);
                 self.done()
             }
-            Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
+            LocationMessage::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
                 act.processor = None;
                 let _ = done.send(());
                 ctx.stop();
@@ -710,18 +710,18 @@ impl Handler<Ask> for LocationActor {
     }
 }
 
-impl Handler<Own> for LocationActor {
+impl Handler<SelfMessage> for LocationActor {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, own: Own, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, own: SelfMessage, ctx: &mut Self::Context) -> Self::Result {
         AtomicResponse::new(match own {
-            Own::Do(job) => Box::pin(self.turn_in_log(job).map(|done, act, ctx| match done {
+            SelfMessage::Do(job) => Box::pin(self.turn_in_log(job).map(|done, act, ctx| match done {
                 // Internal commands refused by the machine need no further action.
                 Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
                 Err(error) => {
                     // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this timer.
                     tracing::warn!(location = %act.id, %error, "an internal command was not committed");
-                    act.went_wrong(format!("something it had to do was not committed: {error}"), None);
+                    act.record_error(format!("something it had to do was not committed: {error}"), None);
                     ctx.run_later(TRY_AGAIN, |act, ctx| {
                         act.timer = None;
                         act.set_timer(ctx);
@@ -729,10 +729,12 @@ impl Handler<Own> for LocationActor {
                 }
             })),
             // Several messages may have requested a snapshot.
-            Own::Snapshot if self.processor.as_ref().is_some_and(Processor::snapshot_due) => self.take_snapshot(),
-            Own::Snapshot => self.done(),
-            Own::Described(described) => self.described(described, ctx),
-            Own::Idle => self.idle(ctx),
+            SelfMessage::Snapshot if self.processor.as_ref().is_some_and(Processor::snapshot_due) => {
+                self.take_snapshot()
+            }
+            SelfMessage::Snapshot => self.done(),
+            SelfMessage::Described(described) => self.described(described, ctx),
+            SelfMessage::Idle => self.idle(ctx),
         })
     }
 }

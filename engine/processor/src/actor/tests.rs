@@ -18,18 +18,19 @@ fn practice() -> Arc<setup::Setup> {
 }
 
 fn actor(deps: Arc<Deps>) -> Addr<LocationActor> {
-    let means = Means { source: None, ehr: None, watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 };
+    let means =
+        LocationRuntime { source: None, ehr: None, watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 };
     LocationActor::new(LocationId(1), deps, means, Arc::default(), Arc::default()).start()
 }
 
-async fn ask<T>(actor: &Addr<LocationActor>, make: impl FnOnce(Reply<T>) -> Ask) -> Result<T, EngineError> {
+async fn ask<T>(actor: &Addr<LocationActor>, make: impl FnOnce(Reply<T>) -> LocationMessage) -> Result<T, EngineError> {
     let (reply, answer) = oneshot::channel();
     actor.send(make(reply)).await.unwrap();
     answer.await.unwrap()
 }
 
 /// Checks that a message loads a location that could not be loaded before, once another attempt is due.
-async fn comes_back<T>(make: impl Fn(Reply<T>) -> Ask) {
+async fn comes_back<T>(make: impl Fn(Reply<T>) -> LocationMessage) {
     let away = Arc::new(AtomicBool::new(true));
     let journal_away = away.clone();
     let store = HookedStore::default().before_read(move |key| {
@@ -51,31 +52,32 @@ async fn comes_back<T>(make: impl Fn(Reply<T>) -> Ask) {
 #[actix::test]
 async fn search_loads_an_unloaded_location() {
     let query = slot_query(Date(20_000), 1, SECOND, Timestamp(0));
-    comes_back(|reply| Ask::FreeSlots { query: Box::new(query.clone()), reply }).await;
+    comes_back(|reply| LocationMessage::FreeSlots { query: Box::new(query.clone()), reply }).await;
 }
 
 #[actix::test]
 async fn sync_state_query_loads_an_unloaded_location() {
-    comes_back(|reply| Ask::SyncState { reply }).await;
+    comes_back(|reply| LocationMessage::SyncState { reply }).await;
 }
 
 #[actix::test]
 async fn write_list_query_loads_an_unloaded_location() {
-    comes_back(|reply| Ask::Writes { reply }).await;
+    comes_back(|reply| LocationMessage::Writes { reply }).await;
 }
 
 /// A commit that a node sent before it lost the location arrives when another node has loaded the location.
 #[actix::test]
 async fn late_commit_of_the_previous_node_is_refused() {
     let (store, way) = (Arc::new(MemoryStore::default()), watch::Sender::new(true));
-    let node = |lives_here: &Arc<AtomicBool>, gate: &watch::Sender<bool>| {
+    let node = |is_local: &Arc<AtomicBool>, gate: &watch::Sender<bool>| {
         let store = HookedStore::over(store.clone()).commits_behind(gate);
         let (deps, _) = deps(Arc::new(store), practice(), Arc::new(NoViews));
-        let (mut deps, lives_here) = (Arc::into_inner(deps).unwrap(), lives_here.clone());
-        deps.lives_here = Some(Arc::new(move |_| lives_here.load(Ordering::SeqCst)));
+        let (mut deps, is_local) = (Arc::into_inner(deps).unwrap(), is_local.clone());
+        deps.is_local = Some(Arc::new(move |_| is_local.load(Ordering::SeqCst)));
         actor(Arc::new(deps))
     };
-    let writes = |reply| Ask::Do { job: Asked::by(Command::TakenOver, reply, None), begun: Arc::default() };
+    let writes =
+        |reply| LocationMessage::Do { job: RequestJob::by(Command::TakenOver, reply, None), begun: Arc::default() };
     let records = || {
         store.scan_keys(KeyRange::new(keys::journal(1, 0), keys::journal(2, 0)), Direction::Forward, 99).unwrap().len()
     };
@@ -89,12 +91,12 @@ async fn late_commit_of_the_previous_node_is_refused() {
     first.do_send(writes(reply));
     at_first.store(false, Ordering::SeqCst);
     let second = node(&Arc::new(AtomicBool::new(true)), &watch::Sender::new(true));
-    ask(&second, |reply| Ask::Writes { reply }).await.unwrap();
+    ask(&second, |reply| LocationMessage::Writes { reply }).await.unwrap();
     assert_eq!(records(), 3, "the other took it over before it answered anything");
 
     way.send_replace(true);
     assert!(matches!(late.await.unwrap(), Err(EngineError::Moved)));
-    assert!(matches!(ask(&first, |reply| Ask::Writes { reply }).await, Err(EngineError::Moved)));
+    assert!(matches!(ask(&first, |reply| LocationMessage::Writes { reply }).await, Err(EngineError::Moved)));
     ask(&second, writes).await.unwrap();
     assert_eq!(records(), 4);
 }
@@ -104,8 +106,14 @@ fn practice_of(source: u32) -> setup::Setup {
     testing::setup([testing::institution(1)], [here], [1, 2].map(|id| testing::source(id, 1)))
 }
 
-fn means_of(source: u32, ehr: &Arc<FakeEhr>) -> Means {
-    Means { source: Some(source), ehr: Some(ehr.clone()), watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 }
+fn means_of(source: u32, ehr: &Arc<FakeEhr>) -> LocationRuntime {
+    LocationRuntime {
+        source: Some(source),
+        ehr: Some(ehr.clone()),
+        watcher: None,
+        idle: Duration::from_secs(3_600),
+        mailbox: 16,
+    }
 }
 
 /// Returns an actor connected to data source 1, which finds `source` in force when it has loaded.
@@ -120,7 +128,9 @@ fn connected(source: u32) -> (Addr<LocationActor>, Arc<FakeEhr>, Arc<Deps>) {
 async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
     for _ in 0..100 {
         let plan = CreateRecord { body: insurance_plan(), patient: None, number: None };
-        let asked = ask(actor, |reply| Ask::Do { job: Asked::by(plan, reply, None), begun: Arc::default() }).await;
+        let asked =
+            ask(actor, |reply| LocationMessage::Do { job: RequestJob::by(plan, reply, None), begun: Arc::default() })
+                .await;
         if !matches!(asked, Err(EngineError::Refused(Refusal::NotSupportedByEhr))) {
             actix::clock::sleep(Duration::from_millis(300)).await;
             return asked.map(drop);
@@ -147,7 +157,7 @@ async fn location_about_to_unload_writes_to_its_own_data_source() {
     let (actor, ehr, deps) = connected(1);
     create_plan(&actor).await.unwrap();
     deps.setup.replace(Arc::new(practice_of(2)));
-    actor.send(Ask::SetUp(means_of(1, &ehr))).await.unwrap();
+    actor.send(LocationMessage::SetUp(means_of(1, &ehr))).await.unwrap();
     create_plan(&actor).await.unwrap();
     let plans = |source| {
         let kind = schema::rules(location::pull::Resource::InsurancePlans).tag;
@@ -165,13 +175,13 @@ async fn a_page_in_flight_is_requested_again_after_a_restart() {
         let ehr = Arc::new(FakeEhr::default());
         ehr.readable.send_replace(false);
         let actor = LocationActor::new(LocationId(1), deps, means_of(1, &ehr), Arc::default(), Arc::default()).start();
-        let mut state = ask(&actor, |reply| Ask::SyncState { reply }).await.unwrap();
+        let mut state = ask(&actor, |reply| LocationMessage::SyncState { reply }).await.unwrap();
         for _ in 0..1_200 {
             if ehr.pulled.get() == 1 {
                 break;
             }
             actix::clock::sleep(Duration::from_millis(50)).await;
-            state = ask(&actor, |reply| Ask::SyncState { reply }).await.unwrap();
+            state = ask(&actor, |reply| LocationMessage::SyncState { reply }).await.unwrap();
         }
         let waits = state.read_waits.unwrap_or_default();
         assert_eq!((ehr.pulled.get(), waits.starts_with("the service was restarted")), (1, restarted), "{waits}");

@@ -1,6 +1,6 @@
 //! Appointment types created here. They define how long a visit takes and who may book it; the EHR does not get them.
 
-use location::{command::Cx, decision::Decision, order::OrderingKey, pull::Resource, resource::Operation};
+use location::{command::DecisionContext, decision::Decision, order::OrderingKey, pull::Resource, resource::Operation};
 use records::{AppointmentType, record::Record};
 
 use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
@@ -17,7 +17,7 @@ impl Processor {
 
     pub fn put_type(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         operation: Operation,
         kind: Record<AppointmentType>,
         unit: &mut UnitOfWork<'_>,

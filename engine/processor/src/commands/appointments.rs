@@ -1,7 +1,7 @@
 //! Shared parts of the requests that create appointments.
 
 use location::{
-    command::{Cx, Placement},
+    command::{DecisionContext, Placement},
     ids::{AppointmentId, PatientId},
 };
 use records::{Appointment, record::Record};
@@ -12,7 +12,13 @@ const SAME_TIME: &str = "The patient has another appointment at this location at
 
 impl Processor {
     /// Returns the initial record of an appointment created here.
-    pub fn fresh_appointment(&self, cx: Cx, id: u64, patient: u32, placement: Placement) -> Record<Appointment> {
+    pub fn fresh_appointment(
+        &self,
+        cx: DecisionContext,
+        id: u64,
+        patient: u32,
+        placement: Placement,
+    ) -> Record<Appointment> {
         let body = Appointment { patient_id: Some(patient), ..Appointment::at(placement) };
         Record {
             source_id: self.source(),

@@ -2,7 +2,7 @@
 //! documents.
 
 use location::{
-    command::{Book, BookPatient, Command, Cx, KeyUse, Placement},
+    command::{Book, BookPatient, Command, DecisionContext, KeyUse, Placement},
     decision::{Decision, Reply},
     ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, PatientId, ProviderId},
     pull::Resource,
@@ -71,10 +71,15 @@ pub struct Claim {
 impl Request for BookSlot {
     type Reply = Booked;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Booked), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Booked), Reject> {
         let digest = key_digest(&self.idempotency_key);
         let claim_key = keys::claim(at.institution.id.0, &digest);
-        unit.foresee(at.match_keys(&self.patient).chain([claim_key.clone()]))?;
+        unit.prefetch(at.match_keys(&self.patient).chain([claim_key.clone()]))?;
         let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
         let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
         let matched = at.matching_patient(cx, &self.patient, unit)?;
@@ -133,7 +138,7 @@ impl BookSlot {
     fn booked(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         id: u64,
         (patient, patient_matched): (u32, bool),
         placement: Placement,
@@ -162,7 +167,7 @@ impl BookSlot {
     fn put_patient(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         id: u32,
         known: Option<Record<records::Patient>>,
         unit: &mut UnitOfWork<'_>,

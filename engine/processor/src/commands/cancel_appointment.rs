@@ -1,7 +1,7 @@
 //! Cancels an appointment of the location.
 
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::{Decision, Reply},
     ids::AppointmentId,
 };
@@ -18,7 +18,12 @@ impl Request for CancelAppointment {
     /// `true` if the appointment was cancelled before.
     type Reply = bool;
 
-    fn prepare(&self, at: &Processor, cx: Cx, _: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        _: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let command = Command::Cancel { appointment: self.appointment, reason: self.reason.clone() };
         let decision = at.decide(cx, &command)?;
         match decision.reply {

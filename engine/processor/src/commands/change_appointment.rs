@@ -1,7 +1,7 @@
 //! Changes an appointment (specification 4.10, PATCH /appointments).
 
 use location::{
-    command::{Command, Cx, Placement},
+    command::{Command, DecisionContext, Placement},
     decision::Decision,
     ids::{AppointmentId, OperatoryId},
     intent::ChangedDetails,
@@ -36,7 +36,12 @@ pub struct AppointmentChange {
 impl Request for ChangeAppointment {
     type Reply = Saved<Record<Appointment>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let change = &self.change;
         let found = unit.get::<Record<Appointment>>(0, self.id.0)?.filter(|record| record.location() == at.setup.id.0);
         let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: self.id.0 })?;

@@ -1,6 +1,6 @@
 //! Changes an appointment type created here.
 
-use location::{command::Cx, decision::Decision, resource::Operation};
+use location::{command::DecisionContext, decision::Decision, resource::Operation};
 use records::{AppointmentType, record::Record};
 
 use super::references::all_met;
@@ -26,7 +26,12 @@ pub struct AppointmentTypeChange {
 impl Request for ChangeAppointmentType {
     type Reply = Saved<Record<AppointmentType>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let change = &self.change;
         all_met(at.unknown_descriptors(change.descriptor_ids.as_deref().unwrap_or_default(), unit)?)?;
         let mut kind = at.own_type(self.id, unit)?;

@@ -1,7 +1,8 @@
 //! Changes a patient (specification 4.4).
 
 use location::{
-    command::Cx, decision::Decision, ids::PatientId, order::OrderingKey, pull::Resource, resource::Operation,
+    command::DecisionContext, decision::Decision, ids::PatientId, order::OrderingKey, pull::Resource,
+    resource::Operation,
 };
 use records::{
     Patient,
@@ -55,7 +56,12 @@ changes! {
 impl Request for ChangePatient {
     type Reply = Saved<Record<Patient>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.synced_patient(self.id, unit)?;
         let mut after = before.clone();
         self.change.apply(&mut after);

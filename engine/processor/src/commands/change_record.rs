@@ -1,6 +1,6 @@
 //! Changes a record without scheduling rules.
 
-use location::{command::Cx, decision::Decision, resource::Operation};
+use location::{command::DecisionContext, decision::Decision, resource::Operation};
 use records::{
     record::{Body, Record, RecordWrite},
     schema,
@@ -23,7 +23,12 @@ pub struct ChangeRecord<T> {
 impl<T: Body> Request for ChangeRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.record::<T>(self.id, unit)?;
         all_met(at.unusable(&self.body, unit)?)?;
         let after = Record { body: self.body.clone(), ..before.clone() };
@@ -42,7 +47,7 @@ impl Processor {
     /// Stores a changed record and queues its write to the EHR. Does nothing if the record is unchanged.
     pub fn put_changed<T: Body>(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         operation: Operation,
         before: Record<T>,
         mut after: Record<T>,

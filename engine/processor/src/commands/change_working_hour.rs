@@ -1,7 +1,7 @@
 //! Changes working hours that were set by hand.
 
 use location::{
-    command::Cx,
+    command::DecisionContext,
     decision::{Decision, Refusal},
     hours::HourSource,
 };
@@ -32,7 +32,12 @@ pub struct WorkingHourChange {
 impl Request for ChangeWorkingHour {
     type Reply = Saved<Record<WorkingHour>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.working_hour(self.id, unit)?;
         if before.source == HourSource::Synced {
             return Err(Reject::Refused(Refusal::HourOfEhr));

@@ -1,7 +1,7 @@
 //! Creates an appointment without a slot token (specification 4.10 and 7.3).
 
 use location::{
-    command::{Book, BookPatient, Closed, Command, Cx, Placement},
+    command::{Book, BookPatient, Closed, Command, DecisionContext, Placement},
     decision::Decision,
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
     pull::Resource,
@@ -49,7 +49,12 @@ pub struct CreateAppointment {
 impl Request for CreateAppointment {
     type Reply = Saved<Record<Appointment>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let mut wrong = Vec::new();
         let guardian = set_aside(self.patient_to_book(at, unit), &mut wrong)?;
         wrong.extend(self.unknown(at, unit)?);

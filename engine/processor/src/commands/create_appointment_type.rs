@@ -1,6 +1,6 @@
 //! Creates an appointment type of an institution or of one of its locations.
 
-use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
+use location::{command::DecisionContext, decision::Decision, pull::Resource, resource::Operation};
 use records::{AppointmentType, record::Record};
 
 use super::references::all_met;
@@ -21,7 +21,12 @@ pub struct CreateAppointmentType {
 impl Request for CreateAppointmentType {
     type Reply = Saved<Record<AppointmentType>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         all_met(at.unknown_descriptors(&self.descriptor_ids, unit)?)?;
         let id = narrow(unit.allot(Resource::AppointmentTypes)?)?;
         let body = AppointmentType {

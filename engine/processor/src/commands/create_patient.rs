@@ -1,7 +1,7 @@
 //! Creates a patient (specification 4.4 and 4.10).
 
 use location::{
-    command::Cx,
+    command::DecisionContext,
     decision::{Decision, Refusal},
     ids::PatientId,
     order::OrderingKey,
@@ -40,7 +40,12 @@ pub struct CreatePatient {
 impl Request for CreatePatient {
     type Reply = Saved<Record<records::Patient>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         if at.known_provider(self.provider_id, unit)?.is_none() {
             return Err(Unmet::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into());
         }
@@ -94,7 +99,7 @@ impl CreatePatient {
     fn duplicate(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<Record<records::Patient>>, Reject> {
         let given = [&self.details.phone_number, &self.cell_phone, &self.home_phone, &self.work_phone];

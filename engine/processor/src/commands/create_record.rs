@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
+use location::{command::DecisionContext, decision::Decision, pull::Resource, resource::Operation};
 use query::idempotency::{self, IdempotencyKey, Numbered};
 use records::{
     FormResponse, FormSchema, form_answers,
@@ -35,7 +35,12 @@ pub struct CreateRecord<T> {
 impl<T: Body> Request for CreateRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let (resource, source) = (T::RESOURCE, at.source().unwrap_or(0));
         let mut wrong = Vec::new();
         if let Some(response) = (&self.body as &dyn Any).downcast_ref::<FormResponse>() {

@@ -1,6 +1,6 @@
 //! Sets working hours by hand.
 
-use location::{command::Cx, decision::Decision, pull::Resource};
+use location::{command::DecisionContext, decision::Decision, pull::Resource};
 use records::{WorkingHour, record::Record};
 
 use super::working_hours::WorkingHourDetails;
@@ -14,7 +14,12 @@ pub struct CreateWorkingHour(pub WorkingHourDetails);
 impl Request for CreateWorkingHour {
     type Reply = Saved<Record<WorkingHour>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let id = narrow(unit.allot(Resource::WorkingHours)?)?;
         at.put_hour(cx, id, &self.0, None, unit)
     }

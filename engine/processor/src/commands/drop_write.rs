@@ -1,7 +1,7 @@
 //! Drops a pending write with all writes that depend on it, or a failed write, so that it is not tried again.
 
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::Decision,
     event::Event,
     ids::WriteId,
@@ -24,7 +24,12 @@ pub struct DropWrite(pub WriteId);
 impl Request for DropWrite {
     type Reply = ();
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let ended = match at.machine.state.queue.get(self.0) {
             Some(_) => None,
             None => Some(at.failed_write(self.0, unit)?),

@@ -1,7 +1,7 @@
 //! Holds a slot for a client before the booking (specification 4.8).
 
 use location::{
-    command::{Command, Cx, Hold},
+    command::{Command, DecisionContext, Hold},
     decision::{Decision, Reply},
     time::Timestamp,
 };
@@ -16,7 +16,12 @@ impl Request for HoldSlot {
     /// The expiry of the hold.
     type Reply = Timestamp;
 
-    fn prepare(&self, at: &Processor, cx: Cx, _: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        _: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let closed = at.closed_to_patients(self.0.appointment_type)?;
         let decision = at.decide(cx, &Command::Hold(Hold { closed, ..self.0.clone() }))?;
         match decision.reply {

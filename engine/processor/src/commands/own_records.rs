@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use location::{
-    command::{Command, Cx, PulledOperatory},
+    command::{Command, DecisionContext, PulledOperatory},
     decision::Decision,
     ids::OperatoryId,
     order::OrderingKey,
@@ -41,7 +41,7 @@ impl Processor {
 
     pub fn put_own<T: Body>(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         operation: Operation,
         before: Option<&Record<T>>,
         record: Record<T>,

@@ -1,6 +1,6 @@
 //! Removes an appointment type created here.
 
-use location::{command::Cx, decision::Decision, resource::Operation};
+use location::{command::DecisionContext, decision::Decision, resource::Operation};
 use records::{AppointmentType, record::Record};
 
 use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
@@ -11,7 +11,12 @@ pub struct RemoveAppointmentType(pub u32);
 impl Request for RemoveAppointmentType {
     type Reply = Saved<Record<AppointmentType>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let mut kind = at.own_type(self.0, unit)?;
         kind.delete(cx.now);
         at.put_type(cx, Operation::Delete, kind, unit)

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use location::{command::Cx, decision::Decision, resource::Operation};
+use location::{command::DecisionContext, decision::Decision, resource::Operation};
 use records::record::{Body, Record};
 
 use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
@@ -22,7 +22,12 @@ impl<T> RemoveRecord<T> {
 impl<T: Body> Request for RemoveRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.record::<T>(self.id, unit)?;
         let after = Record { deleted_at: Some(cx.now), ..before.clone() };
         at.put_changed(cx, Operation::Delete, before, after, unit)

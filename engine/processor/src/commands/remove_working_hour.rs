@@ -1,7 +1,7 @@
 //! Removes working hours that were set by hand.
 
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::Decision,
     ids::WorkingHourId,
 };
@@ -15,7 +15,12 @@ pub struct RemoveWorkingHour(pub u32);
 impl Request for RemoveWorkingHour {
     type Reply = Saved<Record<WorkingHour>>;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let mut hour = at.working_hour(self.0, unit)?;
         let decision = at.decide(cx, &Command::RemoveHour { hour: WorkingHourId(self.0) })?;
         hour.delete(cx.now);

@@ -1,7 +1,7 @@
 //! Retries a failed write at the request of an operator.
 
 use location::{
-    command::{Command, Cx, Retried, RetriedAppointment, Retry},
+    command::{Command, DecisionContext, Retried, RetriedAppointment, Retry},
     decision::{Decision, Refusal, Reply},
     ids::{AppointmentTypeId, PatientId, WriteId},
     intent::WriteIntent,
@@ -26,7 +26,12 @@ impl Request for RetryWrite {
     /// The new write.
     type Reply = WriteId;
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Self::Reply), Reject> {
         let ended = at.failed_write(self.0, unit)?;
         let what = at.forgotten(ended.work, unit)?;
         let ordering_key = ended.lane.unwrap_or(match (ended.work, &what) {

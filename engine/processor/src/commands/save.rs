@@ -1,7 +1,7 @@
 //! The machine's decision on a saved record, and the ordering key of its write.
 
 use location::{
-    command::{Command, Cx, Save},
+    command::{Command, DecisionContext, Save},
     decision::{Decision, Reply},
     ids::PatientId,
     order::OrderingKey,
@@ -14,7 +14,7 @@ use crate::{error::Reject, processor::Processor};
 impl Processor {
     pub fn decide_save(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         resource: Resource,
         id: u64,
         operation: Operation,

@@ -2,7 +2,7 @@
 //! written to an EHR that accepts working hours.
 
 use location::{
-    command::{Command, Cx},
+    command::{Command, DecisionContext},
     decision::Decision,
     hours::{HourKind, HourSource},
     pull::Resource,
@@ -47,7 +47,7 @@ impl Processor {
 
     pub fn put_hour(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         id: u32,
         new: &WorkingHourDetails,
         before: Option<Record<records::WorkingHour>>,

@@ -1,6 +1,6 @@
 //! Data collected while a page is ingested.
 
-use location::command::{Cx, Page};
+use location::command::{DecisionContext, Page};
 use records::record::Record;
 
 use crate::{processor::Processor, unit_of_work::UnitOfWork};
@@ -9,7 +9,7 @@ use crate::{processor::Processor, unit_of_work::UnitOfWork};
 pub(super) struct Intake<'s, 'd, 'p> {
     pub processor: &'s Processor,
     pub source: u32,
-    pub cx: Cx,
+    pub cx: DecisionContext,
     pub unit: &'d mut UnitOfWork<'p>,
     pub page: Page,
     /// Foreign ids of the records in `page.deleted` and `page.past_deleted`.

@@ -7,7 +7,7 @@ mod record;
 use std::collections::BTreeSet;
 
 use location::{
-    command::{Command, Cx, Failure, Outcome, Page},
+    command::{Command, DecisionContext, Failure, Outcome, Page},
     decision::{Decision, Reply},
     event::Event,
     ids::{AppointmentId, WriteId},
@@ -24,7 +24,7 @@ use store::{Direction, keys};
 use self::intake::Intake;
 use crate::{
     error::Reject,
-    ingest::record::{Unread, put_appointment},
+    ingest::record::{IngestError, put_appointment},
     pass::Pass,
     processor::Processor,
     request::Request,
@@ -50,14 +50,19 @@ impl Request for IngestPage {
         self.outcome.as_ref().map_or(0, |page| page.records.len() + page.deleted.len().max(SWEPT_AT_ONCE))
     }
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, ()), Reject> {
         self.ingest(at, cx, unit, None)
     }
 
     fn prepare_part(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
         most: usize,
     ) -> Result<(Decision, ()), Reject> {
@@ -70,7 +75,7 @@ impl IngestPage {
     fn ingest(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
         part: Option<usize>,
     ) -> Result<(Decision, ()), Reject> {
@@ -93,8 +98,8 @@ impl IngestPage {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
                         Ok(intake.page)
                     }
-                    Err(Unread::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
-                    Err(Unread::Rejected(reject)) => return Err(reject),
+                    Err(IngestError::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
+                    Err(IngestError::Rejected(reject)) => return Err(reject),
                 }
             }
         };
@@ -115,7 +120,7 @@ impl IngestPage {
             // Nothing may be stored of a page that came too late, was stopped by the guard, or is requested again.
             _ => unit.discard(),
         }
-        at.bury(self.resource, &decision, &tombstones, unit);
+        at.mark_tombstones(self.resource, &decision, &tombstones, unit);
         Ok((decision, ()))
     }
 }
@@ -123,7 +128,13 @@ impl IngestPage {
 impl Processor {
     /// Turns the links of records deleted by the page into tombstones. A repeated deletion then changes nothing, and a
     /// record that comes back counts as a change. For a page that is requested again, only applied deletions count.
-    fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], unit: &mut UnitOfWork<'_>) {
+    fn mark_tombstones(
+        &self,
+        resource: Resource,
+        decision: &Decision,
+        tombstones: &[(String, u64)],
+        unit: &mut UnitOfWork<'_>,
+    ) {
         let Some(source) = self.source() else { return };
         let applied = matches!(decision.reply, Reply::PageApplied { .. });
         let gone: BTreeSet<u64> = decision.events.iter().filter_map(Event::gone).collect();
@@ -152,16 +163,18 @@ impl Processor {
 }
 
 impl Intake<'_, '_, '_> {
-    fn take(&mut self, resource: Resource, page: &ehr::Page, part: Option<usize>) -> Result<(), Unread> {
+    fn take(&mut self, resource: Resource, page: &ehr::Page, part: Option<usize>) -> Result<(), IngestError> {
         let part = part.map(|most| most.checked_sub(page.records.len()).ok_or(most));
         let records = part.and_then(Result::err).unwrap_or(usize::MAX);
         for (position, record) in page.records.iter().take(records).enumerate() {
             if record.resource() != resource {
-                return Err(Unread::Invalid(format!("record {position} of the page is not one of {resource:?}")));
+                return Err(IngestError::Invalid(format!("record {position} of the page is not one of {resource:?}")));
             }
             self.record(record).map_err(|unread| match unread {
-                Unread::Invalid(reason) => Unread::Invalid(format!("record {position} of the page: {reason}")),
-                rejected @ Unread::Rejected(_) => rejected,
+                IngestError::Invalid(reason) => {
+                    IngestError::Invalid(format!("record {position} of the page: {reason}"))
+                }
+                rejected @ IngestError::Rejected(_) => rejected,
             })?;
         }
         match part {

@@ -28,32 +28,32 @@ use crate::{
 };
 
 /// The reason why a record of a page cannot be ingested.
-pub(super) enum Unread {
+pub(super) enum IngestError {
     /// An invalid record. The page is requested again.
     Invalid(String),
     Rejected(Reject),
 }
 
-impl From<Reject> for Unread {
-    fn from(reject: Reject) -> Unread {
-        Unread::Rejected(reject)
+impl From<Reject> for IngestError {
+    fn from(reject: Reject) -> IngestError {
+        IngestError::Rejected(reject)
     }
 }
 
-impl From<Invalid> for Unread {
-    fn from(Invalid(reason): Invalid) -> Unread {
-        Unread::Invalid(reason.to_owned())
+impl From<Invalid> for IngestError {
+    fn from(Invalid(reason): Invalid) -> IngestError {
+        IngestError::Invalid(reason.to_owned())
     }
 }
 
 impl Intake<'_, '_, '_> {
-    pub(super) fn record(&mut self, record: &EhrRecord) -> Result<(), Unread> {
+    pub(super) fn record(&mut self, record: &EhrRecord) -> Result<(), IngestError> {
         match record {
             EhrRecord::Operatory(shown) => self.operatory(shown),
             EhrRecord::Patient(shown) => self.patient(shown),
             EhrRecord::WorkingHour(shown) => self.working_hour(shown),
             EhrRecord::Appointment(shown) => self.appointment(shown),
-            any => any.on(Taken { intake: self }),
+            any => any.on(IngestVisitor { intake: self }),
         }
     }
 
@@ -81,11 +81,11 @@ impl Intake<'_, '_, '_> {
         id: u64,
         foreign_id: &str,
         shown: &T::Ehr,
-    ) -> Result<(Option<Record<T>>, Record<T>), Unread> {
+    ) -> Result<(Option<Record<T>>, Record<T>), IngestError> {
         let (institution, location) = (self.processor.institution.id.0, self.processor.setup.id.0);
         let before: Option<Record<T>> = self.unit.get(T::SCOPE.number(institution, Some(self.source), location), id)?;
         let mut ours = |to, foreign: &str| Ok(self.unit.id_of(self.source, to, foreign)?.id);
-        let body = T::resolve::<Unread>(shown, before.as_ref().map(|before| &before.body), &mut ours)?;
+        let body = T::resolve::<IngestError>(shown, before.as_ref().map(|before| &before.body), &mut ours)?;
         let here = matches!(T::SCOPE, Scope::Location | Scope::Everywhere).then_some(location);
         let fresh = Record {
             source_id: Some(self.source),
@@ -111,17 +111,17 @@ impl Intake<'_, '_, '_> {
 
     /// Writes a record if its content changed. Otherwise its times stay unchanged, too.
     fn put<T: Body>(&mut self, before: Option<&Record<T>>, mut fresh: Record<T>) -> Result<(), Reject> {
-        if fresh.is_news(before) { self.unit.put(&fresh) } else { Ok(()) }
+        if fresh.content_changed(before) { self.unit.put(&fresh) } else { Ok(()) }
     }
 
-    fn operatory(&mut self, shown: &EhrOperatory) -> Result<(), Unread> {
-        Taken { intake: &mut *self }.visit::<Operatory>(&shown.id, shown)?;
+    fn operatory(&mut self, shown: &EhrOperatory) -> Result<(), IngestError> {
+        IngestVisitor { intake: &mut *self }.visit::<Operatory>(&shown.id, shown)?;
         let id = self.unit.id_of(self.source, Resource::Operatories, &shown.id)?.id;
         self.page.operatories.push(PulledOperatory { id: OperatoryId(id), active: shown.active });
         Ok(())
     }
 
-    fn patient(&mut self, shown: &EhrPatient) -> Result<(), Unread> {
+    fn patient(&mut self, shown: &EhrPatient) -> Result<(), IngestError> {
         let (id, news) = self.seen(Resource::Patients, &shown.id, shown)?;
         if !news {
             return Ok(());
@@ -136,14 +136,14 @@ impl Intake<'_, '_, '_> {
         Ok(self.put(before.as_ref(), fresh)?)
     }
 
-    fn working_hour(&mut self, shown: &EhrWorkingHour) -> Result<(), Unread> {
+    fn working_hour(&mut self, shown: &EhrWorkingHour) -> Result<(), IngestError> {
         self.page.unmatched += u32::from(self.unit.link(self.source, Resource::WorkingHours, &shown.id)?.is_none());
         let (id, news) = self.seen(Resource::WorkingHours, &shown.id, shown)?;
         let (before, fresh) = self.shown::<WorkingHour>(id, &shown.id, shown)?;
         let hour = working_hours::rules(&fresh);
         if let Err(problems) = hour.validate() {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            return Err(Unread::Invalid(problems.join("; ")));
+            return Err(IngestError::Invalid(problems.join("; ")));
         }
         self.page.hours.push(hour);
         if !news {
@@ -159,7 +159,7 @@ impl Intake<'_, '_, '_> {
         Ok(self.put(before.as_ref(), fresh)?)
     }
 
-    fn appointment(&mut self, shown: &EhrAppointment) -> Result<(), Unread> {
+    fn appointment(&mut self, shown: &EhrAppointment) -> Result<(), IngestError> {
         if self.unit.link(self.source, Resource::Appointments, &shown.id)?.is_none() {
             // A record with a write key of this location is the appointment of that write, even if the reply was lost.
             let key = shown.write_key.as_ref();
@@ -204,7 +204,7 @@ impl Intake<'_, '_, '_> {
             // Pending changes of the other location end there.
             self.unit.forget_merge_base::<Record<Appointment>>(0, id);
         }
-        fresh.begin_flags(self.cx.now);
+        fresh.set_flag_times(self.cx.now);
         let ours = before.as_ref().filter(|_| elsewhere.is_none());
         let fresh = self.changed_here(fresh, ours)?;
         self.appointments.push((fresh, before));
@@ -233,12 +233,12 @@ impl Intake<'_, '_, '_> {
 }
 
 /// Visitor that ingests a record the machine does not need.
-struct Taken<'i, 's, 'd, 'p> {
+struct IngestVisitor<'i, 's, 'd, 'p> {
     intake: &'i mut Intake<'s, 'd, 'p>,
 }
 
-impl EhrVisitor for Taken<'_, '_, '_, '_> {
-    type Output = Result<(), Unread>;
+impl EhrVisitor for IngestVisitor<'_, '_, '_, '_> {
+    type Output = Result<(), IngestError>;
 
     fn visit<T: Body>(self, foreign_id: &str, shown: &T::Ehr) -> Self::Output {
         let intake = self.intake;
@@ -258,7 +258,7 @@ pub(super) fn put_appointment(
     before: Option<&Record<Appointment>>,
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {
-    if !fresh.is_news(before) {
+    if !fresh.content_changed(before) {
         return Ok(());
     }
     if let Some(booking) = &mut fresh.booking {

@@ -6,7 +6,7 @@ pub(crate) mod sync_status;
 use std::collections::BTreeSet;
 
 use location::{
-    command::Cx,
+    command::DecisionContext,
     event::{Event as Happened, InsertFailure},
     ids::LocationId,
     intent::WriteIntent,
@@ -49,12 +49,12 @@ const MOST_BYTES_ALONE: usize = 48 << 20;
 /// subscriptions costs one check.
 pub(crate) fn told(
     processor: &Processor,
-    cx: Cx,
+    cx: DecisionContext,
     origin: Option<&str>,
     events: &[Happened],
     unit: &UnitOfWork<'_>,
     batch: &mut Batch,
-    room: Room,
+    room: CommitBudget,
 ) -> Result<(Enqueued, usize), Reject> {
     let enqueued = processor.deps.outbox.begin(processor.institution.id, batch)?;
     if !processor.deps.outbox.has_subscribers(processor.institution.id) {
@@ -70,19 +70,19 @@ pub(crate) fn told(
 }
 
 /// Remaining capacity of the commit.
-pub(crate) struct Room {
+pub(crate) struct CommitBudget {
     keys: usize,
     bytes: usize,
     left_out: usize,
 }
 
-impl Room {
-    pub(crate) fn beside_others() -> Room {
-        Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 }
+impl CommitBudget {
+    pub(crate) fn beside_others() -> CommitBudget {
+        CommitBudget { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 }
     }
 
-    pub(crate) fn alone() -> Room {
-        Room { keys: MOST_KEYS_ALONE, bytes: MOST_BYTES_ALONE, left_out: 0 }
+    pub(crate) fn alone() -> CommitBudget {
+        CommitBudget { keys: MOST_KEYS_ALONE, bytes: MOST_BYTES_ALONE, left_out: 0 }
     }
 
     fn take(&mut self, deliveries: usize, bytes: usize) -> bool {
@@ -97,11 +97,11 @@ impl Room {
 
 pub(super) struct Publisher<'t, 'd> {
     pub(super) processor: &'t Processor,
-    pub(super) cx: Cx,
+    pub(super) cx: DecisionContext,
     origin: Option<&'t str>,
     unit: &'t UnitOfWork<'d>,
     pub(super) batch: &'t mut Batch,
-    room: Room,
+    room: CommitBudget,
     enqueued: Enqueued,
 }
 
@@ -161,14 +161,15 @@ impl<'t, 'd> Publisher<'t, 'd> {
     pub(super) fn send(
         &mut self,
         name: EventName,
-        render: impl Fn(&ViewContext<'_>, &Hears<'_>) -> Result<Vec<Message>, Reject>,
+        render: impl Fn(&ViewContext<'_>, &LocationFilter<'_>) -> Result<Vec<Message>, Reject>,
     ) -> Result<(), Reject> {
         let (deps, institution, time) = (&self.processor.deps, &self.processor.institution, self.cx.now);
         let setup = deps.setup.now();
         for Recipients { version, amounts, locations, subscriptions } in &deps.outbox.recipients(institution.id, name) {
             let context =
                 ViewContext { setup: &setup, location: &self.processor.setup, version, amounts: *amounts, now: time };
-            for Message { data, location } in render(&context, &Hears { locations: locations.as_ref(), setup: &setup })?
+            for Message { data, location } in
+                render(&context, &LocationFilter { locations: locations.as_ref(), setup: &setup })?
             {
                 let size = serde_json::to_string(&data).map_or(0, |text| text.len());
                 if !self.room.take(subscriptions.len(), size) {
@@ -186,17 +187,17 @@ impl<'t, 'd> Publisher<'t, 'd> {
     }
 
     pub(super) fn wanted(&self, event: Event) -> bool {
-        self.processor.deps.outbox.is_heard(self.processor.institution.id, event)
+        self.processor.deps.outbox.has_subscribers_for(self.processor.institution.id, event)
     }
 }
 
 /// The locations that a recipient may see.
-pub(super) struct Hears<'a> {
+pub(super) struct LocationFilter<'a> {
     locations: Option<&'a BTreeSet<LocationId>>,
     setup: &'a Setup,
 }
 
-impl Hears<'_> {
+impl LocationFilter<'_> {
     pub(super) fn at(&self, location: LocationId) -> bool {
         self.locations.is_none_or(|heard| heard.contains(&location))
     }

@@ -95,7 +95,7 @@ impl Publisher<'_, '_> {
 
 /// Returns the time at which a held change may be reported.
 pub(crate) fn due(processor: &Processor) -> Result<Option<Timestamp>, Reject> {
-    let heard = |event| processor.deps.outbox.is_heard(processor.institution.id, event);
+    let heard = |event| processor.deps.outbox.has_subscribers_for(processor.institution.id, event);
     if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ fn said(processor: &Processor) -> Result<LastNotified, Reject> {
 }
 
 fn key(location: u32) -> Key {
-    keys::record(Kind::SyncTold.byte(), 0, location.into())
+    keys::record(Kind::ReportedSyncStatus.byte(), 0, location.into())
 }
 
 /// Returns whether an event may change the status. Some events can only end a problem.

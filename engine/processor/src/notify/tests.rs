@@ -69,7 +69,12 @@ impl Request for Own {
         }
     }
 
-    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+    fn prepare(
+        &self,
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, ()), Reject> {
         match self {
             Own::Page(page) => page.prepare(at, cx, unit),
             Own::Command(command) => command.prepare(at, cx, unit),
@@ -79,7 +84,7 @@ impl Request for Own {
     fn prepare_part(
         &self,
         at: &Processor,
-        cx: Cx,
+        cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
         most: usize,
     ) -> Result<(Decision, ()), Reject> {
@@ -952,7 +957,7 @@ async fn messages_are_sent_only_with_the_commit_and_once_after_a_conflict() {
     world.ehr().writes = Writes::Refused;
     let (_, calls) = world.turn(MAIN, &request).await;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
-    let cx = Cx { now: world.now, random: 1 };
+    let cx = DecisionContext { now: world.now, random: 1 };
     let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, None, &refused).unwrap().0);
     assert_eq!(world.news().len(), 0, "nothing before the commit");
     world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
@@ -1039,7 +1044,7 @@ async fn deletions_beyond_one_commit_are_ingested_with_the_next_commits() {
 
 #[test]
 fn commit_capacity_is_limited_by_keys_and_bytes() {
-    let mut room = Room { keys: keys_of(4) + keys_of(6), bytes: 1_000, left_out: 0 };
+    let mut room = CommitBudget { keys: keys_of(4) + keys_of(6), bytes: 1_000, left_out: 0 };
     assert!(room.take(4, 100) && !room.take(7, 1) && !room.take(2, 901) && room.take(6, 100));
     assert_eq!(room.left_out, 9);
 }
@@ -1050,7 +1055,7 @@ fn message_limits_leave_room_for_the_keys_of_the_turn() {
     let (own, most) = (5_000 * 5, store::MAX_BATCH_KEYS);
     assert!(MOST_KEYS + own < most * 2 / 3);
     for subscribed in [1, 20, 1_000] {
-        let mut room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
+        let mut room = CommitBudget { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
         let events = std::iter::repeat_with(|| room.take(subscribed, 1)).take_while(|taken| *taken).count();
         assert!(events * (subscribed * 3 + 1) <= MOST_KEYS, "{subscribed} subscriptions");
     }
@@ -1176,7 +1181,7 @@ fn matching(world: &World, first_name: &str, born: &str) -> Option<u64> {
 }
 
 fn matching_named(world: &World, (first_name, last_name): (&str, &str), born: &str) -> Option<u64> {
-    let home = crate::unit_of_work::Home { source: Some(1), location: MAIN, now: world.now };
+    let home = crate::unit_of_work::TurnContext { source: Some(1), location: MAIN, now: world.now };
     let mut unit = UnitOfWork::new(&*world.store, &world.deps.pool, &world.deps.index, home);
     let details = PatientDetails {
         first_name: first_name.to_owned(),
@@ -1185,7 +1190,7 @@ fn matching_named(world: &World, (first_name, last_name): (&str, &str), born: &s
         phone_number: Some("+1 555 010 1010 x3".to_owned()),
         ..PatientDetails::default()
     };
-    let cx = Cx { now: world.now, random: 0 };
+    let cx = DecisionContext { now: world.now, random: 0 };
     let patient = world.processors[&MAIN].matching_patient(cx, &details, &mut unit).unwrap();
     patient.map(|patient| u64::from(patient.id))
 }

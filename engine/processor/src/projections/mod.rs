@@ -7,7 +7,7 @@ pub(crate) mod write_outcome;
 mod write_retried;
 
 use location::{
-    command::{Cx, Placement},
+    command::{DecisionContext, Placement},
     event::{CancelledBy, Event, InsertFailure},
     ids::{AppointmentId, WriteId},
     intent::WriteIntent,
@@ -28,7 +28,12 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+pub(crate) fn event(
+    processor: &Processor,
+    cx: DecisionContext,
+    event: &Event,
+    unit: &mut UnitOfWork<'_>,
+) -> Result<(), Reject> {
     if let Some((resource, id)) = event.reached()
         && processor.machine.state.pulls.passes.contains_key(&resource)
     {
@@ -186,7 +191,7 @@ fn unclaim(processor: &Processor, key: &str, unit: &mut UnitOfWork<'_>) -> Resul
 
 fn change(
     processor: &Processor,
-    cx: Cx,
+    cx: DecisionContext,
     id: AppointmentId,
     unit: &mut UnitOfWork<'_>,
     change: impl FnOnce(&mut Record<Appointment>),
@@ -200,7 +205,7 @@ fn change(
 /// Records the state of a client's change of an appointment: `ended`, unless another of its writes is queued.
 fn change_ended(
     processor: &Processor,
-    cx: Cx,
+    cx: DecisionContext,
     write: WriteId,
     work: WriteIntent,
     ended: RecordWrite,
@@ -241,7 +246,7 @@ fn no_longer_in_ehr(record: &mut Record<Appointment>) {
 
 fn place(
     processor: &Processor,
-    cx: Cx,
+    cx: DecisionContext,
     id: AppointmentId,
     to: Placement,
     unit: &mut UnitOfWork<'_>,
@@ -256,7 +261,7 @@ fn place(
 /// Stores a finished write, for operators and for a record that appears in the EHR later.
 fn finished(
     processor: &Processor,
-    cx: Cx,
+    cx: DecisionContext,
     id: WriteId,
     work: WriteIntent,
     failure: Option<(InsertFailure, &String)>,

@@ -1,6 +1,6 @@
 //! Documents of records that were deleted in the EHR. They are kept and marked as deleted.
 
-use location::{command::Cx, pull::Resource};
+use location::{command::DecisionContext, pull::Resource};
 use records::{
     self,
     document::Link,
@@ -41,7 +41,13 @@ impl Processor {
         if self.is_elsewhere(id, unit)? { Ok(None) } else { unit.change(0, id, change) }
     }
 
-    pub fn gone(&self, cx: Cx, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    pub fn gone(
+        &self,
+        cx: DecisionContext,
+        resource: Resource,
+        id: u64,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
         // `Cancelled` changes the document.
         if resource == Resource::Appointments {
             return Ok(());
@@ -52,7 +58,7 @@ impl Processor {
 
 struct Gone<'s, 'd, 'p> {
     processor: &'s Processor,
-    cx: Cx,
+    cx: DecisionContext,
     id: u64,
     unit: &'d mut UnitOfWork<'p>,
 }

@@ -1,7 +1,7 @@
 //! Working hours set here: their documents, the machine's rules, and the outcomes of their writes.
 
 use location::{
-    command::{Command, Cx, Written},
+    command::{Command, DecisionContext, Written},
     event::{Event, InsertFailure},
     hours::{self, HourSource},
     ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId, WriteId},
@@ -50,7 +50,7 @@ impl Processor {
     /// Handles a successful write of working hours.
     pub fn hour_written(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         write: WriteId,
         (id, operation): (u64, Operation),
         written: &Written,
@@ -75,7 +75,7 @@ impl Processor {
     /// Handles a failed write of working hours. `HourReverted` restores the EHR's version.
     pub fn hour_not_written(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         id: u64,
         (how, reason): (InsertFailure, &str),
         unit: &mut UnitOfWork<'_>,
@@ -90,7 +90,12 @@ impl Processor {
         Ok(())
     }
 
-    pub fn hour_reverted(&self, cx: Cx, to: &hours::WorkingHour, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    pub fn hour_reverted(
+        &self,
+        cx: DecisionContext,
+        to: &hours::WorkingHour,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
         unit.change::<Record<WorkingHour>>(self.setup.id.0, to.id.0.into(), |record| {
             set(record, to);
             record.updated_at = cx.now;
@@ -102,7 +107,7 @@ impl Processor {
     /// Merges working hours that a pull showed before the answer to their write, as for appointments.
     pub fn find_hour_twin(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         events: &mut Vec<Event>,
         id: u64,
         written: &Written,
@@ -122,7 +127,7 @@ impl Processor {
         });
         let mut after = self.machine.clone();
         events.iter().for_each(|event| after.evolve(cx.now, event));
-        let command = Command::HourTwinFound {
+        let command = Command::HourDuplicateFound {
             twin: WorkingHourId(u32::try_from(shown.id).unwrap_or(u32::MAX)),
             ours: WorkingHourId(ours.id),
             shown: said.as_ref().map(rules),

@@ -1,7 +1,7 @@
 //! Changes of documents by finished writes.
 
 use location::{
-    command::{Cx, Written},
+    command::{DecisionContext, Written},
     event::InsertFailure,
     ids::WriteId,
     intent::WriteIntent,
@@ -28,7 +28,7 @@ impl Processor {
     /// Handles a successful write.
     pub fn written(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         write: WriteId,
         work: WriteIntent,
         written: &Written,
@@ -85,7 +85,7 @@ impl Processor {
     /// Handles a failed write by restoring the EHR's version.
     pub fn not_written(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         write: WriteId,
         work: WriteIntent,
         (how, reason): (InsertFailure, &str),
@@ -217,7 +217,7 @@ impl Processor {
 
 struct Done<'s, 'd, 'p> {
     processor: &'s Processor,
-    cx: Cx,
+    cx: DecisionContext,
     id: u64,
     operation: Operation,
     last: bool,
@@ -256,7 +256,7 @@ impl Visitor for Done<'_, '_, '_> {
 
 struct NotDone<'s, 'd, 'p> {
     processor: &'s Processor,
-    cx: Cx,
+    cx: DecisionContext,
     id: u64,
     operation: Operation,
     last: bool,

@@ -1,6 +1,6 @@
 //! Changes of documents by a retried or dropped write.
 
-use location::{command::Cx, ids::WriteId, intent::WriteIntent, pull::Resource};
+use location::{command::DecisionContext, ids::WriteId, intent::WriteIntent, pull::Resource};
 use records::{
     Appointment, Write, Writeback,
     record::{Body, Record, RecordWrite},
@@ -13,7 +13,7 @@ impl Processor {
     /// Marks the documents of a retried write as pending.
     pub fn retried(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         write: WriteId,
         of: WriteId,
         work: WriteIntent,
@@ -49,7 +49,7 @@ impl Processor {
 
 struct Again<'s, 'd, 'p> {
     processor: &'s Processor,
-    cx: Cx,
+    cx: DecisionContext,
     id: u64,
     unit: &'d mut UnitOfWork<'p>,
 }

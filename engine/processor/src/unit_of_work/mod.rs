@@ -19,14 +19,14 @@ use crate::{error::Reject, id_pool::Pool};
 
 /// Location and time of a turn.
 #[derive(Clone, Copy, Debug)]
-pub struct Home {
+pub struct TurnContext {
     pub source: Option<u32>,
     pub location: u32,
     pub now: Timestamp,
 }
 
 /// A record written by the turn: its stored value, and its index entries before and after.
-struct Touched {
+struct WrittenRecord {
     resource: Resource,
     id: u64,
     readers: Readers,
@@ -35,7 +35,7 @@ struct Touched {
     after: IndexEntries,
 }
 
-impl Touched {
+impl WrittenRecord {
     /// Returns the kind of change, or `None` if the value is unchanged.
     fn change(&self, written: &Option<Vec<u8>>) -> Option<Change> {
         if *written == self.stored {
@@ -49,11 +49,11 @@ impl Touched {
     }
 }
 
-impl Touched {
+impl WrittenRecord {
     /// Returns the entries for the change feed, by stream. For readers of a location that the record leaves, it is
     /// deleted.
     fn recorded(self, change: Change, at: Timestamp) -> Vec<(Stream, Recorded)> {
-        let Touched { resource, id, readers, before, after, .. } = self;
+        let WrittenRecord { resource, id, readers, before, after, .. } = self;
         let recorded =
             |change, readers, (removed, added)| Recorded { at, resource, id, change, readers, removed, added };
         let (from, to) = (before.as_ref().and_then(IndexEntries::stream), after.stream());
@@ -89,7 +89,7 @@ pub struct UnitOfWork<'a> {
     store: &'a dyn Store,
     pool: &'a Pool,
     index: &'a Index,
-    home: Home,
+    home: TurnContext,
     /// Ids taken from the pool, to be returned if the turn is discarded.
     taken: BTreeSet<(Resource, u64)>,
     /// Written values. `None` deletes the key.
@@ -98,11 +98,11 @@ pub struct UnitOfWork<'a> {
     expected: BTreeMap<Key, Option<Versioned>>,
     /// Stored values that only this location writes.
     read: BTreeMap<Key, Option<Vec<u8>>>,
-    touched: BTreeMap<Key, Touched>,
+    touched: BTreeMap<Key, WrittenRecord>,
 }
 
 impl<'a> UnitOfWork<'a> {
-    pub fn new(store: &'a dyn Store, pool: &'a Pool, index: &'a Index, home: Home) -> UnitOfWork<'a> {
+    pub fn new(store: &'a dyn Store, pool: &'a Pool, index: &'a Index, home: TurnContext) -> UnitOfWork<'a> {
         UnitOfWork {
             store,
             pool,
@@ -132,7 +132,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Reads several values that `guarded` will return. On a remote store, this takes a single round trip.
-    pub fn foresee(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), StoreError> {
+    pub fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), StoreError> {
         let unread = |key: &Key| !self.written.contains_key(key) && !self.expected.contains_key(key);
         let keys: Vec<Key> = keys.into_iter().filter(unread).collect();
         let found = self.store.read_many(&keys)?;
@@ -220,7 +220,7 @@ impl<'a> UnitOfWork<'a> {
             Some(source) => Readers::Source(source),
             None => Readers::Location(self.home.location),
         };
-        self.touched.insert(key.clone(), Touched { resource, id, readers, stored, before, after });
+        self.touched.insert(key.clone(), WrittenRecord { resource, id, readers, stored, before, after });
         Ok(())
     }
 
@@ -375,7 +375,7 @@ mod tests {
         }
         let turn = async |now: i64, work: &dyn Fn(&mut UnitOfWork<'_>)| -> (u64, usize) {
             let before = store.reads();
-            let home = Home { source: Some(1), location: 2, now: Timestamp(now) };
+            let home = TurnContext { source: Some(1), location: 2, now: Timestamp(now) };
             let mut unit = UnitOfWork::new(&store, &pool, &index, home);
             work(&mut unit);
             let mut batch = Batch::new();

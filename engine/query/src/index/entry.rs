@@ -115,7 +115,7 @@ impl IndexEntries {
     pub fn from_record<T: Document>(record: &T) -> IndexEntries {
         let (kind, id) = (T::KIND.byte(), record.id());
         let mut entries: Vec<Entry> = record.terms().iter().map(|it| with_id(&term(kind, it), id)).collect();
-        for (order, at) in record.places() {
+        for (order, at) in record.sort_keys() {
             entries.push(place(kind, order, at, id));
             if order == OrderBy::Updated && T::LISTED_BY_ID {
                 entries.push(changed_at(kind, id, at));

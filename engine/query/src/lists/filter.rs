@@ -139,7 +139,7 @@ impl Filter {
 
 impl Criterion {
     pub(super) fn holds(&self, record: &impl Document) -> bool {
-        let at = |order| record.places().into_iter().find(|(of, _)| *of == order).map(|(_, at)| at);
+        let at = |order| record.sort_keys().into_iter().find(|(of, _)| *of == order).map(|(_, at)| at);
         match self {
             Criterion::HasOneOf(terms) => record.terms().iter().any(|term| terms.contains(term)),
             Criterion::HasAny(terms) => record.terms().iter().any(|term| terms.contains(term)),

@@ -219,7 +219,8 @@ impl<'a> List<'a> {
             let key = keys::record(self.kind, self.scope, id);
             let Some(value) = self.store.get(&key)? else { continue };
             let record: D = parsed(&key, &value)?;
-            let at = record.places().into_iter().find(|(of, _)| *of == order).filter(|_| record.owner() == self.owner);
+            let at =
+                record.sort_keys().into_iter().find(|(of, _)| *of == order).filter(|_| record.owner() == self.owner);
             positions.extend(at.map(|(_, at)| Position { at, id }).filter(|position| self.in_range(*position)));
         }
         Ok(positions)

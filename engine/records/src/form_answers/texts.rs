@@ -48,7 +48,7 @@ fn is_part(number: u32) -> bool {
 }
 
 /// Returns `true` for a date and time: ISO 8601 with or without offset, as sent by formio, or as people write them.
-pub(super) fn is_moment(text: &str, day_first: bool) -> bool {
+pub(super) fn is_date_time(text: &str, day_first: bool) -> bool {
     let (day, time) = text.split_once(' ').unwrap_or((text, ""));
     let written = is_day(day, day_first) && day.len() > YEAR && (time.is_empty() || is_time(time));
     let local = || ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"].map(|it| NaiveDateTime::parse_from_str(text, it).is_ok());
@@ -104,8 +104,8 @@ mod tests {
             ["2026-12-01T14:30:00Z", "2026-12-01T14:30:00.000-05:00", "2026-12-01T14:30:00", "2026-12-01T14:30"];
         let written = ["2026-12-01", "2026-12-01 14:30", "12/01/2026 2:30 PM", "12/01/2026"];
         let not = ["soon", "", "2026", "2026-12-01T25:00:00Z", "2026-12-01 25:00"];
-        all(|text| is_moment(text, false), &moments, &not);
-        all(|text| is_moment(text, false), &written, &["13/45/2026 14:30"]);
+        all(|text| is_date_time(text, false), &moments, &not);
+        all(|text| is_date_time(text, false), &written, &["13/45/2026 14:30"]);
         all(is_time, &["14:30:00", "14:30", "2:30 PM", "2:30pm", "00:00:00"], &["25:00", "14", "noon", "", "2:30 XM"]);
         all(
             is_email,

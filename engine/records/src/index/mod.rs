@@ -212,7 +212,7 @@ pub trait Indexed {
     }
 
     /// Returns the sort keys in orders by a field that may change.
-    fn places(&self) -> Vec<(OrderBy, Timestamp)> {
+    fn sort_keys(&self) -> Vec<(OrderBy, Timestamp)> {
         Vec::new()
     }
 

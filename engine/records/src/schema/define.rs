@@ -52,7 +52,7 @@ macro_rules! define {
                 $( writes { $( $operation:ident : $kind:literal ),* $(,)? } )?
             }
         )* }
-        bodies_of_their_own { $(
+        handwritten_bodies { $(
             $(#[$own_meta:meta])*
             $own_body:ident / $own_ehr:ident : $own_resource:ident = $own_tag:literal, $own_id:ident of $own_scope:ident, $own_record:literal, $own_name:literal {
                 fields { $( $(#[$of_meta:meta])* $of:ident : $of_type:ty $([ $($of_limit:tt)+ ])? ),* $(,)? }
@@ -81,14 +81,14 @@ macro_rules! define {
             impl Part for $part {
                 type Ehr = $ehr_part;
 
-                fn resolve<E: From<Invalid>>(ehr: &$ehr_part, ours: Ours<'_, E>) -> Result<$part, E> {
+                fn resolve<E: From<Invalid>>(ehr: &$ehr_part, ours: ResolveId<'_, E>) -> Result<$part, E> {
                     Ok($part {
                         $( $pr: Reference::resolve(&ehr.$pr_ehr, Resource::$pr_to, ours)?, )*
                         $( $pf: ehr.$pf.clone(), )*
                     })
                 }
 
-                fn for_ehr<E: From<Missing>>(&self, theirs: Theirs<'_, E>) -> Result<$ehr_part, E> {
+                fn for_ehr<E: From<Missing>>(&self, theirs: ForeignIdOf<'_, E>) -> Result<$ehr_part, E> {
                     Ok($ehr_part {
                         $( $pr_ehr: self.$pr.for_ehr(Resource::$pr_to, theirs)?, )*
                         $( $pf: self.$pf.clone(), )*
@@ -149,7 +149,7 @@ macro_rules! define {
             }
 
             impl Body for $body {
-                fn resolve<E: From<Invalid>>(ehr: &$ehr, kept: Option<&$body>, ours: Ours<'_, E>) -> Result<$body, E> {
+                fn resolve<E: From<Invalid>>(ehr: &$ehr, kept: Option<&$body>, ours: ResolveId<'_, E>) -> Result<$body, E> {
                     // Unused by bodies without references or local fields.
                     let _ = (&ours, kept);
                     Ok($body {
@@ -161,7 +161,7 @@ macro_rules! define {
                     })
                 }
 
-                fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<$ehr, E> {
+                fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<$ehr, E> {
                     let _ = &theirs;
                     Ok($ehr {
                         id,

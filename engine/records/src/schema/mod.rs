@@ -30,7 +30,7 @@ use crate::{
     money::Money,
     operatory, patient,
     record::{Body, Record, RecordId, Schema, Scope},
-    references::{Invalid, Missing, Ours, Part, Reference, Theirs},
+    references::{ForeignIdOf, Invalid, Missing, Part, Reference, ResolveId},
     values::{Address, Day, Extra, Json, Seconds},
     words::*,
     working_hour::WorkingHour,

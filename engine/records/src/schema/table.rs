@@ -21,7 +21,7 @@
 //! }
 //! ```
 //!
-//! The schedule depends on `bodies_of_their_own`: their bodies and conversions are written by hand (`appointment`,
+//! The schedule depends on `handwritten_bodies`: their bodies and conversions are written by hand (`appointment`,
 //! `working_hour`). Every record also has an `id` and `extra`. A new field must be added to the contract (`wit`) too: a
 //! test compares the two.
 
@@ -857,7 +857,7 @@ macro_rules! with_every_record {
             found_by { patient_id: Patient, guarantor_id: Guarantor }
         }
     }
-    bodies_of_their_own {
+    handwritten_bodies {
         /// Working hours of a provider. Exactly one of `days` (not empty), `specific_date` and `recurrence` applies.
         WorkingHour / EhrWorkingHour: WorkingHours = 5, u32 of Location, "working-hour", "Working Hour" {
             fields {

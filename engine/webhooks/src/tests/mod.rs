@@ -54,7 +54,7 @@ const DUE: u8 = 0x54;
 struct Keys(Mutex<Vec<(InstitutionId, ResourceType)>>);
 
 impl Audience for Keys {
-    fn hears(&self, _: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+    fn may_receive(&self, _: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
         !self.0.lock().unwrap().contains(&(institution, kind))
     }
 

@@ -408,7 +408,7 @@ fn a_write_of_a_vanished_workstation_ends_at_its_deadline() {
     assert_eq!(lease.gone(now, A), [Effect::RequestLease(B)]);
     lease.leased(now, B, Some(8));
     let forged = RequestRef { lease: 8, number: write, location: HERE };
-    assert_eq!(lease.answered(now, B, answer(forged)), [Effect::Rejected(B, Rejection::NotUnderWay)]);
+    assert_eq!(lease.answered(now, B, answer(forged)), [Effect::Rejected(B, Rejection::NotInFlight)]);
     assert_eq!(lease.tick(until - Duration::from_millis(1)), []);
     let lost = GateError::NoAnswer("the workstation went before it answered".into());
     assert_eq!(lease.tick(until), [Effect::Complete(write, Err(lost))]);
@@ -444,12 +444,12 @@ fn each_rejection_has_its_reason() {
         (A, RequestRef { lease: 6, ..claim }, Rejection::OtherLease),
         (A, RequestRef { lease: 8, ..claim }, Rejection::OtherLease),
         (A, RequestRef { location: 102, ..claim }, Rejection::OtherLocation),
-        (A, RequestRef { number: number + 1, ..claim }, Rejection::NotUnderWay),
+        (A, RequestRef { number: number + 1, ..claim }, Rejection::NotInFlight),
     ] {
         assert_eq!(lease.answered(now, id, answer(claim)), [Effect::Rejected(id, why)]);
     }
     assert_eq!(lease.answered(now, A, answer(claim)), [Effect::Complete(number, Ok(answer(claim)))]);
-    assert_eq!(lease.answered(now, A, answer(claim)), [Effect::Rejected(A, Rejection::NotUnderWay)], "a replay");
+    assert_eq!(lease.answered(now, A, answer(claim)), [Effect::Rejected(A, Rejection::NotInFlight)], "a replay");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use api::{
     http::{compatibility::Compatibility, rules::HttpRules},
     server,
     values::secret::Secret,
-    views::published::RecordViews,
+    views::record_views::RecordViews,
 };
 use engine::{Engine, Parts};
 use futures_util::future::try_join_all;

@@ -19,7 +19,7 @@ use api::{
     nodes::forward::Peers,
     server,
     values::secret::Secret,
-    views::published::RecordViews,
+    views::record_views::RecordViews,
 };
 use audit::{Rules, Trail};
 use engine::{Engine, Parts, Place};

@@ -8,7 +8,7 @@ use adapter_conformance::flaky_proxy::FlakyProxy;
 use records::record::Record;
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
-use api::views::published::RecordViews;
+use api::views::record_views::RecordViews;
 use chrono::Datelike;
 use engine::{Engine, Parts};
 use location::{

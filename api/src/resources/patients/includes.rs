@@ -19,11 +19,11 @@ use crate::{
     resources::{insurance_plans::subscriber, providers::Names},
     values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
     views::{
+        communications::PatientAlertView,
         insurance::{IndividualCoverageView, InsuranceCoverageView, InsuranceSubscriberView},
         parts::Included,
-        patients::{AppointmentBasic, ComesAlong, PatientAddressView},
+        patients::{AppointmentBasic, PatientAddressView, PatientIncludes},
         people::PersonView,
-        talk::PatientAlertView,
     },
 };
 
@@ -144,11 +144,11 @@ impl Related {
         Ok(all)
     }
 
-    pub(super) fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
+    pub(super) fn shown<'a>(&'a self, call: &'a Call) -> PatientIncludes<'a> {
         let adapter = |source: Option<u32>| call.directory.adapter_of_source(source);
         let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
         let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
-        ComesAlong {
+        PatientIncludes {
             children: each(&self.children, user),
             guarantor: self.guarantor.as_ref().map(|it| it.as_ref().map(user)),
             provider: self.provider.as_ref().map(|it| it.as_ref().map(provider)),
@@ -310,7 +310,7 @@ impl Visits {
         let mut shown = HashMap::new();
         for patient in patients {
             let mut all: Vec<Record<Appointment>> = by_patient.remove(&patient.id).unwrap_or_default();
-            all.retain(takes_place);
+            all.retain(is_scheduled);
             all.sort_by_key(|it| (it.placement.span.start, it.id));
             let (past, later) = all.split_at(all.partition_point(|it| it.placement.span.start < now));
             let last = asked("last_visited_appointment").then(|| past.iter().rfind(|it| !it.patient_missed).cloned());
@@ -337,7 +337,7 @@ impl Visits {
     }
 }
 
-fn takes_place(it: &Record<Appointment>) -> bool {
+fn is_scheduled(it: &Record<Appointment>) -> bool {
     let failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
     !it.cancelled && !it.unavailable && !failed
 }

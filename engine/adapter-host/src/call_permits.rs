@@ -29,7 +29,7 @@ pub(crate) struct Payer {
 
 /// The semaphore.
 #[derive(Clone)]
-pub(crate) struct Places(Arc<Shared>);
+pub(crate) struct CallPermits(Arc<Shared>);
 
 struct Shared {
     per_source: u32,
@@ -54,26 +54,30 @@ struct Host {
 struct Source {
     busy: u32,
     pulling: u32,
-    waiting: BTreeMap<Ticket, oneshot::Sender<Place>>,
+    waiting: BTreeMap<Ticket, oneshot::Sender<CallPermit>>,
 }
 
 type Ticket = (Purpose, u64);
 
 /// A permit, released on drop.
-pub(crate) struct Place {
+pub(crate) struct CallPermit {
     shared: Arc<Shared>,
     payer: Payer,
     purpose: Purpose,
 }
 
-impl Places {
-    pub(crate) fn new(places: u32, per_source: u32, per_host: u32) -> Places {
+impl CallPermits {
+    pub(crate) fn new(places: u32, per_source: u32, per_host: u32) -> CallPermits {
         let lines = Lines { free: places, hosts: BTreeMap::new(), next_ticket: 0 };
-        Places(Arc::new(Shared { per_source: per_source.max(1), per_host: per_host.max(1), lines: Mutex::new(lines) }))
+        CallPermits(Arc::new(Shared {
+            per_source: per_source.max(1),
+            per_host: per_host.max(1),
+            lines: Mutex::new(lines),
+        }))
     }
 
     /// Takes a permit, waiting up to `wait`. Returns `None` on timeout.
-    pub(crate) async fn take(&self, payer: &Payer, purpose: Purpose, wait: Duration) -> Option<Place> {
+    pub(crate) async fn take(&self, payer: &Payer, purpose: Purpose, wait: Duration) -> Option<CallPermit> {
         let (sender, receiver) = oneshot::channel();
         let ticket = self.0.enter(payer, purpose, sender);
         // A cancelled caller leaves the queue.
@@ -99,7 +103,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         self.shared.lines().release(&self.payer, self.purpose);
         self.shared.serve();
@@ -111,7 +115,7 @@ impl Shared {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, payer: &Payer, purpose: Purpose, sender: oneshot::Sender<Place>) -> Ticket {
+    fn enter(&self, payer: &Payer, purpose: Purpose, sender: oneshot::Sender<CallPermit>) -> Ticket {
         let mut lines = self.lines();
         let ticket = (purpose, lines.next_ticket);
         lines.next_ticket += 1;
@@ -128,7 +132,7 @@ impl Shared {
             lines.occupy(&payer, purpose);
             drop(lines);
             // If the receiver is gone, the permit is released by its drop. No lock is held now.
-            drop(sender.send(Place { shared: self.clone(), payer, purpose }));
+            drop(sender.send(CallPermit { shared: self.clone(), payer, purpose }));
         }
     }
 
@@ -155,7 +159,7 @@ impl Lines {
 
     /// Removes the next waiting call. Prefers the EHR host with the fewest running calls, then the data source with the
     /// fewest, then writes, then the earliest call.
-    fn next(&mut self, rules: &Shared) -> Option<(Payer, Purpose, oneshot::Sender<Place>)> {
+    fn next(&mut self, rules: &Shared) -> Option<(Payer, Purpose, oneshot::Sender<CallPermit>)> {
         if self.free == 0 {
             return None;
         }
@@ -228,13 +232,13 @@ mod tests {
         Payer { source: format!("source {source}"), host: format!("host {host}") }
     }
 
-    async fn now(places: &Places, payer: &Payer, purpose: Purpose) -> Option<Place> {
+    async fn now(places: &CallPermits, payer: &Payer, purpose: Purpose) -> Option<CallPermit> {
         places.take(payer, purpose, NOT_AT_ALL).await
     }
 
     #[tokio::test]
     async fn a_source_and_a_host_are_limited_to_their_share() {
-        let places = Places::new(128, 3, 5);
+        let places = CallPermits::new(128, 3, 5);
         let mut held = Vec::new();
         for _ in 0..3 {
             held.push(now(&places, &payer(1, 1), Purpose::Write).await.unwrap());
@@ -254,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_busy_hosts_leave_a_permit_for_another_host() {
-        let places = Places::new(128, 16, 16);
+        let places = CallPermits::new(128, 16, 16);
         let mut held = Vec::new();
         for round in 0..40 {
             for host in 0..60 {
@@ -267,10 +271,10 @@ mod tests {
 
     /// Starts calls that wait for a permit. Each sends its source and its permit once it runs.
     async fn wait_in_line(
-        places: &Places,
+        places: &CallPermits,
         payer: Payer,
         calls: usize,
-        began: &mpsc::UnboundedSender<(String, Place)>,
+        began: &mpsc::UnboundedSender<(String, CallPermit)>,
     ) -> Vec<JoinHandle<()>> {
         let waiting = || places.0.lines().source(&payer).map_or(0, |source| source.waiting.len());
         let before = waiting();
@@ -290,7 +294,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_source_with_many_locations_does_not_block_other_sources() {
-        let places = Places::new(128, 16, 16);
+        let places = CallPermits::new(128, 16, 16);
         let mut held = Vec::new();
         while let Some(place) = now(&places, &payer(1, 1), Purpose::Write).await {
             held.push(place);
@@ -307,7 +311,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_sources_are_served_fairly() {
-        let places = Places::new(128, 4, 4);
+        let places = CallPermits::new(128, 4, 4);
         let mut held = Vec::new();
         for _ in 0..4 {
             held.push(now(&places, &payer(1, 1), Purpose::Write).await.unwrap());
@@ -333,7 +337,7 @@ mod tests {
 
     #[tokio::test]
     async fn pulls_leave_a_quarter_to_writes_and_writes_are_served_first() {
-        let places = Places::new(128, 4, 16);
+        let places = CallPermits::new(128, 4, 16);
         let mut held = Vec::new();
         for _ in 0..3 {
             held.push(now(&places, &payer(1, 1), Purpose::Pull).await.unwrap());
@@ -360,7 +364,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_waiter_leaves_the_queue() {
-        let places = Places::new(8, 1, 1);
+        let places = CallPermits::new(8, 1, 1);
         let held = now(&places, &payer(1, 1), Purpose::Pull).await.unwrap();
         let since = Instant::now();
         assert!(places.take(&payer(1, 1), Purpose::Write, WAIT).await.is_none());

@@ -13,7 +13,7 @@ use super::{
 
 /// The fault that a patient's last name triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rehearsal {
+pub enum Trigger {
     Reject,
     Timeout,
     SlotTaken,
@@ -24,45 +24,45 @@ pub enum Rehearsal {
 
 /// Each name, in any case, and its effect on writes for patients with that name. `GET /docs/sandbox` documents the
 /// names for clients.
-pub const NAMES: [(&str, Rehearsal); 6] = [
+pub const NAMES: [(&str, Trigger); 6] = [
     // Accepts the patient, and refuses all other writes for the patient.
-    ("Sandbox-Reject", Rehearsal::Reject),
+    ("Sandbox-Reject", Trigger::Reject),
     // Unavailable for every write for the patient, including creation; each is retried until it expires.
-    ("Sandbox-Timeout", Rehearsal::Timeout),
+    ("Sandbox-Timeout", Trigger::Timeout),
     // Accepts the patient; before each of the patient's appointments arrives, staff block the operatory.
-    ("Sandbox-Slot-Taken", Rehearsal::SlotTaken),
+    ("Sandbox-Slot-Taken", Trigger::SlotTaken),
     // Accepts the patient only with a gender.
-    ("Sandbox-More-Fields", Rehearsal::MoreFields),
+    ("Sandbox-More-Fields", Trigger::MoreFields),
     // Refuses a new patient with this name.
-    ("Sandbox-Not-Accepted", Rehearsal::NotAccepted),
+    ("Sandbox-Not-Accepted", Trigger::NotAccepted),
     // Lists the patient only with their first appointment, as systems do whose ids of new patients end in `_np`.
-    ("Sandbox-Unconverted", Rehearsal::Unconverted),
+    ("Sandbox-Unconverted", Trigger::Unconverted),
 ];
 
 /// Suffix of the id of an unconverted patient.
 pub(super) const UNCONVERTED: &str = "_np";
 
-impl Rehearsal {
-    fn named(last_name: &str) -> Option<Rehearsal> {
+impl Trigger {
+    fn named(last_name: &str) -> Option<Trigger> {
         let known = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(last_name.trim()));
         known.map(|(_, rehearsal)| *rehearsal)
     }
 
     /// Returns the fault of a write: for a patient by the new name, for other records by the patient's name. `before`
     /// is the record to change or delete.
-    pub(super) fn of(
-        practice: &Practice,
+    pub(super) fn of<'p>(
+        patient: impl FnOnce(&str) -> Option<&'p Record>,
         resource: Resource,
         before: Option<&Record>,
         fields: &Map<String, Value>,
-    ) -> Option<Rehearsal> {
+    ) -> Option<Trigger> {
         let before = before.map(Record::to_json).unwrap_or_default();
         let text = |name: &str| fields.get(name).unwrap_or(&before[name]).as_str();
         if resource == Resource::Patients {
-            return Rehearsal::named(text("last_name")?);
+            return Trigger::named(text("last_name")?);
         }
         match patient(text("patient")?)? {
-            Record::Patient(patient) => Rehearsal::named(&patient.last_name),
+            Record::Patient(patient) => Trigger::named(&patient.last_name),
             _ => None,
         }
     }
@@ -71,9 +71,9 @@ impl Rehearsal {
     pub(super) fn refusal(self, kind: WriteKind) -> Option<SandboxReply> {
         let of_patient = matches!(kind, WriteKind::CreatePatient | WriteKind::UpdatePatient);
         match self {
-            Rehearsal::Reject if !of_patient => Some(invalid("rehearsal", "The patient's name asks for this refusal")),
-            Rehearsal::Timeout => Some(SandboxReply::error(503, "unavailable", "Never free for this patient")),
-            Rehearsal::NotAccepted if kind == WriteKind::CreatePatient => {
+            Trigger::Reject if !of_patient => Some(invalid("rehearsal", "The patient's name asks for this refusal")),
+            Trigger::Timeout => Some(SandboxReply::error(503, "unavailable", "Never free for this patient")),
+            Trigger::NotAccepted if kind == WriteKind::CreatePatient => {
                 Some(invalid("new_patients_refused", "The patient's name asks for this refusal"))
             }
             _ => None,
@@ -82,16 +82,14 @@ impl Rehearsal {
 
     /// Returns a required field of a new patient in addition to the practice's.
     pub(super) fn required_field(patient: &Patient) -> Option<&'static str> {
-        let asks = Rehearsal::named(&patient.last_name) == Some(Rehearsal::MoreFields);
+        let asks = Trigger::named(&patient.last_name) == Some(Trigger::MoreFields);
         asks.then_some("gender")
     }
 
     /// Returns the suffix of a new record's id.
     pub(super) fn ending_of_id(record: &Record) -> &'static str {
         match record {
-            Record::Patient(patient) if Rehearsal::named(&patient.last_name) == Some(Rehearsal::Unconverted) => {
-                UNCONVERTED
-            }
+            Record::Patient(patient) if Trigger::named(&patient.last_name) == Some(Trigger::Unconverted) => UNCONVERTED,
             _ => "",
         }
     }

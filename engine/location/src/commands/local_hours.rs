@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Location,
-    command::Cx,
+    command::DecisionContext,
     decision::{Decision, Refusal, Reply},
     event::{Event, InsertFailure},
     ids::{WorkingHourId, WriteId},
@@ -17,7 +17,7 @@ use crate::{
 const MAX_HOURS: usize = 5_000;
 
 impl Location {
-    pub(crate) fn set_hour(&self, cx: Cx, hour: &WorkingHour, here_only: bool) -> Decision {
+    pub(crate) fn set_hour(&self, cx: DecisionContext, hour: &WorkingHour, here_only: bool) -> Decision {
         match self.state.hours.get(&hour.id) {
             Some(known) if known.source != HourSource::Manual => return Decision::refuse(Refusal::HourOfEhr),
             Some(known) if known == hour => {
@@ -59,7 +59,7 @@ impl Location {
         (self.state.hours.len() >= MAX_HOURS).then_some(Refusal::TooManyHours { limit: MAX_HOURS as u32 })
     }
 
-    pub(crate) fn remove_hour(&self, cx: Cx, id: WorkingHourId) -> Decision {
+    pub(crate) fn remove_hour(&self, cx: DecisionContext, id: WorkingHourId) -> Decision {
         match self.state.hours.get(&id).map(|hour| hour.source) {
             Some(HourSource::Manual) => {}
             Some(HourSource::Synced) => return Decision::refuse(Refusal::HourOfEhr),
@@ -77,7 +77,7 @@ impl Location {
     /// Changes hours that the EHR has. Refuses the change if the EHR does not support it.
     fn change_there(
         &self,
-        cx: Cx,
+        cx: DecisionContext,
         id: WorkingHourId,
         operation: Operation,
         here_only: bool,
@@ -132,7 +132,14 @@ impl Location {
     }
 
     /// Sends written hours again if the EHR showed other values meanwhile, so that the client's change wins.
-    pub(crate) fn hour_written(&self, cx: Cx, write: WriteId, done: &Write, id: u64, events: &mut Vec<Event>) {
+    pub(crate) fn hour_written(
+        &self,
+        cx: DecisionContext,
+        write: WriteId,
+        done: &Write,
+        id: u64,
+        events: &mut Vec<Event>,
+    ) {
         let later = self.state.queue.of_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
         if done.superseded && !later && self.takes_hours(Operation::Update) {
             let update = WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Update };
@@ -167,7 +174,7 @@ impl Location {
     }
 
     pub(crate) fn pulled_hour(&self, hour: &WorkingHour, events: &mut Vec<Event>) {
-        if !self.hour_is_news(hour) {
+        if !self.hour_differs_from_state(hour) {
             return;
         }
         let ended: BTreeSet<WriteId> = events.iter().filter_map(Event::write_ended).collect();
@@ -176,7 +183,7 @@ impl Location {
     }
 
     /// Returns `true` if pulled hours differ from the known state.
-    pub(crate) fn hour_is_news(&self, hour: &WorkingHour) -> bool {
+    pub(crate) fn hour_differs_from_state(&self, hour: &WorkingHour) -> bool {
         let known = match hour.source {
             HourSource::Manual => self.state.confirmed_hours.get(&hour.id),
             HourSource::Synced => self.state.hours.get(&hour.id),
@@ -198,7 +205,7 @@ impl Location {
 
     /// Merges a duplicate. The EHR showed our hours before it answered the write, so a second record was created.
     /// `shown` is `None` if the hours are gone in the EHR.
-    pub(crate) fn hour_twin_found(
+    pub(crate) fn merge_duplicate_hour(
         &self,
         twin: WorkingHourId,
         ours: WorkingHourId,

@@ -30,6 +30,7 @@ use crate::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
             RecallTypeView, TreatmentPlanView,
         },
+        communications::{CommunicationLogView, ConversationView, PatientAlertView},
         documents::{DocumentTypeView, PatientDocumentView},
         forms::{FormResponseView, FormSchemaDetail},
         history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
@@ -43,7 +44,6 @@ use crate::{
         patients::{PatientDetail, PatientProfile},
         people::ProviderBasic,
         sync_status,
-        talk::{CommunicationLogView, ConversationView, PatientAlertView},
     },
 };
 

@@ -13,9 +13,9 @@ use super::{delivery::Delivery, delivery_id::first_of, limits};
 
 /// Holds weak references: data that no attempt uses is freed.
 #[derive(Default)]
-pub(crate) struct Shown(Mutex<HashMap<Uuid, Weak<RawValue>>>);
+pub(crate) struct PayloadCache(Mutex<HashMap<Uuid, Weak<RawValue>>>);
 
-impl Shown {
+impl PayloadCache {
     /// Reads the event data, which the caller keeps until the attempt ends, so that other attempts find it.
     pub(crate) fn read(&self, store: &dyn Store, delivery: &Delivery) -> Result<Arc<RawValue>, StoreError> {
         let event = first_of(delivery.id);

@@ -9,20 +9,20 @@ use super::{keys, subscriptions::Subscriptions};
 
 /// The precondition that the recipients of an institution have not changed. Unless the batch becomes durable, the
 /// subscriptions are loaded again for the next batch.
-pub(super) struct Decided {
+pub(super) struct SubscriptionFence {
     by: Arc<Subscriptions>,
     institution: InstitutionId,
     /// The batch is durable, so the remembered version is still valid.
     stands: bool,
 }
 
-impl Decided {
+impl SubscriptionFence {
     /// Adds the precondition to the batch. Creates the row of an institution that has none.
     pub(super) fn put(
         by: &Arc<Subscriptions>,
         institution: InstitutionId,
         batch: &mut Batch,
-    ) -> Result<Option<Decided>, StoreError> {
+    ) -> Result<Option<SubscriptionFence>, StoreError> {
         let Some(shared) = &by.shared else { return Ok(None) };
         let (key, mut row) = (keys::changes_of(institution), shared.row(institution));
         if row.is_none() {
@@ -36,7 +36,7 @@ impl Decided {
         } else {
             batch.put(key, 0_u64.to_be_bytes().to_vec());
         }
-        Ok(Some(Decided { by: by.clone(), institution, stands: false }))
+        Ok(Some(SubscriptionFence { by: by.clone(), institution, stands: false }))
     }
 
     /// Marks the batch as durable.
@@ -45,7 +45,7 @@ impl Decided {
     }
 }
 
-impl Drop for Decided {
+impl Drop for SubscriptionFence {
     fn drop(&mut self) {
         if let Some(shared) = self.by.shared.as_ref().filter(|_| !self.stands) {
             shared.forget([self.institution]);
@@ -53,7 +53,7 @@ impl Drop for Decided {
     }
 }
 
-impl std::fmt::Debug for Decided {
+impl std::fmt::Debug for SubscriptionFence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Decided({})", self.institution)
     }

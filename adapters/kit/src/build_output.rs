@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-pub(crate) struct Made {
+pub(crate) struct BuildOutput {
     /// The component without its manifest.
     pub component: Vec<u8>,
     /// Every file that was read.
