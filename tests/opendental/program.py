@@ -41,7 +41,7 @@ lists = {
     "schedules": client.schedules.list(),
     "carriers": client.carriers.get_all(0),
     "insplans": client.insurance_plans.get_all(0),
-    "inssubs": client.ins_subs.get_all(0),
+    "inssubs": client.ins_subs.get_all(throttle_delay=0),
     "patplans": client.pat_plans.get_all(0),
     "procedurecodes": client.procedure_codes.get_all(0),
     "procedurelogs": client.procedure_logs.list(pat_num=keys["patient"]),

@@ -452,7 +452,7 @@ pub(super) async fn act(
     name: Path<String>,
     form: Form<Vec<(String, String)>>,
 ) -> Result<HttpResponse, Failure> {
-    if field(&form, "form_word").ok() != Some(visit.session.csrf_token.as_str()) {
+    if field(&form, "csrf_token").ok() != Some(visit.session.csrf_token.as_str()) {
         return Err(Failure::Form);
     }
     let (action, deed) = read(&name, &form)?;

@@ -109,10 +109,10 @@ impl<'w> Browser<'w> {
     pub async fn act(&self, path: &str) -> Seen {
         let asked = self.get(path).await;
         assert_eq!(asked.status, 200, "{path}: {}", asked.text);
-        let word = asked.field("form_word");
+        let word = asked.field("csrf_token");
         let (action, query) = path.split_once('?').unwrap();
         let mut fields: Vec<(&str, &str)> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
-        fields.push(("form_word", &word));
+        fields.push(("csrf_token", &word));
         self.post(action, &fields).await
     }
 }
@@ -202,9 +202,9 @@ async fn a_revoked_token_ends_its_sessions_and_no_other() {
 async fn signing_out_removes_the_cookie() {
     let (world, _folder) = console_world().await;
     let browser = Browser::signed_in(&world, VIEWER).await;
-    let word = browser.get("/console").await.field("form_word");
-    assert_eq!(browser.post("/console/sign-out", &[("form_word", "x")]).await.status, 403);
-    let seen = browser.post("/console/sign-out", &[("form_word", &word)]).await;
+    let word = browser.get("/console").await.field("csrf_token");
+    assert_eq!(browser.post("/console/sign-out", &[("csrf_token", "x")]).await.status, 403);
+    let seen = browser.post("/console/sign-out", &[("csrf_token", &word)]).await;
     assert_eq!((seen.status.as_u16(), seen.header("location")), (303, "/console/sign-in"));
     assert!(seen.header("set-cookie").contains("Max-Age=0"));
 }
@@ -391,17 +391,17 @@ async fn actions_need_confirmation_and_role_and_run_once() {
 
     // An action is refused without the form token, with that of another session, and without the role.
     let other = Browser::signed_in(&world, OPERATOR).await;
-    let word = other.get("/console").await.field("form_word");
+    let word = other.get("/console").await.field("csrf_token");
     for word in ["", "x", &word] {
-        let refused = operator.post("/console/actions/sync", &[("location", "1"), ("form_word", word)]).await;
+        let refused = operator.post("/console/actions/sync", &[("location", "1"), ("csrf_token", word)]).await;
         assert_eq!(refused.status, 403);
     }
     let viewer = Browser::signed_in(&world, VIEWER).await;
-    let word = viewer.get("/console").await.field("form_word");
+    let word = viewer.get("/console").await.field("csrf_token");
     assert_eq!(viewer.get("/console/actions/sync?location=1").await.status, 403);
-    assert_eq!(viewer.post("/console/actions/sync", &[("location", "1"), ("form_word", &word)]).await.status, 403);
-    let word = operator.get("/console").await.field("form_word");
-    let fields = [("location", "1"), ("version", "configured"), ("form_word", word.as_str())];
+    assert_eq!(viewer.post("/console/actions/sync", &[("location", "1"), ("csrf_token", &word)]).await.status, 403);
+    let word = operator.get("/console").await.field("csrf_token");
+    let fields = [("location", "1"), ("version", "configured"), ("csrf_token", word.as_str())];
     assert_eq!(operator.post("/console/actions/roll-out", &fields).await.status, 403);
     assert_eq!(entries(&folder, VIEWER), ["sign in console"]);
     for (path, status) in [

@@ -323,14 +323,24 @@ impl Location {
         self.state.queue.of(appointment).filter(move |(other, _)| *other != except)
     }
 
-    /// Handles an appointment that was removed or cancelled in the EHR: its pending writes are withdrawn.
+    /// Handles an appointment that was removed or cancelled in the EHR. A pending cancellation has reached its aim;
+    /// other pending writes are withdrawn.
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();
+        let mut cancelled = Event::Cancelled { appointment, by: CancelledBy::Ehr, reason: None };
         for (write, pending) in self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write)) {
-            let (how, reason) = (InsertFailure::Withdrawn, "cancelled in the EHR".to_owned());
-            events.push(Event::WriteFailed { write, work: pending.work, how, reason });
+            events.push(match pending.work {
+                work @ WriteIntent::Cancel(_) => {
+                    cancelled = Event::CancelConfirmed { appointment };
+                    Event::WriteDone { write, work, written: None }
+                }
+                work => {
+                    let (how, reason) = (InsertFailure::Withdrawn, "cancelled in the EHR".to_owned());
+                    Event::WriteFailed { write, work, how, reason }
+                }
+            });
         }
-        events.push(Event::Cancelled { appointment, by: CancelledBy::Ehr, reason: None });
+        events.push(cancelled);
         events.push(Event::AppointmentGone { appointment });
     }
 

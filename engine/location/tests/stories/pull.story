@@ -232,6 +232,27 @@ expect slot op2 prov1 11:00 30m free
 pushed w0 1 written f9
 + nothing
 
+story a cancellation of ours that a pull shows before its answer is done
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+cancel a9 -> cancelled
+sync
+wake
+> push w0 1 cancel a9 *
+> pull appointments 1 *
+page appointments 1 cursor c2 last -> applied
++ done w0 cancel a9
++ cancel_confirmed a9
++ gone a9
++ page_applied *
+| a9 op1 prov1 10:00 30m patient p9 cancelled
+expect queue none
+pushed w0 1 written f9
++ nothing
+
 story an unknown record that is cancelled produces no event
 settings pulls=appointments
 wake
