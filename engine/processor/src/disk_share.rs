@@ -1,5 +1,5 @@
-//! Limits on the disk space that a location's reading may fill: a token bucket of bytes, a pause after large pages, and
-//! a floor of free disk space. Without them, an endless pull could make the store refuse the writes of all locations.
+//! Limits on the disk space that a location may fill by reading: a token bucket of bytes, a pause after large pages,
+//! and a floor of free space. Without them, an endless pull could make the store refuse the writes of all locations.
 //! Reading pauses at the floor long before bookings do.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -59,7 +59,7 @@ impl DiskShare {
 }
 
 impl Used {
-    /// Returns the bytes that have not been refilled since. A clock that was set back refills nothing.
+    /// Returns the used bytes that have not been refilled since. A clock that was set back refills nothing.
     fn still(self, rules: &EngineRules, now: Timestamp) -> u64 {
         let passed = u128::from(now.since(self.at).max(0).unsigned_abs());
         let out = passed * u128::from(rules.pull_bytes_per_minute) / u128::from(MINUTE.unsigned_abs());
@@ -67,7 +67,8 @@ impl Used {
     }
 }
 
-/// Returns the wait before the next page. Fails above `patience`, or below the floor of free disk space.
+/// Returns the wait before the next page. Fails if the wait exceeds `patience`, or if free disk space is below the
+/// floor.
 pub fn may_read(
     share: &DiskShare,
     rules: &EngineRules,
@@ -75,7 +76,7 @@ pub fn may_read(
     now: Timestamp,
     patience: Millis,
 ) -> Result<Millis, Fault> {
-    // At least the floor of bookings, which operators may raise.
+    // Not below the store's own floor, which operators may raise.
     let floor = rules.pull_floor_bytes.max(health.floor);
     if let Some(free) = health.free.filter(|free| *free < floor) {
         let reason = format!(

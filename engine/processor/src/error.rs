@@ -113,7 +113,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns whether another read cannot succeed.
+    /// Returns `true` if another read cannot succeed either.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Journal(journal::JournalError::Damaged { .. }) | Self::Record { .. } => true,

@@ -102,8 +102,8 @@ fn forget_writes(
     Ok(first_deleted.map(|id| (location, id)).or(on))
 }
 
-/// Returns whether a write and all its retries ended by the horizon. Retries carry the same write key, which identifies
-/// the record in the EHR.
+/// Returns `true` if a write and all its retries ended by the horizon. Retries carry the same write key, which
+/// identifies the record in the EHR.
 fn ended_before(store: &dyn Store, write: Write, horizon: Timestamp) -> Result<bool, StoreError> {
     let mut last = write;
     for _ in 0..RETRIES {

@@ -26,8 +26,8 @@ struct Known {
 }
 
 impl Processor {
-    /// Returns the command to replace an answer that names the EHR's record of another record here. Such an answer is
-    /// no evidence about this record. Returns `None` for other commands.
+    /// Replaces an answer that names an EHR record already linked to another record here. Such an answer is no evidence
+    /// about this record. Returns `None` for other commands.
     pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, Reject> {
         Ok(match command {
             Command::Pushed { write, attempt, outcome: Ok(written) } => {

@@ -1,4 +1,4 @@
-//! Bitmaps of the records that a full pass over a resource has shown. They are kept in the store, so neither the state
+//! Bitmaps of the records that a whole pass over a resource has shown. They are kept in the store, so neither the state
 //! nor the journal grows. Ids are allotted in blocks, so records read one after the other fill few bitmaps.
 
 use std::collections::BTreeMap;

@@ -57,8 +57,8 @@ pub struct Deps {
     pub is_local: Option<IsLocal>,
 }
 
-/// Returns whether an institution is currently placed on this node.
-pub type IsLocal = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
+/// Predicate that returns `true` if an institution is currently placed on this node.
+pub type LivesHere = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
 
 /// A location in memory. Its state is never ahead of the store.
 pub struct Processor {
@@ -205,7 +205,6 @@ impl Processor {
         self.machine.settings = Arc::new(settings::of(all, &self.setup, self.description.as_ref()));
     }
 
-    /// Returns whether a snapshot is due.
     pub fn snapshot_due(&self) -> bool {
         let after = SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64);
         self.since_snapshot >= after.max(self.snapshot_not_before)

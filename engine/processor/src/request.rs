@@ -22,23 +22,23 @@ pub trait Request: Send + 'static {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Self::Reply), Reject>;
 
-    /// Returns whether the request asks only for due work.
+    /// Returns `true` if the request asks only for due work.
     fn wakes(&self) -> bool {
         false
     }
 
-    /// Returns whether the EHR is asked for its capabilities again. A caller that wants it read now may have changed
+    /// Returns `true` if the EHR is asked for its capabilities again. A caller that requests a read may have changed
     /// them.
     fn describes(&self) -> bool {
         false
     }
 
-    /// Returns whether the written bytes count as reading of the EHR.
+    /// Returns `true` if the written bytes count towards the disk share of reading.
     fn reads(&self) -> bool {
         false
     }
 
-    /// Returns whether the request refers to the state in memory. After a reload it is skipped.
+    /// Returns `true` if the request refers to the state in memory. After a reload it is skipped.
     fn ends_with_memory(&self) -> bool {
         false
     }
@@ -72,7 +72,7 @@ impl Request for Command {
         matches!(self, Command::SyncNow)
     }
 
-    /// After a reload, the clock is compared again.
+    /// Returns `true` for `ClockSetBack`, because a reload compares the clock again.
     fn ends_with_memory(&self) -> bool {
         matches!(self, Command::ClockSetBack { .. })
     }

@@ -1,4 +1,4 @@
-//! The search for records that a full pass has missed. Each step reads a bounded number of known records.
+//! The search for records that a whole pass has missed. Each step reads a bounded number of known records.
 
 use std::ops::Bound;
 

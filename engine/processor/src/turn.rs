@@ -35,7 +35,7 @@ pub struct PendingCommit {
     events: Vec<Event>,
     calls: Vec<Call>,
     enqueued: Enqueued,
-    /// Number of messages for which the commit has no room.
+    /// Number of deliveries for which the commit has no room.
     left_out: usize,
     /// The batch contains a journal record.
     recorded: bool,
@@ -44,7 +44,7 @@ pub struct PendingCommit {
 }
 
 impl PendingCommit {
-    /// Returns whether there is nothing to commit.
+    /// Returns `true` if there is nothing to commit.
     pub fn is_free(&self) -> bool {
         !self.recorded
     }
@@ -178,7 +178,7 @@ impl Processor {
         Some((change.clone(), UnauditedChange { decision, at: cx.now, caller: change.caller.clone(), touched }))
     }
 
-    /// Returns whether a held status message is due, even if nothing else happens.
+    /// Returns `true` if a held status message is due, even if nothing else happens.
     fn tells_late(&self, now: Timestamp) -> Result<bool, Reject> {
         Ok(sync_status::due(self)?.is_some_and(|at| at <= now))
     }
@@ -193,14 +193,9 @@ impl Processor {
         self.machine.wake_at().into_iter().chain(told).min()
     }
 
-    /// Merges records that a pull showed before the answer to their write. If the EHR does not keep the write key, such
-    /// a record counts as another one until the answer names it.
-    fn find_twins(
-        &self,
-        cx: DecisionContext,
-        events: &mut Vec<Event>,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
+    /// Merges appointments and working hours that a pull showed before the answer to their write. If the EHR does not
+    /// keep the write key, such a record counts as a separate one until the answer names it.
+    fn find_twins(&self, cx: Cx, events: &mut Vec<Event>, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
             if let Some((hour, written)) = working_hours::created(&events[index]) {

@@ -22,7 +22,7 @@ pub struct Step {
     pub what: Happened,
 }
 
-/// The kinds of events in the history of a write. No reason contains patient data.
+/// The kind of an event in the history of a write. No reason contains patient data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     Queued,

@@ -20,9 +20,9 @@ pub trait Job: Send {
     fn origin(&self) -> Option<&str>;
     /// Sends the reply or the error to the caller.
     fn finish(&mut self, outcome: Result<(), EngineError>);
-    /// Returns whether the written bytes count as reading of the EHR.
+    /// Returns `true` if the written bytes count towards the disk share of reading.
     fn reads(&self) -> bool;
-    /// Returns whether preparing may take long.
+    /// Returns `true` if preparing may take long.
     fn is_long(&self) -> bool;
     fn describes(&self) -> bool;
     fn ends_with_memory(&self) -> bool;

@@ -211,10 +211,11 @@ impl LocationActor {
         }))
     }
 
-    /// Writes a journal record after loading a location that another process may have lost. A late commit of that
-    /// process then conflicts instead of staying unnoticed; a refused request commits nothing and would not detect it.
+    /// Writes a journal record after loading, because another process may have lost the location with a commit in
+    /// flight. The late commit then conflicts. A refused request commits nothing, so it would not detect such a commit.
     ///
-    /// The other process then reloads the location, too, and discards it here, because the location has moved.
+    /// The other process also reloads the location after the conflict. There, this method discards the location,
+    /// because it has moved.
     fn take_over(&mut self) -> LocalBoxActorFuture<Self, ()> {
         let (Some(processor), Some(is_local)) = (&self.processor, &self.deps.is_local) else { return self.done() };
         if !is_local(processor.setup.institution) {

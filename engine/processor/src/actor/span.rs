@@ -11,7 +11,8 @@ use location::ids::{LocationId, WriteId};
 use records::write::public_id;
 use tracing::{Span, error_span, trace_span};
 
-/// Returns no span for internal work: its log lines name the location themselves.
+/// Returns the span of a turn for a request. Internal work has none, because its log lines name the location
+/// themselves.
 pub(super) fn turn(location: LocationId, request: Option<&str>) -> Span {
     request.map_or_else(Span::none, |request| error_span!("turn", %location, request))
 }

@@ -33,7 +33,7 @@ pub struct Offer {
     pub expires: Timestamp,
     /// Offered under an API version that joins synced hours with schedulable blocks.
     pub join_blocks: bool,
-    /// Identifies the token, and the hold placed with it.
+    /// Id of the token, and of the hold placed with it.
     pub hold: u64,
 }
 

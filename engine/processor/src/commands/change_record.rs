@@ -1,4 +1,4 @@
-//! Changes a record without scheduling rules.
+//! Changes a record that the scheduling rules do not depend on.
 
 use location::{command::DecisionContext, decision::Decision, resource::Operation};
 use records::{

@@ -33,7 +33,7 @@ pub struct CreatePatient {
     pub ssn: Option<String>,
     /// Names and values of fields that are not part of the patient record.
     pub more: Vec<(String, String)>,
-    /// Returns a patient with the same date of birth, name and phone number instead of refusing the request.
+    /// `true` to return a patient with the same date of birth, name and phone number instead of refusing the request.
     pub return_existing: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Creates a record without scheduling rules, and writes it to the EHR.
+//! Creates a record that the scheduling rules do not depend on, and writes it to the EHR.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! Shared parts of the requests that create and change records without scheduling rules.
+//! Shared parts of the requests that create and change records that the scheduling rules do not depend on.
 
 use location::pull::Resource;
 use records::{

@@ -1,4 +1,4 @@
-//! Removes a record without scheduling rules.
+//! Removes a record that the scheduling rules do not depend on.
 
 use std::marker::PhantomData;
 

@@ -29,7 +29,7 @@ pub(super) fn ordering_key_of(patient: Option<u32>, resource: Resource, id: u64)
     patient.map_or(OrderingKey::Record { resource, id }, |patient| OrderingKey::Patient(PatientId(patient)))
 }
 
-/// Returns whether a write was queued. The EHR's version is then kept until the write is answered.
+/// Returns `true` if a write was queued. The EHR's version is then kept until the write is answered.
 pub(super) fn queued(decision: &Decision) -> bool {
     decision.reply == Reply::Saved { queued: true }
 }

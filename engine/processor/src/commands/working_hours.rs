@@ -103,8 +103,8 @@ impl Processor {
         Ok((decision, Saved { warnings, ..Saved::of(record) }))
     }
 
-    /// Returns whether a type was created here. The EHR does not know such types, so it cannot have hours limited to
-    /// them.
+    /// Returns `true` if any of the types was created here. The EHR does not know such types, so it cannot have hours
+    /// limited to them.
     fn any_type_of_ours(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         for id in ids {
             let kind = unit.get::<Record<records::AppointmentType>>(self.setup.institution.0, u64::from(*id))?;

@@ -241,8 +241,10 @@ impl Intake<'_, '_, '_> {
         Ok(())
     }
 
-    /// Registers a deletion shown by the EHR, and returns whether the link becomes a tombstone. An appointment that staff
-    /// moved is deleted at this location only, even if it was deleted at the other one meanwhile.
+    /// Registers a deletion shown by the EHR. Returns `true` if the link becomes a tombstone.
+    ///
+    /// An appointment that staff moved to another location is removed at this location only. Its link stays, even if
+    /// the other location has deleted it meanwhile.
     fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, Reject> {
         if resource != Resource::Appointments {
             self.page.deleted.extend((!link.is_gone()).then_some(link.id));
@@ -262,7 +264,7 @@ impl Intake<'_, '_, '_> {
         Ok(here)
     }
 
-    /// Compares a page with its full pass: counts records that the pass has not shown before and, at the end, finds
+    /// Compares a page with its whole pass: counts records that the pass has not shown before and, at the end, finds
     /// those it missed.
     fn of_pass(&mut self, resource: Resource, last: bool, by_absence: bool) -> Result<(), Reject> {
         let mut pass = Pass::of(self.processor, resource);

@@ -211,7 +211,7 @@ impl Intake<'_, '_, '_> {
         Ok(())
     }
 
-    /// Returns whether the page was requested before this time, and may thus be older.
+    /// Returns `true` if the page was requested by this time, and may thus be older.
     fn asked_before(&self, at: Timestamp) -> bool {
         self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }

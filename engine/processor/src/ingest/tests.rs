@@ -44,7 +44,7 @@ struct World {
     processors: BTreeMap<u32, Processor>,
     /// Pages that the EHR returns next, by location and resource. Further calls get an empty last page.
     pages: BTreeMap<(u32, Resource), VecDeque<EhrPage>>,
-    /// A full pass shows deletions by absence.
+    /// `true` if a whole pass shows deletions by absence.
     by_absence: bool,
     now: Timestamp,
     /// Number of values written by turns.
@@ -230,7 +230,7 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
     }
 }
 
-/// A record that cannot be read exists: a full pass that leaves it out does not delete it, and its data is kept.
+/// A record that cannot be read exists: a whole pass that leaves it out does not delete it, and its data is kept.
 #[tokio::test]
 async fn unreadable_record_is_not_deleted() {
     let mut world = World::new(true);
@@ -257,7 +257,7 @@ async fn unreadable_record_is_not_deleted() {
     world.pages.entry(appointments).or_default().push_back(page);
     world.read(A).await;
     assert_eq!(known(&world), [""; 0]);
-    // Two full passes neither show the record nor leave it out as unreadable, so it is deleted.
+    // Two whole passes neither show the record nor leave it out as unreadable, so it is deleted.
     for gone in [false, true] {
         world.pages.entry(appointments).or_default().push_back(both(vec![visit("y", "pat")]));
         world.read(A).await;

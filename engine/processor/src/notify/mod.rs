@@ -45,7 +45,7 @@ const MOST_BYTES: usize = 24 << 20;
 const MOST_KEYS_ALONE: usize = 85_000;
 const MOST_BYTES_ALONE: usize = 48 << 20;
 
-/// Adds the messages to the turn's batch. Returns the number of deliveries left out. An institution without
+/// Adds the messages to the turn's batch. Returns them, and the number of deliveries left out. An institution without
 /// subscriptions costs one check.
 pub(crate) fn told(
     processor: &Processor,
@@ -202,7 +202,7 @@ impl LocationFilter<'_> {
         self.locations.is_none_or(|heard| heard.contains(&location))
     }
 
-    /// Returns whether the recipient may see a record. The record belongs to its own location, or to those where a
+    /// Returns `true` if the recipient may see a record. The record belongs to its own location, or to those where a
     /// patient was seen. If only the EHR knows the location, it belongs to all locations of its data source.
     fn of(&self, stored: &[u8]) -> Result<bool, Reject> {
         let Some(heard) = self.locations else { return Ok(true) };

@@ -1,4 +1,4 @@
-//! Webhook messages about whether reading and writing work, in the commit that changes the status. They are debounced:
+//! Webhook messages about whether reading and writing work, in the commit that changes the status. They are throttled:
 //! after a message about one direction of a location, five minutes pass before the next one. The first commit after
 //! that reports the current status if it differs from the last message. A location with a held change wakes for that
 //! commit.
@@ -113,7 +113,7 @@ fn key(location: u32) -> Key {
     keys::record(Kind::ReportedSyncStatus.byte(), 0, location.into())
 }
 
-/// Returns whether an event may change the status. Some events can only end a problem.
+/// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if `red`.
 fn matters(event: &Happened, red: bool) -> bool {
     match event {
         Happened::PullFailed { .. }

@@ -1249,7 +1249,7 @@ async fn identifier_of_another_record_is_rejected() {
     let shown: records::record::Record<records::Payment> =
         world.processors[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
     assert_eq!(shown.deleted_at, None);
-    // An identifier without another record is accepted.
+    // An identifier that no other record has is accepted.
     let third = paid(&mut world, "p-4").await;
     assert_eq!(stands(&world, third).0.as_deref(), Some("p-4"));
 

@@ -24,7 +24,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Returns whether staff moved an appointment to another location of the data source that has read it since. The
+    /// Returns `true` if staff moved an appointment to another location of the data source that has read it since. The
     /// document then belongs to that location.
     pub fn is_elsewhere(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         let record = unit.get::<Record<records::Appointment>>(0, id)?;

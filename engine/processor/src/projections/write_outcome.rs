@@ -180,7 +180,7 @@ impl Processor {
         Ok(unit.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
     }
 
-    /// Returns whether the record has no other pending write.
+    /// Returns `true` if the record has no other pending write.
     fn last_of(&self, write: WriteId, resource: Resource, id: u64) -> bool {
         self.machine.state.queue.of_record(resource, id).all(|(other, _)| other == write)
     }

@@ -79,7 +79,7 @@ pub fn copy_written(work: WriteIntent, from: &Record<Appointment>, to: &mut Reco
     }
 }
 
-/// Returns whether [`copy_written`] handles the write.
+/// Returns `true` if [`copy_written`] handles the write.
 pub fn changes_content(work: WriteIntent) -> bool {
     matches!(work, WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_))
 }

@@ -172,7 +172,7 @@ impl<'a> UnitOfWork<'a> {
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// Returns whether the id was allotted by this turn, so that nothing else refers to it.
+    /// Returns `true` if the id was allotted by this turn, so that nothing else refers to it.
     pub(super) fn is_fresh<T: Document>(&self, id: u64) -> bool {
         matches!(T::KIND, Kind::Of(resource) if self.taken.contains(&(resource, id)))
     }
