@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_forms_yield_no_problems() {
+    fn malformed_forms_yield_no_problems_and_long_ones_at_most_100() {
         let mut deep = json!([{"key": "end", "type": "textfield", "validate": {"required": true}}]);
         for _ in 0..100 {
             deep = json!([{"type": "panel", "components": deep}]);

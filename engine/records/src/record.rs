@@ -188,8 +188,8 @@ impl<T: Body> Record<T> {
         self.write.as_ref().filter(|write| self.foreign_id.is_none() && write.status == WriteStatus::Failed)
     }
 
-    /// Returns whether the content changed. If not, the old timestamps are kept; `created_at` is always kept.
-    pub fn content_changed(&mut self, before: Option<&Record<T>>) -> bool {
+    /// Returns `true` if the content changed. Otherwise the old timestamps are kept; `created_at` is always kept.
+    pub fn is_news(&mut self, before: Option<&Record<T>>) -> bool {
         let Some(before) = before else { return true };
         let now = (self.updated_at, self.last_sync_time);
         self.created_at = before.created_at;

@@ -107,7 +107,7 @@ pub struct SyncState {
     pub progress: BTreeMap<Resource, Progress>,
     /// Records that were unreadable when last shown, by their identifier in the EHR.
     pub skipped: BTreeMap<Resource, BTreeMap<String, Skip>>,
-    /// Number of records that the last full pass lacked and that the next one must confirm as deleted.
+    /// Number of records that the last whole pass lacked and that the next one must confirm as deleted.
     pub missing: BTreeMap<Resource, usize>,
     /// Resources whose deletions are stopped until an operator accepts them.
     pub guarded: BTreeSet<Resource>,

@@ -27,7 +27,7 @@ pub struct Write {
     pub timed_out: bool,
     /// The reason of a failure, without patient data.
     pub reason: Option<String>,
-    /// Time at which the write, or its retry, was queued.
+    /// Time at which the write was queued. A retry is a separate write with its own time.
     pub queued_at: Timestamp,
     /// Time at which the outcome was known.
     pub finished_at: Timestamp,
