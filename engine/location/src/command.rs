@@ -306,7 +306,7 @@ pub struct Hold {
     pub placement: Placement,
     /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Expiry time.
+    /// Expiry time of the offer. The hold itself lasts for `BookingRules::hold`.
     pub expires: Timestamp,
     /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,

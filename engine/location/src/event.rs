@@ -1,5 +1,5 @@
-//! The events of a location: a closed list, journaled and replayed. Events contain ids only; patient data is in
-//! documents. An event contains its full outcome, so that `evolve` makes no decisions.
+//! The events of a location: a closed list, journaled and replayed. Events refer to records by id and contain no
+//! patient data, which is in documents. An event contains its full outcome, so that `evolve` makes no decisions.
 
 use std::collections::BTreeSet;
 
@@ -372,10 +372,10 @@ pub enum Event {
         /// Foreign ids of previously skipped records that are now readable, or gone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         read_again: Vec<String>,
-        /// Records that are new to the whole pass. `None` in journals of older versions.
+        /// Number of records that are new to the whole pass. `None` in journals of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         distinct: Option<u32>,
-        /// Other entries of the page: records reported as deleted, and unreadable unknown ones.
+        /// Number of other entries of the page: records reported as deleted, and unreadable unknown ones.
         #[serde(default, skip_serializing_if = "is_zero")]
         others: u32,
         /// `true` if the whole pass ends in contradiction with itself, see [`is_short`](crate::Location::is_short).
@@ -394,9 +394,9 @@ pub enum Event {
     Swept {
         /// The resource.
         resource: Resource,
-        /// Known records counted so far.
+        /// Number of known records counted so far.
         known: u64,
-        /// Counted records that the pass did not contain.
+        /// Number of counted records that the pass did not contain.
         missing: u64,
         /// Start of the next step; `None` for the first one.
         next: Option<String>,
@@ -500,14 +500,14 @@ pub enum Event {
         /// Size of the step, in milliseconds.
         by: Millis,
     },
-    /// Appointments and idempotency keys that ended were pruned; their documents remain.
+    /// Ended appointments were pruned from the state; their documents remain.
     Pruned {
-        /// End times up to this one were pruned.
+        /// Appointments that ended by this time were pruned.
         before: Timestamp,
     },
     /// Calls of another process may be in flight until this time, by the local clock.
     CallsOutlast {
-        /// Time at which each of them has ended.
+        /// Time by which all of them have ended.
         until: Timestamp,
     },
 }

@@ -1,4 +1,5 @@
-//! The effect of each event on the state. Deterministic: replaying the same events yields the same state.
+//! The effect of each event on the state. Infallible and deterministic: replaying the same events yields the same
+//! state.
 
 use std::collections::BTreeSet;
 
@@ -447,7 +448,7 @@ impl State {
         }
     }
 
-    /// Moves pending times back by `by`, and past ones to `at` at the latest, after a backward step of the clock.
+    /// Moves due times back by `by` and caps start times at `at`, after a backward step of the clock.
     fn set_back(&mut self, at: Timestamp, by: Millis) {
         self.queue.set_back(at, by);
         self.breaker.set_back(at, by);

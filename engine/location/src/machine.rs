@@ -90,8 +90,9 @@ impl Location {
         self.state.evolve(at, event, self.settings.quota);
     }
 
-    /// Returns `true` if the EHR's appointments have been read once. Before that, any hour may be taken in the EHR.
-    fn has_read_appointments(&self) -> bool {
+    /// Returns `true` if the EHR's appointments have been read once, or are never pulled. Before the first read, any
+    /// hour may be taken in the EHR.
+    fn knows_the_calendar(&self) -> bool {
         let pulled = |plan: &PullPlan| plan.resource == Resource::Appointments;
         !self.settings.capabilities.pulls.iter().any(pulled) || self.state.pulls.known.contains(&Resource::Appointments)
     }

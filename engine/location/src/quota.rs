@@ -17,7 +17,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Requests per minute, at least one, so that a quota of 0 cannot stop the location forever.
+    /// Returns the requests per minute, at least one, so that a quota of 0 cannot stop the location forever.
     fn rate(quota: Quota) -> i64 {
         i64::from(quota.per_minute.max(1))
     }

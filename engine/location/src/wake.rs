@@ -80,7 +80,7 @@ impl Location {
     }
 
     /// Times out writes. A failure may end other writes of its ordering key. So only the first write of each key is
-    /// handled, and none after an overdue call.
+    /// handled, and none of a key with an overdue call.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
         let mut ordered: BTreeSet<OrderingKey> =
             self.state.queue.overdue(now).map(|(_, write)| write.ordering_key).collect();

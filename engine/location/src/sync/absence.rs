@@ -23,7 +23,8 @@ impl Location {
     }
 
     /// Returns `true` if the last page of a whole pass contradicts the pass. Either the pass contained fewer records
-    /// than announced, or the announced total changed although absences count. The absences of such a pass are ignored.
+    /// than announced, or the announced total changed in a pass whose absences would count. The absences of such a pass
+    /// are ignored.
     pub fn is_short(&self, resource: Resource, page: &Page) -> bool {
         let pulls = &self.state.pulls;
         let pass = pulls.passes.get(&resource);
@@ -38,7 +39,7 @@ impl Location {
         page.whole && page.last && (fewer || by_absence && pass.is_some_and(changed))
     }
 
-    /// Returns `true` if a full pass can be read soon to confirm missing records.
+    /// Returns `true` if a whole pass can be read soon to confirm missing records.
     pub(super) fn must_confirm(&self) -> bool {
         let pulls = &self.state.pulls;
         self.plan().iter().map(|plan| plan.resource).any(|resource| {

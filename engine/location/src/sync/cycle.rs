@@ -126,8 +126,8 @@ impl Location {
         self.start_pass(cx, plan.resource, events, calls);
     }
 
-    /// Starts a pass at the cursor of the previous one, or at the beginning if a full pass is needed.
-    fn start_pass(&self, cx: DecisionContext, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed.
+    fn start_pass(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
@@ -319,8 +319,8 @@ impl Location {
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
 
-    /// Requests the next page, or the first page of the next resource, in the same commit. Most commits of a cycle with
-    /// few changes are saved this way.
+    /// Requests the next page, or the first page of the next resource, in the same commit. Commits take most of the
+    /// time of a cycle with few changes.
     pub(super) fn ask_at_once(
         &self,
         cx: DecisionContext,

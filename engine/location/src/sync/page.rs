@@ -26,7 +26,7 @@ pub struct Page {
     /// last page of a whole pass.
     pub absent: Vec<u64>,
     /// Number of known records of a shared resource, for the deletion guard. For a sweep, the number of its first step.
-    /// 0 if the deletions since the last complete pass are too few for the guard.
+    /// 0 if the deletions of the page, plus those since the last complete pass, are too few for the guard.
     pub known: u64,
     /// Start of the next step of the sweep, if the first one did not cover all known records. Nothing is deleted before
     /// all are counted.

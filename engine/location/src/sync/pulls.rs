@@ -60,7 +60,7 @@ pub struct Pulls {
     /// lacks too are deleted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<Resource, BTreeSet<u64>>,
-    /// Resources whose running full pass confirms the missing records of the previous one.
+    /// Resources whose running whole pass confirms the missing records of the previous one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub confirming: BTreeSet<Resource>,
     /// Consecutive confirming passes that were short, by resource.
@@ -113,9 +113,10 @@ pub const CONFIRMED_AGAIN: u32 = 3;
 pub struct Pass {
     /// Number of the call that read the first page; unique per location.
     pub number: u64,
-    /// Records that the pass contained, plus those that our writes reached meanwhile.
+    /// Number of records that the pass contained, plus those that our writes reached meanwhile.
     pub shown: u64,
-    /// Distinct records, and other entries of its pages: records reported as deleted, and unreadable unknown ones.
+    /// Number of distinct records and other entries of its pages: records reported as deleted, and unreadable unknown
+    /// ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub entries: u64,
     /// Records that our writes reached during the pass; they count as shown.
@@ -145,9 +146,9 @@ pub struct Sweep {
     pub resource: Resource,
     /// Start of the next step; `None` for the first one.
     pub from: Option<String>,
-    /// Known records counted so far.
+    /// Number of known records counted so far.
     pub known: u64,
-    /// Counted records that the pass did not contain.
+    /// Number of counted records that the pass did not contain.
     pub missing: u64,
     /// `true` once all known records are counted and the guard allows the deletions.
     pub counted: bool,
@@ -180,7 +181,7 @@ pub struct Progress {
     pub estimate: Option<u64>,
     /// End of the last complete pass.
     pub ended_at: Option<Timestamp>,
-    /// `true` if the last full pass contradicted itself, see [`is_short`](crate::Location::is_short): its absences are
+    /// `true` if the last whole pass contradicted itself, see [`is_short`](crate::Location::is_short): its absences are
     /// ignored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
@@ -190,7 +191,7 @@ impl Progress {
     /// Counts an applied page.
     pub fn page(&mut self, at: Timestamp, shown: PageShown) {
         if !self.running {
-            // A pass over changes does not replace a full pass that was short.
+            // A pass over changes does not replace a whole pass that was short.
             let short = self.short && !shown.whole;
             *self =
                 Progress { running: true, whole: shown.whole, ended_at: self.ended_at, short, ..Progress::default() };
@@ -337,8 +338,8 @@ impl Pulls {
         self.deleted.remove(&resource);
     }
 
-    /// Ends a full pass that contradicts itself. A confirming pass is repeated soon, up to [`CONFIRMED_AGAIN`] times in
-    /// a row, because the total of a busy EHR may change during every pass.
+    /// Ends a whole pass that contradicts itself. A confirming pass is repeated soon, up to [`CONFIRMED_AGAIN`] times
+    /// in a row, because the total of a busy EHR may change during every pass.
     fn pass_was_short(&mut self, resource: Resource) {
         self.passes.remove(&resource);
         if self.confirming.remove(&resource) && self.missing.contains_key(&resource) {
@@ -392,7 +393,7 @@ impl Pulls {
         }
     }
 
-    /// Moves pending times back by `by`, and past ones to `at` at the latest, after a backward step of the clock.
+    /// Moves due times back by `by` and caps start times at `at`, after a backward step of the clock.
     pub fn set_back(&mut self, at: Timestamp, by: Millis) {
         self.next_cycle = self.next_cycle.minus(by);
         self.retry_at = self.retry_at.map(|retry| retry.minus(by));

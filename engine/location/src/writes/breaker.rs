@@ -70,7 +70,7 @@ impl CircuitBreaker {
         self.blocks = self.blocks.saturating_add(1);
     }
 
-    /// Moves pending times back by `by`, and past ones to `at` at the latest, after a backward step of the clock.
+    /// Moves due times back by `by` and caps start times at `at`, after a backward step of the clock.
     pub fn set_back(&mut self, at: Timestamp, by: Millis) {
         if let Some(block) = &mut self.blocked {
             block.since = block.since.min(at);

@@ -140,7 +140,8 @@ pub enum Failure {
     GateClosed,
     /// The EHR returned the identifier of another record of ours, so the outcome is unknown.
     OfAnother(String),
-    /// The call was not sent: a record that the write refers to is not in the EHR yet. Does not count against the EHR.
+    /// The call was not sent: a precondition is not met, such as a referenced record in the EHR or the staff's
+    /// approval. Does not count against the EHR.
     NotReady(String),
     /// The call was not started: all call slots were in use, or the adapter is not loaded yet. Retried soon, and does
     /// not count against the EHR.

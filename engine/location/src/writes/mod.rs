@@ -1,4 +1,4 @@
-//! Writes to the EHR: in order, never applied twice, retried until their deadline.
+//! Writes to the EHR: in order, each once, retried until their deadline.
 //!
 //! ```text
 //! intent ──► queue (one ordering key at a time) ──► call ──► retry ──► done, failed, once more, or looked up first

@@ -1,5 +1,5 @@
-//! The handling of write results: done, refused, sent again, or looked up first. No write is applied twice, and no
-//! accepted write is lost.
+//! The handling of write results: done, refused, sent again, or looked up first. A write of unknown outcome is never
+//! sent again without a look-up, and no accepted write is lost.
 
 use crate::{
     Location,
@@ -399,8 +399,9 @@ impl Location {
         }
     }
 
-    /// Opens the breaker unless it is open already, so that calls that fail together double the pause only once.
-    fn block(&self, cx: DecisionContext, why: Blocked, events: &mut Vec<Event>) {
+    /// Opens the breaker unless its pause is still running, so that calls that fail together double the pause only
+    /// once.
+    fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
         let pausing = self.state.breaker.blocked.is_some_and(|block| cx.now < block.until);
         if pausing || events.iter().any(|event| matches!(event, Event::BreakerOpened { .. })) {
             return;

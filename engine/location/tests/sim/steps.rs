@@ -46,11 +46,11 @@ pub enum Step {
         which: u8,
         what: u8,
     },
-    /// An operator has a failed write tried again.
+    /// An operator retries a failed write.
     Retry {
         which: u8,
     },
-    /// An operator gives a write up.
+    /// An operator drops a write.
     Drop {
         which: u8,
     },

@@ -28,7 +28,7 @@ page appointments 3 cursor c4 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 expect slot op1 prov1 11:00 30m busy
 
-story a deletion is confirmed by a full pass two minutes after the pass that first lacks the record
+story a deletion is confirmed by a whole pass two minutes after the pass that first lacks the record
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied

@@ -93,7 +93,7 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 cancel a1 -> cancelled
 book a2 op1 prov1 10:00 30m patient p2 -> booked a2
 
-story a cancelled insert that was sent, moved and not written takes its move along
+story an insert cancelled after it was sent, moved and not written is withdrawn with its move
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 move a1 op2 prov1 11:00 30m -> moved

@@ -143,7 +143,7 @@ expect told 50 until 18
 wake
 > push w1 1 update hours 50
 
-story hours removed by staff before their write was answered cause a full pass
+story hours removed by staff before their write was answered cause a whole pass
 settings hours=create,update,delete pulls=hours
 wake
 page hours 0 cursor c1 last -> applied

@@ -92,7 +92,7 @@ found w0 2 never_sent "the patient is not in the EHR yet"
 wake
 > push w0 3 *
 
-story a write that cannot have been sent times out at the start
+story a write that cannot have been sent times out after the start of its appointment
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"

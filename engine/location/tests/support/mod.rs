@@ -44,7 +44,7 @@ pub fn zone(name: &str, from_year: i32, to_year: i32) -> Zone {
 }
 
 /// Returns a proptest configuration with `cases` cases, unless `PROPTEST_CASES` overrides the number. Failures are
-/// printed, not stored; they belong into separate tests.
+/// printed, not stored; they belong in separate tests.
 pub fn cases(cases: u32) -> ProptestConfig {
     let wanted = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { wanted.cases } else { cases };
