@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn old_writes_are_pruned_at_every_location() {
+    async fn only_old_writes_are_pruned_at_every_location() {
         let store = Arc::new(MemoryStore::new());
         for location in [1, 2, u32::MAX] {
             (0..500).for_each(|id| put(&store, write(location, id, 31, None)));

@@ -50,19 +50,19 @@ async fn comes_back<T>(make: impl Fn(Reply<T>) -> LocationMessage) {
 }
 
 #[actix::test]
-async fn search_loads_an_unloaded_location() {
+async fn search_loads_a_location_after_a_failed_load() {
     let query = slot_query(Date(20_000), 1, SECOND, Timestamp(0));
     comes_back(|reply| LocationMessage::FreeSlots { query: Box::new(query.clone()), reply }).await;
 }
 
 #[actix::test]
-async fn sync_state_query_loads_an_unloaded_location() {
-    comes_back(|reply| LocationMessage::SyncState { reply }).await;
+async fn sync_state_query_loads_a_location_after_a_failed_load() {
+    comes_back(|reply| Ask::SyncState { reply }).await;
 }
 
 #[actix::test]
-async fn write_list_query_loads_an_unloaded_location() {
-    comes_back(|reply| LocationMessage::Writes { reply }).await;
+async fn write_list_query_loads_a_location_after_a_failed_load() {
+    comes_back(|reply| Ask::Writes { reply }).await;
 }
 
 /// A commit that a node sent before it lost the location arrives when another node has loaded the location.

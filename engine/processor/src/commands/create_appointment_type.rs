@@ -14,7 +14,7 @@ pub struct CreateAppointmentType {
     pub minutes: u32,
     pub bookable_online: bool,
     pub descriptor_ids: Vec<u32>,
-    /// For this location only, not for its institution.
+    /// `true` for this location only, `false` for its institution.
     pub of_location: bool,
 }
 

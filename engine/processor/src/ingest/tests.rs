@@ -195,7 +195,7 @@ fn setup() -> Setup {
     testing::setup([testing::institution(1)], [A, B].map(location), [testing::source(SOURCE, 1)])
 }
 
-/// For any order of reading, and for both ways to show deletions.
+/// Holds for any order of reading, and for both ways to show deletions.
 #[tokio::test]
 async fn visit_moved_by_staff_belongs_to_the_new_location() {
     for (by_absence, first, then) in [(false, B, A), (false, A, B), (true, B, A), (true, A, B)] {

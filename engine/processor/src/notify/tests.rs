@@ -154,7 +154,7 @@ struct World {
     registry: Arc<EndpointRegistry>,
     views: Arc<PlainViews>,
     processors: BTreeMap<u32, Processor>,
-    /// By data source, which has the number of its institution.
+    /// EHRs by data source, which has the number of its institution.
     ehrs: BTreeMap<u32, Practice>,
     now: Timestamp,
     heard: usize,
