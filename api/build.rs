@@ -18,7 +18,7 @@ fn bundle() {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
     }
     for name in ["sandbox", "gated-cloud"] {
-        let mut cargo = Command::new(env::var_os("CARGO").expect("cargo names itself"));
+        let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
         cargo.current_dir(&root).args(["run", "--package", "adapter-kit", "--bin", "build_adapter"]);
         cargo.args(["--features", "program", "--target-dir"]).arg(out.join("kit")).arg("--");
         cargo.arg(root.join("adapters").join(name)).arg(&out).arg(if is_release { "release" } else { "quick" });

@@ -16,7 +16,7 @@ pub(crate) fn open(rules: &AuditRules, data_dir: &Path) -> Result<Trail, String>
         let (folder, key) = (rules.folder.display(), data_dir.join(KEY));
         tracing::warn!(
             %folder, key = %key.display(),
-            "a new audit trail begins although there is a key of an earlier one: where was the earlier one moved to?"
+            "a new audit trail begins although the key of an earlier one exists; was the earlier trail moved?"
         );
     }
     let key = if begun { known_key(data_dir) } else { key(data_dir) }?;

@@ -129,7 +129,7 @@ impl Running {
         tokio::select! {
             ended = self.end(ended) => ended,
             () = signals.next() => {
-                tracing::warn!("stopped at once, as asked a second time; unfinished work resumes after the next start");
+                tracing::warn!("stopped immediately on the second signal; unfinished work resumes after the next start");
                 Ok(())
             }
         }
@@ -169,7 +169,7 @@ impl Running {
             tracing::warn!("some changes have no entry in the audit trail yet; the next start writes them");
         }
         if tokio::time::timeout(server::LAST_SECOND, token_uses::note(&api)).await.is_err() {
-            tracing::warn!("when operators' tokens were last used was not stored in time");
+            tracing::warn!("the last uses of operator tokens were not stored in time");
         }
         let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
         if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
@@ -185,7 +185,7 @@ const CERTIFICATES: Duration = Duration::from_secs(5);
 async fn watch_certificates(api: Weak<Api>) {
     while let Some(api) = api.upgrade() {
         if let Err(error) = web::block(move || api.certificates.refresh(api.engine.now())).await {
-            tracing::error!(%error, "the files of TLS certificates were not looked at");
+            tracing::error!(%error, "the TLS certificate files could not be checked");
         }
         tokio::time::sleep(CERTIFICATES).await;
     }

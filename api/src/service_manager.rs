@@ -10,7 +10,7 @@ pub(crate) fn ready() {
 pub(crate) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::warn!(%error, "the time of the reload cannot be told to systemd"),
+        Err(error) => tracing::warn!(%error, "the time of the reload cannot be reported to systemd"),
     }
 }
 
@@ -20,6 +20,6 @@ pub(crate) fn stopping() {
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "systemd cannot be told how the server stands");
+        tracing::warn!(%error, "the server state cannot be reported to systemd");
     }
 }

@@ -70,7 +70,7 @@ pub enum VersionError {
     NoneAtLocation,
     #[error("no version {0} of this adapter was uploaded")]
     NoVersion(String),
-    #[error("nothing was rolled out to the location that could be taken back")]
+    #[error("the location has no earlier roll-out to return to")]
     NothingBefore,
     /// The component is not one that this server can use.
     #[error("{0}")]
@@ -251,7 +251,7 @@ impl AdapterVersions {
             match host.load(file).await {
                 Ok(adapter) => drop(loaded.insert(name.clone(), adapter)),
                 Err(failed) if as_before => {
-                    tracing::error!(name, file = %file.display(), reason = %failed.reason, "the file of an adapter cannot be used; it stays as it is");
+                    tracing::error!(name, file = %file.display(), reason = %failed.reason, "the file of an adapter cannot be used; the loaded version stays in use");
                 }
                 Err(failed) => problems.push(format!("adapters.{name}: {failed}")),
             }
@@ -437,11 +437,11 @@ fn digest(sha256: &str) -> Option<[u8; 32]> {
 }
 
 fn version(key: &[u8], value: &[u8]) -> Result<AdapterVersion, StoreError> {
-    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "not what was noted of a version of an adapter"))
+    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "not the record of an adapter version"))
 }
 
 fn choice(key: &[u8], value: &[u8]) -> Result<RolledOut, StoreError> {
-    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "not what was noted of a location's adapter"))
+    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "not the record of a location's roll-out"))
 }
 
 fn json(noted: &impl Serialize) -> Vec<u8> {

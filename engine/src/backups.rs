@@ -202,7 +202,7 @@ impl Backups {
     }
 
     fn failed(&self, now: Timestamp, why: String) {
-        tracing::error!(why, "a backup came to nothing");
+        tracing::error!(why, "a backup failed");
         self.failures.fetch_add(1, Ordering::Relaxed);
         self.state().failed = Some((now, why));
         self.report(false);
@@ -245,7 +245,7 @@ impl Backups {
         loop {
             let own = self.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || own.look(clock::now())).await {
-                tracing::error!(%error, "whether a backup is due is not known");
+                tracing::error!(%error, "the check for due backups failed");
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -260,7 +260,7 @@ impl Backups {
         if is_due(newest, failed, now, every)
             && let Err(error) = self.begin(now)
         {
-            tracing::debug!(%error, "no backup is begun");
+            tracing::debug!(%error, "no backup was started");
         }
     }
 }

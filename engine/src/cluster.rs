@@ -148,7 +148,9 @@ impl Cluster {
             }
         };
         if tokio::time::timeout(grace, left).await.is_err() {
-            tracing::warn!("the other nodes could not be told in time that this one ends; they find out by themselves");
+            tracing::warn!(
+                "the other nodes were not notified of the shutdown in time; they take over when the lease expires"
+            );
         }
     }
 

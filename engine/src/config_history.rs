@@ -49,7 +49,7 @@ pub(crate) fn set_up_key(scope: u32, id: u32) -> Key {
 
 pub(crate) fn read(store: &dyn Store, key: &[u8]) -> Result<Option<SetUp>, StoreError> {
     let Some(value) = store.get(key)? else { return Ok(None) };
-    serde_json::from_slice(&value).map(Some).map_err(|_| StoreError::damaged(key, "not what was noted of a setup"))
+    serde_json::from_slice(&value).map(Some).map_err(|_| StoreError::damaged(key, "not the record of a setup"))
 }
 
 fn of_institution(it: &Institution) -> [u8; 16] {

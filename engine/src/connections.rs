@@ -55,7 +55,7 @@ pub(crate) enum ConnectError {
     NoAdapter { location: LocationId, adapter: String },
     #[error("location {location}: data source {id} is not configured")]
     NoSource { location: LocationId, id: u32 },
-    #[error("location {location}: data source {id} lives in this process, but nothing there serves it")]
+    #[error("location {location}: in-process data source {id} has no simulated EHR")]
     NotServed { location: LocationId, id: u32 },
     #[error("location {location}: {source}")]
     Address { location: LocationId, source: AddressError },

@@ -49,7 +49,7 @@ pub enum Incomplete {
          --to-config FILE`, or name an empty `data_dir`"
     )]
     EmbeddedStore { store: PathBuf },
-    #[error("{0} is there already: name a directory that is not")]
+    #[error("{0} already exists: name a new directory")]
     Occupied(PathBuf),
     #[error(
         "the copy in {0} is not whole: run the same `practice-sync store copy` again, which finishes it. What `practice-sync restore` did not \

@@ -177,7 +177,7 @@ impl Directory {
                     return Err(EngineError::OutcomeUnknown);
                 }
                 Err(_) if begun.load(Ordering::SeqCst) => {
-                    self.record_error(id, "it ended unexpectedly while it did what was asked of it");
+                    self.record_error(id, "the actor ended unexpectedly during a request");
                     return Err(EngineError::Internal);
                 }
                 Err(_) => {}
@@ -276,9 +276,7 @@ impl Directory {
             }
         };
         if tokio::time::timeout(LEAVING, left).await.is_err() {
-            tracing::warn!(
-                "some locations did not leave memory in time after they were set up anew; they leave when they can"
-            );
+            tracing::warn!("some locations were not unloaded in time after a change of setup; they are unloaded later");
             // A message to an old actor would be lost, so locations to be loaded are searched once it has ended.
             let late: Vec<_> = leaving.values().filter(|address| address.connected()).cloned().collect();
             let gained = self.gained.clone();
@@ -368,7 +366,7 @@ impl Directory {
                     // A location that cannot be started now is tried again soon, without another error each time.
                     if self.activate(id) {
                         tracing::warn!(location = %id, "the actor of a location ended unexpectedly; it was started again");
-                        self.record_error(id, "it ended unexpectedly, and was started again");
+                        self.record_error(id, "the actor ended unexpectedly and was restarted");
                     }
                 }
                 Ok(None) => self.forget(id),

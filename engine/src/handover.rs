@@ -29,7 +29,7 @@ pub(crate) async fn run(
                 endpoints.came();
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "this node could not renew its place in the cluster"),
+            Err(error) => tracing::warn!(%error, "this node could not renew its lease in the cluster"),
         }
         cluster.pause().await;
     }

@@ -118,7 +118,7 @@ impl Rotation {
         let keys = StoreKeys::load(file)?.and_a_new_one()?;
         keys.save(file)?;
         self.sealed()?.use_keys(&keys);
-        tracing::info!(key = %keys.newest(), "a new key seals the store: keep a copy of store.key, without it new backups cannot be read");
+        tracing::info!(key = %keys.newest(), "the store is sealed with a new key: keep a copy of store.key, which new backups require");
         self.begin(keys.newest())?;
         Ok(keys.newest())
     }
@@ -135,7 +135,7 @@ impl Rotation {
         let spawned = thread::Builder::new().name("store-keys".into()).spawn(move || own.run());
         spawned.map(drop).map_err(|source| {
             *state = State { failed: Some(source.to_string()), ..State::default() };
-            StoreError::Io { what: "starting to seal values anew".into(), source: Arc::new(source) }
+            StoreError::Io { what: "starting to reseal values".into(), source: Arc::new(source) }
         })
     }
 
@@ -149,7 +149,7 @@ impl Rotation {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "not all values were sealed with the newest key; it is tried again in a minute");
+                    tracing::warn!(%error, "resealing with the newest key failed; retrying in a minute");
                     let mut state = self.state();
                     (state.passes, state.failed) = (false, Some(error.to_string()));
                 }

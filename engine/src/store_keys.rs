@@ -26,7 +26,7 @@ const ROOM_LEFT: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    #[error("the values of this store are not sealed: it lies in memory")]
+    #[error("this store is in memory, and its values are not sealed")]
     NotSealed,
     #[error(
         "this server is one of several nodes, and all of them must have a key before one of them uses it: stop all nodes, run the same command \
@@ -41,7 +41,7 @@ pub enum KeyError {
     UnderWay,
     #[error("`store.key` has no key {0}")]
     NoSuchKey(KeyId),
-    #[error("the key {0} seals what is written: make a new one first, with `practice-sync store rotate-key`")]
+    #[error("the key {0} seals new values: add another one first, with `practice-sync store rotate-key`")]
     Newest(KeyId),
     #[error("the key {id} is needed by {by}")]
     Needed { id: KeyId, by: String },
@@ -97,7 +97,7 @@ pub(crate) fn drop_unneeded(
     let left = keys.without(id);
     left.save(file)?;
     store.use_keys(&left);
-    tracing::info!(key = %id, "a key of the store was dropped; backups from before need it");
+    tracing::info!(key = %id, "a key of the store was dropped; earlier backups require it");
     Ok(())
 }
 

@@ -49,8 +49,8 @@ impl Demo {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let line = timeout(left, self.lines.next_line()).await;
-            let line = line.unwrap_or_else(|_| panic!("it does not say {beginning:?}")).unwrap();
-            let line = line.unwrap_or_else(|| panic!("it ended before it said {beginning:?}"));
+            let line = line.unwrap_or_else(|_| panic!("no line begins with {beginning:?}")).unwrap();
+            let line = line.unwrap_or_else(|| panic!("the demo ended before a line began with {beginning:?}"));
             assert!(!line.starts_with("the walkthrough stopped"), "{line}");
             if let Some(rest) = line.trim().strip_prefix(beginning) {
                 return rest.trim().to_owned();

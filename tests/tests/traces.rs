@@ -169,8 +169,10 @@ async fn a_collector_that_is_away_holds_nothing_up() {
     let mut caller = at.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     book(&at, &mut caller, "untold").await;
-    until("the log to tell", async || at.log().unwrap().contains("traces do not reach their collector").then_some(()))
-        .await;
+    until("the message in the log", async || {
+        at.log().unwrap().contains("traces do not reach their collector").then_some(())
+    })
+    .await;
     book(&at, &mut caller, "untold-too").await;
     assert!(process.stop().unwrap() < Duration::from_secs(20));
     assert_eq!(at.log().unwrap().matches("traces do not reach their collector").count(), 1);

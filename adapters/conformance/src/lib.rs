@@ -90,6 +90,6 @@ fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinErro
         asked: subject.asked_last(),
         answered: said,
         expected: "the case comes to its end".to_owned(),
-        mend: "this is not the adapter: what stands for the EHR in the test cannot do what it is asked".to_owned(),
+        mend: "not caused by the adapter: the EHR under test cannot execute the suite's request".to_owned(),
     }))
 }

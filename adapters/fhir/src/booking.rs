@@ -55,7 +55,7 @@ impl Slots {
             Err(_) => Ok(()),
         };
         if let Err(fault) = settled {
-            warn!("slots an appointment does not stand on stay busy: {fault:?}");
+            warn!("slots that the appointment does not use stay busy: {fault:?}");
         }
     }
 }

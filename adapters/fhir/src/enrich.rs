@@ -194,7 +194,7 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
     let form = found.iter().find(|form| form["url"] == canonical).map(|form| text(form, "id").to_owned());
     let by_id = Reference { reference: Some(canonical.to_owned()) }.id_of("Questionnaire");
     if form.is_none() && by_id.is_none() {
-        warn!("answers to a form the server does not have are left out");
+        warn!("responses to a form that the server does not have are skipped");
     }
     Ok(form.or(by_id))
 }

@@ -132,7 +132,7 @@ pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
         };
         match sent {
             Ok(Updated::Written(_)) => (),
-            Ok(Updated::Stale) => debug!("slot {id} was changed by somebody else and is not freed"),
+            Ok(Updated::Stale) => debug!("slot {id} was changed concurrently and is not freed"),
             Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => warn!("slot {id} cannot be freed: {reason}"),
             Err(fault) => return Err(steps::before(fault)),
         }

@@ -197,7 +197,7 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
         let schedule: Schedule = match map::read(schedule) {
             Ok(schedule) => schedule,
             Err(why) => {
-                warn!("a schedule is left out: {why}");
+                warn!("a schedule is skipped: {why}");
                 cursor.partial = true;
                 continue;
             }

@@ -42,7 +42,7 @@ pub fn patient(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
         own["address"] = Value::Null;
     }
     if own["date_of_birth"].as_str().is_some_and(|day| !day.trim().is_empty() && day_of(day).is_none()) {
-        return Err("its date of birth is none".into());
+        return Err("its date of birth is not a date".into());
     }
     record(resource, own)
 }
@@ -93,7 +93,7 @@ pub fn visit(mut own: Value) -> Result<Option<Visit>, RowError> {
     }
     let status = own["status"].as_str().ok_or_else(wrong_kind)?.to_owned();
     if !STATUSES.contains(&status.as_str()) {
-        return Err("its status is none that is known".into());
+        return Err("its status is unknown".into());
     }
     let came = ["arrived", "completed"].contains(&status.as_str());
     // An arrived patient counts as confirmed.

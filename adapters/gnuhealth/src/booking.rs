@@ -30,7 +30,7 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     let Some(places) = near.places else { return receipt(client::create(APPOINTMENT, &values)?) };
     let (place, rest) = (&places[0], &places[1..]);
     match client::write_over(APPOINTMENT, place.id, place.timestamp.as_deref(), &values)? {
-        Written::Stale => Err(Fault::retry_later("somebody else took the free place meanwhile", None)),
+        Written::Stale => Err(Fault::retry_later("the free appointment was taken concurrently", None)),
         Written::Done => {
             remove_places(rest);
             receipt(place.id)

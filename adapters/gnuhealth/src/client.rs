@@ -62,7 +62,7 @@ pub fn ask(call: &Call) -> Result<Value, Fault> {
 pub fn create(model: &str, values: &Value) -> Result<i64, Fault> {
     let created = write(&requests::create(model, values))?;
     // A response that cannot be parsed proves nothing.
-    created[0].as_i64().ok_or_else(|| Fault::unknown("the EHR does not say what it has created"))
+    created[0].as_i64().ok_or_else(|| Fault::unknown("the EHR does not report the created record"))
 }
 
 /// Makes a call that writes.

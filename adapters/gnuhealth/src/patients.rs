@@ -29,7 +29,7 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
     };
     match write(PATIENT, row.id, own_of_new(&row, patient)) {
         // The patient exists without the provider.
-        Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
+        Err(Fault::Rejected(why)) => warn!("the provider of a new patient is not written: {why}"),
         other => other.map_err(steps::after)?,
     }
     Ok(Receipt::of(row.id))
@@ -76,7 +76,7 @@ fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
 pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place, Fault> {
     let Some(code) = address.country.as_ref().or(settings.country.as_ref()) else {
         if address.region.is_some() {
-            warn!("the EHR keeps a region only with its country, and `country` is not set: it is left out");
+            warn!("the EHR stores a region only with a country, and `country` is not set: the region is not written");
         }
         return Ok(Place::default());
     };
@@ -88,7 +88,7 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
         _ => None,
     };
     if country.is_none() || (subdivision.is_none() && address.region.is_some()) {
-        warn!("the EHR does not know the country or the region of an address: it is left out");
+        warn!("the EHR does not have the country or the region of an address: they are not written");
     }
     Ok(Place { country, subdivision, language: None })
 }

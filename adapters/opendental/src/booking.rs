@@ -34,7 +34,7 @@ pub fn create(client: &Client, key: &str, change: &AppointmentChange) -> Result<
         // The other appointment stays, whichever was first; ours can be offered another time.
         match client.put(&path(&made.id, "/Break"), &requests::broken(&client.settings)) {
             Ok(_) => return Err(Fault::rejected(OCCUPIED)),
-            Err(fault) => warn!("appointments {} and {other} stand in one operatory: {fault:?}", made.id),
+            Err(fault) => warn!("appointments {} and {other} overlap in one operatory: {fault:?}", made.id),
         }
     }
     Ok(Receipt { version: read(client, &made.id).ok().flatten().map(|row| map::version(&row)), ..made })
@@ -58,7 +58,7 @@ pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Resul
     if let Some(other) = taken_meanwhile(client, a, &a.id) {
         match client.put(&path(&a.id, ""), &requests::moved_back(&row)) {
             Ok(_) => return Err(Fault::rejected(OCCUPIED)),
-            Err(fault) => warn!("appointments {} and {other} stand in one operatory: {fault:?}", a.id),
+            Err(fault) => warn!("appointments {} and {other} overlap in one operatory: {fault:?}", a.id),
         }
     }
     Ok(read(client, &a.id).ok().flatten().map_or_else(|| Receipt::of(&a.id), |row| receipt(&row)))
@@ -187,7 +187,7 @@ fn look_before(client: &Client, a: &Wanted, own: Option<&str>) -> Result<(), Fau
 /// done.
 fn taken_meanwhile(client: &Client, a: &Wanted, own: &str) -> Option<String> {
     others(client, a, a.operatory.as_deref()?, Some(own)).unwrap_or_else(|fault| {
-        warn!("nobody could look after a write: {fault:?}");
+        warn!("the check after a write failed: {fault:?}");
         None
     })
 }

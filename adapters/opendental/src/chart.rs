@@ -138,7 +138,7 @@ pub fn procedure_code(_: &Client, code: ProcedureCode) -> Mapped {
 }
 
 /// The reason for an unknown status, which may still be a procedure.
-pub const NO_STATUS: &str = "its status is none that is documented";
+pub const NO_STATUS: &str = "its status is not documented";
 
 pub fn procedure(client: &Client, p: Procedure) -> Mapped {
     let status = match p.proc_status.as_str() {

@@ -97,7 +97,7 @@ impl Client {
     /// Returns all rows of a list.
     pub fn all<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Vec<T>, Fault> {
         let rows = self.walk(path, query)?;
-        rows.ok_or_else(|| Fault::rejected(format!("{path} has more rows than can be looked through")))
+        rows.ok_or_else(|| Fault::rejected(format!("{path} has too many rows to search")))
     }
 
     /// Returns the rows of one patient, or none if the API reports that the patient does not exist. Other refusals are
@@ -105,9 +105,7 @@ impl Client {
     pub fn of_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
         match self.walk(path, &[("PatNum", patient.to_owned())]) {
             Err(refused) if refused.missing => Ok(Vec::new()),
-            rows => rows?.ok_or_else(|| {
-                Fault::retry_later(format!("a patient has more {path} than can be looked through"), None)
-            }),
+            rows => rows?.ok_or_else(|| Fault::retry_later(format!("a patient has too many {path} to search"), None)),
         }
     }
 

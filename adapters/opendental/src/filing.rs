@@ -75,7 +75,7 @@ pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) ->
         None => {
             let answer = client.post("/carriers", &requests::carrier(plan))?;
             let made = client::made(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
-            made.ok_or_else(|| Fault::unknown("Open Dental did not say which carrier it made"))?
+            made.ok_or_else(|| Fault::unknown("Open Dental did not report the created carrier"))?
         }
     };
     PLANS.create(client, key, &carrier, &requests::plan(key, plan, carrier))
@@ -288,5 +288,5 @@ impl Kind {
 
 fn number_of(id: &str, prefix: &str) -> Result<u64, Fault> {
     let number = id.strip_prefix(prefix).and_then(|number| number.parse().ok());
-    number.ok_or_else(|| Fault::rejected("the record is not of the category it is said to be"))
+    number.ok_or_else(|| Fault::rejected("the record is of another category"))
 }

@@ -336,7 +336,7 @@ fn kept(what: &str, value: &Option<String>, fits: fn(&str) -> bool) -> Value {
     match value.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) if fits(text) => text.into(),
         Some(_) => {
-            warn!("the {what} of a record is not in a form Open Dental takes and is left out");
+            warn!("the {what} of a record is not in a format that Open Dental accepts and is not written");
             Value::Null
         }
         None => Value::Null,

@@ -101,7 +101,7 @@ impl InProcessEhr {
         if committed.is_ok() {
             kept.next += changes.len() as u64;
         } else if let Err(error) = self.read_again(kept, kept.profile.clone()) {
-            tracing::error!(%error, "the simulated EHR shows what it could not keep");
+            tracing::error!(%error, "the simulated EHR contains changes that could not be stored");
         }
         committed
     }

@@ -140,7 +140,7 @@ fn days(fields: &mut Map<String, Value>) -> serde_json::Result<()> {
     for (name, value) in fields {
         match value {
             Value::String(text) if DATES.contains(&name.as_str()) => {
-                *text = time::day_of(text).ok_or_else(|| serde_json::Error::custom("a date is none"))?;
+                *text = time::day_of(text).ok_or_else(|| serde_json::Error::custom("a date cannot be read"))?;
             }
             Value::Object(inner) => days(inner)?,
             _ => (),

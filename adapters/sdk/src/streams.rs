@@ -336,7 +336,7 @@ impl<C> Rows<C> {
             (Err(RowError::Row(why)), Some(id)) => {
                 Read { skipped: Some(SkippedRecord::new(format!("{prefix}{id}"), why)), ..nothing }
             }
-            (Err(RowError::Row(why)), None) => Read { left_out: Some(format!("row is left out: {why}")), ..nothing },
+            (Err(RowError::Row(why)), None) => Read { left_out: Some(format!("row is skipped: {why}")), ..nothing },
             (Err(RowError::Part(why)), id) => {
                 Read { left_out: Some(format!("of row {} are left out: {why}", id.unwrap_or_default())), ..nothing }
             }

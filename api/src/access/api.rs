@@ -156,7 +156,7 @@ impl Api {
     pub fn replace_operators(&self, tokens: Vec<OperatorToken>) {
         self.operators.replace(tokens, |token| {
             self.engine.token_last_used(token).unwrap_or_else(|error| {
-                tracing::warn!(%error, "when an operator's token was last used could not be read");
+                tracing::warn!(%error, "the last use of an operator token could not be read");
                 None
             })
         });

@@ -115,7 +115,7 @@ impl Caller {
     pub(crate) async fn append_session_entry(&self, api: &Api) {
         let entries = self.entries(api.engine.now(), "done", &[]);
         if let Err(error) = api.keep(&entries).await {
-            tracing::error!(%error, by = ?self.actor, "the audit trail takes no entry of a session at the console");
+            tracing::error!(%error, by = ?self.actor, "the audit trail refused the entry of a console session");
         }
     }
 
@@ -200,7 +200,7 @@ impl Api {
     /// Returns an error if the trail does not accept entries, so that no change is made without its entry.
     pub(crate) fn may_change(&self) -> Result<(), ApiError> {
         let Some(error) = self.audit.as_ref().and_then(|trail| trail.takes_entries().err()) else { return Ok(()) };
-        tracing::error!(%error, "a change is refused, since the audit trail takes no entry");
+        tracing::error!(%error, "a change was refused because the audit trail accepts no entries");
         Err(without_trail())
     }
 
@@ -223,7 +223,7 @@ impl Api {
             Err(error) => {
                 // The change remains committed; the log is its only record.
                 for entry in entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()) {
-                    tracing::error!(%error, entry, "not answered, since the audit trail takes no entry");
+                    tracing::error!(%error, entry, "a response was withheld because the audit trail accepts no entries");
                 }
                 Err(without_trail().into())
             }
@@ -310,7 +310,7 @@ fn append_with_retries(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<
                     }
                     _ => {}
                 }
-                tracing::error!(%error, request = entry.request_id, "a change waits for the audit trail to take its entry");
+                tracing::error!(%error, request = entry.request_id, "the audit entry of a change is retried until the audit trail accepts entries");
                 // The trail counts refused entries and records them as lost.
                 loop {
                     rt::time::sleep(RETRY).await;
@@ -441,7 +441,7 @@ fn append(trail: &Trail, entry: Entry) {
             Err(error) => Err(error),
         };
         if let (Err(error), Ok(entry)) = (outcome, serde_json::to_string(&entry)) {
-            tracing::error!(%error, entry, "the audit trail does not take an entry");
+            tracing::error!(%error, entry, "the audit trail refused an entry");
         }
     });
 }
@@ -459,7 +459,7 @@ async fn known_since(api: &Data<Api>, from: Timestamp) -> Known {
     let newest = match read.await {
         Ok(Ok(newest)) => newest.unwrap_or_default(),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the audit trail could not be read: some changes may be told twice");
+            tracing::warn!(%error, "the audit trail could not be read; some changes may have duplicate entries");
             return Known::new();
         }
         Err(_) => return Known::new(),

@@ -81,9 +81,7 @@ impl Deref for ApiRef {
     type Target = Api;
 
     fn deref(&self) -> &Api {
-        self.0
-            .as_ref()
-            .expect("no handler runs with a describing call, and what reads its arguments leaves the engine alone")
+        self.0.as_ref().expect("a describing call runs no handler, and argument readers do not use the engine")
     }
 }
 

@@ -60,7 +60,7 @@ impl Tagging {
     fn of(&self, body: &[u8]) -> HeaderValue {
         let tag = self.key.tag(&[&self.caller, self.version.name().as_bytes(), &[0], body]);
         let tag = format!("\"{}\"", hex::encode(&tag[..LENGTH]));
-        HeaderValue::from_str(&tag).expect("hexadecimal digits between quotes are a header's value")
+        HeaderValue::from_str(&tag).expect("quoted hexadecimal digits are a valid header value")
     }
 }
 

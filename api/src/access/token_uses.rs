@@ -25,6 +25,6 @@ pub async fn note(api: &Api) {
     let uses: Vec<_> = used.iter().map(|(operator, at)| (operator.hash, *at)).collect();
     match api.engine.note_token_uses(&uses).await {
         Ok(()) => used.iter().for_each(|(operator, at)| operator.mark_stored(*at)),
-        Err(error) => tracing::warn!(%error, "when operators' tokens were last used was not stored"),
+        Err(error) => tracing::warn!(%error, "the last uses of operator tokens could not be stored"),
     }
 }

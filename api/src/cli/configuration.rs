@@ -118,7 +118,7 @@ async fn reload(
         complain(format_args!("removes {removal}"));
     }
     if !removals.is_empty() {
-        complain("removals have to be confirmed: practice-sync config reload --allow-removal");
+        complain("removals must be confirmed: practice-sync config reload --allow-removal");
     }
     if problems.is_empty() && needs_restart.is_empty() && (dry_run || removals.is_empty()) {
         say(if dry_run { "nothing was applied" } else { "the configuration is in force" });

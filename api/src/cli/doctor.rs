@@ -84,7 +84,7 @@ pub(super) fn run(asked: &Doctor) -> ExitCode {
         }
         Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Severity::Bad, problem)),
     }
-    let mut table = Table::new(&["CHECK", "", "SAYS"]);
+    let mut table = Table::new(&["CHECK", "", "DETAILS"]);
     for Finding { what, standing, says } in &findings.0 {
         let standing = match standing {
             Severity::Good => "good",
@@ -119,7 +119,7 @@ fn operators(config: &Config, findings: &mut Findings) {
         true => findings.add(
             "operators",
             Severity::Warning,
-            "nobody has a token for the operators' listener: `practice-sync operators add`",
+            "no operator has a token; create one with `practice-sync operators add`",
         ),
         false => findings.add("operators", Severity::Good, says),
     }
@@ -130,7 +130,7 @@ fn operators(config: &Config, findings: &mut Findings) {
 fn warn_if_world_readable(what: &'static str, path: &Path, findings: &mut Findings) {
     let Ok(meta) = fs::metadata(path) else { return };
     if meta.permissions().mode() & 0o007 != 0 {
-        let says = format!("{} can be read by everybody on this machine: chmod o= it", path.display());
+        let says = format!("{} is readable by every user of this machine; run chmod o= on it", path.display());
         findings.add(what, Severity::Warning, says);
     }
 }
@@ -169,7 +169,7 @@ fn data(config: &Config, findings: &mut Findings) {
 fn backups(config: &Config, findings: &mut Findings) {
     let Some(rules) = &config.setup.engine.backup else {
         if config.setup.engine.store_engine != StoreEngine::Postgres {
-            findings.add("backups", Severity::Warning, "none are made: [backup] names a folder");
+            findings.add("backups", Severity::Warning, "no backups are configured; set a folder in [backup]");
         }
         return;
     };
@@ -183,7 +183,7 @@ fn backups(config: &Config, findings: &mut Findings) {
     let age = files.first().map(|newest| engine::clock::now().0.saturating_sub(newest.made_at.0));
     let age = age.map(|age| Duration::from_millis(age.unsigned_abs()));
     match (age, rules.every) {
-        (None, _) => findings.add("backups", Severity::Warning, "there is none yet"),
+        (None, _) => findings.add("backups", Severity::Warning, "no backup exists yet"),
         (Some(age), Some(every)) if age > every * 2 => {
             findings.add("backups", Severity::Warning, format_args!("the newest is {} hours old", age.as_secs() / 3600))
         }
@@ -201,7 +201,7 @@ fn files(config: &Config, findings: &mut Findings) {
     let Some(may) = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok()) else { return };
     if may < needed {
         let says = format!(
-            "{may} may be open here, and `max_connections` takes {needed}: raise `ulimit -n` or LimitNOFILE, or lower it"
+            "the limit is {may}, but `max_connections` needs {needed}: raise `ulimit -n` or LimitNOFILE, or lower `max_connections`"
         );
         findings.add("open files", Severity::Warning, says);
     } else {
@@ -222,7 +222,7 @@ async fn server(config: &Config, findings: &mut Findings) {
     let scheme = if config.http.operators_tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", config.http.operators);
     let Some((ready, body)) = readiness(&url).await else {
-        findings.add("server", Severity::Warning, format_args!("nothing answers at {url}"));
+        findings.add("server", Severity::Warning, format_args!("no server responds at {url}"));
         return;
     };
     match is_ours(config, body["instance"].as_str()) {
@@ -233,8 +233,7 @@ async fn server(config: &Config, findings: &mut Findings) {
             return;
         }
         Err(why) => {
-            let says =
-                format!("a server answers at {url}; whether it is the one of this configuration is not known: {why}");
+            let says = format!("cannot determine whether the server at {url} uses this configuration: {why}");
             findings.add("server", Severity::Warning, says);
         }
     }
@@ -255,7 +254,7 @@ async fn server(config: &Config, findings: &mut Findings) {
             }
         }
         None => {
-            let says = "not asked: PRACTICE_SYNC_TOKEN holds no operator's token";
+            let says = "skipped: PRACTICE_SYNC_TOKEN is not set to an operator's token";
             findings.add("locations", Severity::Good, says);
         }
     }
@@ -276,7 +275,7 @@ async fn work(session: Result<Session, String>, findings: &mut Findings) -> Resu
     let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);
     let troubles: Vec<String> = states.iter().flat_map(|state| state.troubles()).collect();
     if troubles.is_empty() {
-        findings.add("locations", Severity::Good, format_args!("{} work, and no write has failed", states.len()));
+        findings.add("locations", Severity::Good, format_args!("{} locations work; no failed writes", states.len()));
     }
     troubles.iter().for_each(|trouble| findings.add("locations", Severity::Warning, trouble));
     if webhooks.is_empty() {

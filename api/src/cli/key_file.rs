@@ -79,6 +79,6 @@ pub(super) fn told(problems: &[Problem]) -> Result<(), String> {
 }
 
 pub(super) fn save(file: KeyFile, what: &str) -> Result<String, String> {
-    let path = file.save().map_err(|error| format!("the keys cannot be written: {error}"))?;
-    Ok(format!("{} {what}; a running server takes that over within seconds.", path.display()))
+    let path = file.save().map_err(|error| format!("the key file cannot be written: {error}"))?;
+    Ok(format!("{} {what}; a running server reloads it within seconds.", path.display()))
 }

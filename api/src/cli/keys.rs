@@ -117,7 +117,7 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
     let key = known(&config, name)?;
     let wider = |id: &&u32| !key.locations.as_ref().is_none_or(|now| now.iter().any(|it| it.0 == **id));
     if let Some(id) = locations.iter().find(wider) {
-        return Err(format!("the key `{name}` does not reach location {id} now: narrowing it gives it nothing"));
+        return Err(format!("the key `{name}` has no access to location {id}; `narrow` can only remove access"));
     }
     if key.environment == Environment::Sandbox && remove.contains(&Grant::Financial) {
         return Err("keys of the sandbox always have the grant `financial`".into());
@@ -125,7 +125,7 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
     if let Some(grant) = remove.iter().find(|grant| !key.grants.has(**grant)) {
         return Err(format!("the key `{name}` does not have the grant `{}`", grant.word()));
     }
-    let unwritten = || format!("`{name}` is not written as [[keys]]: edit the file");
+    let unwritten = || format!("`{name}` is not a [[keys]] table; edit the file instead");
     if !locations.is_empty() && !file.set(KEYS, name, "locations", &locations.to_vec().into()) {
         return Err(unwritten());
     }

@@ -386,7 +386,7 @@ async fn list(server: &Server, only: Option<u64>, status: Option<Status>, as_jso
             table.row(&[id, status, &record, operation, &write["attempts"].to_string(), queued, &reason(write)]);
         }
         if !as_json && writes.len() as u64 == SHOWN {
-            table.row(&["...", "", "", "", "", "", &format!("the newest of location {id} are shown")]);
+            table.row(&["...", "", "", "", "", "", &format!("only the newest writes of location {id} are shown")]);
         }
     }
     table.show(as_json);

@@ -101,7 +101,7 @@ const VERSION: &str = "v3.0.0";
 
 /// Returns the `data` of a response, or the server's error messages.
 pub(super) async fn answer(request: RequestBuilder) -> Result<Value, String> {
-    let unanswered = |error: &dyn Display| format!("the server does not answer: {error}");
+    let unanswered = |error: &dyn Display| format!("the server does not respond: {error}");
     let response = request.send().await.map_err(|error| unanswered(&error))?;
     let status = response.status();
     let body = response.bytes().await.map_err(|error| unanswered(&error))?;

@@ -206,7 +206,7 @@ fn compact(config: Option<PathBuf>, data: Option<PathBuf>) -> ExitCode {
     match compacted {
         Ok(Compacted { values, before, after }) => {
             let [before, after] = [before, after].map(HumanBytes);
-            say(format_args!("{values} values: the store's files had {before} and have {after}."));
+            say(format_args!("{values} values: the store's files shrank from {before} to {after}."));
             ExitCode::SUCCESS
         }
         Err(error) => fail(error),

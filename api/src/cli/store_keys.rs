@@ -19,14 +19,14 @@ use crate::{
 };
 
 const LOOK: Duration = Duration::from_millis(500);
-const KEEP: &str = "Keep a copy of store.key, apart from the backups: without it later backups cannot be read.";
+const KEEP: &str = "Keep a copy of store.key separate from the backups. Later backups cannot be read without it.";
 const OLDER: &str =
-    "Backups from before that are kept elsewhere still need it: keep a copy of the earlier store.key with them.";
+    "Earlier backups stored elsewhere still need this key. Keep a copy of the earlier store.key with them.";
 
 pub(super) fn show(server: &Server, as_json: bool) -> ExitCode {
     let shown = async {
         let keys = answer(Session::begin(server)?.get("/store/keys")).await?;
-        let mut table = Table::new(&["ID", "SEALS WHAT IS WRITTEN"]);
+        let mut table = Table::new(&["ID", "ENCRYPTS NEW VALUES"]);
         for key in keys["keys"].as_array().into_iter().flatten() {
             match as_json {
                 true => say(key),
@@ -37,7 +37,7 @@ pub(super) fn show(server: &Server, as_json: bool) -> ExitCode {
         match keys["values_left"].as_u64() {
             _ if as_json => {}
             Some(0) => {}
-            Some(left) => say(format_args!("{left} values are not sealed with the newest key yet.")),
+            Some(left) => say(format_args!("{left} values are not encrypted with the newest key yet.")),
             None => say("Values that are not sealed with the newest key yet are being counted."),
         }
         failed(&keys)
@@ -47,7 +47,7 @@ pub(super) fn show(server: &Server, as_json: bool) -> ExitCode {
 
 fn failed(keys: &Value) -> Result<(), String> {
     match keys["failed"].as_str() {
-        Some(why) => Err(format!("not all values are sealed with the newest key: {why}")),
+        Some(why) => Err(format!("not all values are encrypted with the newest key: {why}")),
         None => Ok(()),
     }
 }
@@ -66,7 +66,7 @@ async fn rotate_running(server: &Server) -> Result<(), String> {
         failed(&keys)?;
         if keys["values_left"] == 0 {
             bar.end();
-            say("All values are sealed with it.");
+            say("All values are encrypted with it.");
             return Ok(());
         }
         keys["values_left"].as_u64().into_iter().for_each(|left| bar.show(left));
@@ -96,7 +96,7 @@ fn append_audit_entry(config: &Config, action: &str, command: &str) -> ExitCode 
     let entry = of_service(engine::clock::now(), action, "store", "done", command);
     match audit_trail::append(&config.audit, &config.data_dir, &entry) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(format_args!("the change is done, but the audit trail has no entry of it: {error}")),
+        Err(error) => fail(format_args!("the change succeeded, but its audit entry could not be written: {error}")),
     }
 }
 

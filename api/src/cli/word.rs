@@ -5,5 +5,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::values::words::{WireEnum, all, spelled};
 
 pub(super) fn word<T: WireEnum>() -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(all::<T>()).try_map(|text| spelled(&text).ok_or_else(|| format!("`{text}` is not one")))
+    PossibleValuesParser::new(all::<T>())
+        .try_map(|text| spelled(&text).ok_or_else(|| format!("`{text}` is not a valid value")))
 }

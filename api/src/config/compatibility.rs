@@ -77,11 +77,7 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
 fn header(text: &str) -> Result<HeaderName, String> {
     let name: HeaderName =
         text.parse().map_err(|_| "must be the name of a header, such as \"Api-Version\"".to_owned())?;
-    if TAKEN.contains(&name) {
-        Err(format!("must not be `{text}`: this header has a meaning already"))
-    } else {
-        Ok(name)
-    }
+    if TAKEN.contains(&name) { Err(format!("must not be `{text}`: this header is reserved")) } else { Ok(name) }
 }
 
 fn version(text: &str) -> Result<Version, String> {

@@ -19,7 +19,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> EngineRules {
     engine(&root.settings("engine"), &mut rules);
     guests(&root.about("Calls of adapters.").settings("guests"), &mut rules.guests);
     let s = root.settings("webhooks");
-    s.about("Messages that wait for one endpoint; more are counted and shown, not sent.").knob(
+    s.about("Maximum number of pending messages per endpoint. Further messages are dropped and counted.").knob(
         "queue",
         100..=10_000_000,
         &mut rules.webhooks.queue,
@@ -85,9 +85,9 @@ fn engine(s: &Section<'_, '_>, rules: &mut EngineRules) {
         1,
         &mut rules.pull_floor_bytes,
     );
-    let about = "What reading one location may write at once, in MiB.";
+    let about = "How much data reading one location may write in a burst, in MiB.";
     mib(s.about(about), "pull_burst_mib", 1, &mut rules.pull_burst_bytes);
-    mib(s.about("And per minute beyond that."), "pull_mib_per_minute", 1, &mut rules.pull_bytes_per_minute);
+    mib(s.about("Additional MiB per minute."), "pull_mib_per_minute", 1, &mut rules.pull_bytes_per_minute);
     s.about(
         "A start on sled makes the store's files anew when they are this many times as large as what is \
          live in them. 0 switches it off.",
@@ -118,8 +118,8 @@ fn mib(s: &Section<'_, '_>, key: &str, least: i64, bytes: &mut u64) {
 }
 
 fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
-    s.about("Calls of adapters under way.").at_start().knob("calls", 4..=1_000, &mut guests.host.calls);
-    s.about("Of them, those of one data source.").at_start().knob(
+    s.about("Maximum number of concurrent adapter calls.").at_start().knob("calls", 4..=1_000, &mut guests.host.calls);
+    s.about("Maximum number of concurrent calls per data source.").at_start().knob(
         "calls_per_source",
         1..=1_000,
         &mut guests.host.calls_per_source,
@@ -130,11 +130,8 @@ fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
     )
     .at_start()
     .knob("calls_per_host", 1..=1_000, &mut guests.host.calls_per_host);
-    s.about("How long a call waits for a place; then it is put off, which is no fault of the EHR.").std_duration(
-        "wait",
-        0..=5 * MINUTE,
-        &mut guests.wait,
-    );
+    s.about("How long a call waits for a free slot. After that it is postponed, without counting as an EHR failure.")
+        .std_duration("wait", 0..=5 * MINUTE, &mut guests.wait);
     s.about("How long compiling one component may take.").at_start().std_duration(
         "compile",
         SECOND..=HOUR,
@@ -160,7 +157,7 @@ fn backup(root: &Section<'_, '_>, store: StoreEngine) -> Option<BackupRules> {
     let s = root.about("Backups of the store. Without this table none are made.").table("backup")?;
     let folder = s.required(
         "folder",
-        s.about("Where backups go: a folder of its own that exists, on another disk than `data_dir`.").text("folder"),
+        s.about("The backup folder: an existing separate folder on another disk than `data_dir`.").text("folder"),
     );
     let (mut every, mut keep) = (Duration::ZERO, 7);
     s.about("How old the newest may get before the next is made. 0s: only when asked for.").std_duration(
@@ -168,7 +165,7 @@ fn backup(root: &Section<'_, '_>, store: StoreEngine) -> Option<BackupRules> {
         0..=30 * DAY,
         &mut every,
     );
-    s.about("So many of the newest stay; older ones are deleted once another is whole.").knob(
+    s.about("Number of backups to keep. Older ones are deleted after a new backup is complete.").knob(
         "keep",
         1..=10_000,
         &mut keep,

@@ -70,14 +70,14 @@ fn whole(
 ) -> Config {
     let (mut data_dir, mut keys_file) = ("data".to_owned(), KEYS_FILE.to_owned());
     let (mut log, mut log_format) = ("info".to_owned(), LogFormat::default());
-    root.about("The folder of everything durable.").at_start().setting("data_dir", not_empty, &mut data_dir);
-    root.about("The file of the keys, below.").at_start().setting("keys_file", not_empty, &mut keys_file);
+    root.about("The folder of all persistent data.").at_start().setting("data_dir", not_empty, &mut data_dir);
+    root.about("The key file, described below.").at_start().setting("keys_file", not_empty, &mut keys_file);
     root.about(
         "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
          Lines of adapters have the target `adapter::ID`.",
     )
     .setting("log", logging::checked, &mut log);
-    root.about("How a line of the log looks; `json`: one object a line.").at_start().choice(
+    root.about("The log format; `json` writes one object per line.").at_start().choice(
         "log_format",
         LOG_FORMATS,
         &mut log_format,
@@ -176,7 +176,7 @@ fn audit(root: &Section<'_, '_>, folder: PathBuf) -> AuditRules {
         .iter()
         .for_each(|folder| rules.folder = s.base().join(&folder.value));
     rules.keep_days = s
-        .about("Older files are deleted whole, and the trail says so. By default none are.")
+        .about("Retention in days. Older files are deleted, and the trail records it. Default: no deletion.")
         .integer("keep_days", 1..=36_500)
         .map(|days| days.value as u32);
     rules

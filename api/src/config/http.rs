@@ -47,7 +47,11 @@ pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
 fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".to_owned());
     http.operators_tls = tls::read(s);
-    s.about("Another address than that of `[http]`.").at_start().setting("listen", address, &mut http.operators);
+    s.about("The address of the operators' listener; must differ from that of `[http]`.").at_start().setting(
+        "listen",
+        address,
+        &mut http.operators,
+    );
     if let Some(at) = s.at_of("listen").filter(|_| http.operators == http.listen && http.listen.port() != 0) {
         s.problems.add(at, "`listen` of [operators] must be another address than that of [http]");
     }
@@ -56,7 +60,7 @@ fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
 fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".to_owned());
     http.tls = tls::read(s);
-    s.about("Where clients call.").at_start().setting("listen", address, &mut http.listen);
+    s.about("The address of the client listener.").at_start().setting("listen", address, &mut http.listen);
     s.about("Threads that answer requests.").at_start().cores("workers", 1..=256, &mut http.workers);
     s.about("Open connections over all workers; more wait to be accepted.").at_start().knob(
         "max_connections",
@@ -152,7 +156,7 @@ fn rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
         &mut http.rate_limits.per_second,
     );
     s.about("The same per minute.").knob("per_minute", 0..=60_000_000, &mut http.rate_limits.per_minute);
-    if let Some(s) = s.about("Tighter limits.").table("endpoints") {
+    if let Some(s) = s.about("Stricter limits for single endpoints.").table("endpoints") {
         s.about(
             "Calls per second to this endpoint per API key. By default 10 of `GET /appointments`, `GET /available_slots`, \
              `GET /appointment_slots` and `POST /intent/booking/search`.",

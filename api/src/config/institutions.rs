@@ -23,9 +23,12 @@ pub(super) fn read(
     seen: &mut Seen,
 ) {
     let id = s.identified(Scope::Institution);
-    let subdomain = s.required("subdomain", s.about("What callers name it by.").parsed("subdomain", subdomain));
+    let subdomain = s.required(
+        "subdomain",
+        s.about("The name by which clients address the institution.").parsed("subdomain", subdomain),
+    );
     let name = s.required("name", s.about("Shown to clients.").text("name"));
-    let environment = s.about("Keys work in their own environment only.").word("environment");
+    let environment = s.about("API keys work only in this environment.").word("environment");
     let environment = s.required("environment", environment);
     let phone_number = s.about("Shown to clients.").text("phone_number").map(|placed| placed.value);
     let country_code = s
@@ -80,10 +83,11 @@ fn location(
     let text = |key| s.about("Shown to clients.").text(key).map(|placed: Located<String>| placed.value);
     let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
     s.about("`pending` and `closed` refuse all calls.").choice("status", &words(), &mut status);
-    let source = s.about("The `id` of its data source; without one it has no EHR.").integer("source", INT32);
+    let source =
+        s.about("The `id` of the location's data source. Unset, the location has no EHR.").integer("source", INT32);
     let knobs = knobs.with(&s);
     let adapter_config =
-        s.about("Settings that the adapter's README names.").table("adapter_config").map_or_else(BTreeMap::new, |s| {
+        s.about("Settings of the adapter; see its README.").table("adapter_config").map_or_else(BTreeMap::new, |s| {
             s.about("A setting of the adapter.").note_any("NAME", "text", "\"...\"");
             s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
         });
@@ -114,7 +118,7 @@ fn location(
         map_by_operatory,
         status,
         source: source.map(|source| source.value as u32),
-        foreign_id: s.about("Its id in the EHR.").text("foreign_id").map(|placed| placed.value),
+        foreign_id: s.about("The id of the location in the EHR.").text("foreign_id").map(|placed| placed.value),
         booking: knobs.booking,
         write: knobs.write,
         pull: knobs.pull,

@@ -98,17 +98,22 @@ impl KeyFileReader<'_> {
     }
 
     fn key(&mut self, s: &Section<'_, '_>) -> Option<ApiKey> {
-        let name = s.required("name", s.about("Names the key, in the log and the audit trail, too.").text("name"));
+        let name =
+            s.required("name", s.about("The name of the key, also used in the log and the audit trail.").text("name"));
         let hash = s.required(
             "sha256",
             s.about("The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.")
                 .parsed("sha256", key_hash),
         );
-        let environment = s.required("environment", s.about("The only environment it works in.").word("environment"));
-        let institutions =
-            s.required("institutions", s.about("Subdomains of the institutions it reaches.").texts("institutions"));
-        let locations =
-            s.about("Ids of the only locations it reaches there; by default all.").integers("locations", INT32);
+        let environment =
+            s.required("environment", s.about("The only environment in which the key works.").word("environment"));
+        let institutions = s.required(
+            "institutions",
+            s.about("Subdomains of the institutions that the key can access.").texts("institutions"),
+        );
+        let locations = s
+            .about("Ids of the locations that the key can access. Default: all locations of the institutions.")
+            .integers("locations", INT32);
         let grants = s
             .about("`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).")
             .texts("grants")
@@ -137,10 +142,13 @@ impl KeyFileReader<'_> {
     }
 
     fn operator(&mut self, s: &Section<'_, '_>) -> Option<OperatorToken> {
-        let name = s.required("name", s.about("Names the operator, in the log and the audit trail, too.").text("name"));
+        let name = s.required(
+            "name",
+            s.about("The name of the operator, also used in the log and the audit trail.").text("name"),
+        );
         let about = "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes both.";
         let hash = s.required("sha256", s.about(about).parsed("sha256", key_hash));
-        let role = s.required("role", s.about("What the token may do.").word("role"));
+        let role = s.required("role", s.about("The role of the token.").word("role"));
         name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
         let spelled = hash.map(|hash| Located { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
@@ -188,8 +196,7 @@ fn granted(s: &Section<'_, '_>, names: &[Located<String>]) -> Grants {
         match (spelled(&name.value), name.value.as_str()) {
             (Some(grant), _) => grants.give(grant),
             (None, "operator") => {
-                let problem =
-                    "API keys are for clients: operators have tokens of their own, see `practice-sync operators add`";
+                let problem = "API keys are for clients; create an operator's token with `practice-sync operators add`";
                 s.problems.add(name.at, problem);
             }
             (None, other) => {

@@ -68,7 +68,7 @@ fn booking(s: &Section<'_, '_>, rules: &mut BookingRules) {
 }
 
 fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
-    s.about("Writes to the EHR under way at one time.").knob("concurrency", 1..=64, &mut rules.concurrency);
+    s.about("Maximum number of concurrent writes to the EHR.").knob("concurrency", 1..=64, &mut rules.concurrency);
     s.about("How long a call may take; after it the outcome is unknown.").duration(
         "call_deadline",
         SECOND..=10 * MINUTE,
@@ -80,7 +80,7 @@ fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
         &mut rules.backoff_base,
     );
     s.about("The longest pause between attempts.").duration("backoff_cap", SECOND..=DAY, &mut rules.backoff_cap);
-    s.about("Of all writes but appointment inserts, which end at the appointment's start.").duration(
+    s.about("The deadline of writes. Appointment inserts end at the appointment's start instead.").duration(
         "deadline",
         MINUTE..=90 * DAY,
         &mut rules.deadline,
@@ -95,13 +95,21 @@ fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
         0..=1_000,
         &mut rules.max_resends,
     );
-    s.about("Different writes that fail in a row before nothing is sent for a while.").knob(
+    s.about("Number of different writes that fail in a row before the circuit breaker pauses sending.").knob(
         "breaker_threshold",
         1..=100,
         &mut rules.breaker_threshold,
     );
-    s.about("The first such pause.").duration("breaker_pause", SECOND..=DAY, &mut rules.breaker_pause);
-    s.about("The longest such pause.").duration("breaker_pause_cap", SECOND..=DAY, &mut rules.breaker_pause_cap);
+    s.about("The first pause of the circuit breaker.").duration(
+        "breaker_pause",
+        SECOND..=DAY,
+        &mut rules.breaker_pause,
+    );
+    s.about("The longest pause of the circuit breaker.").duration(
+        "breaker_pause_cap",
+        SECOND..=DAY,
+        &mut rules.breaker_pause_cap,
+    );
     s.about("Unfinished writes of a location; more are answered with 503.").knob(
         "max_queue",
         1..=1_000_000,
@@ -110,8 +118,16 @@ fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
 }
 
 fn pull(s: &Section<'_, '_>, rules: &mut PullRules) {
-    s.about("Between the starts of two read cycles.").duration("every", 10 * SECOND..=DAY, &mut rules.every);
-    s.about("Their spread.").knob("jitter_percent", 0..=100, &mut rules.jitter_percent);
+    s.about("The time from the end of a read cycle to the start of the next.").duration(
+        "every",
+        10 * SECOND..=DAY,
+        &mut rules.every,
+    );
+    s.about("Maximum random extension of that time, in percent.").knob(
+        "jitter_percent",
+        0..=100,
+        &mut rules.jitter_percent,
+    );
     s.about("Records of a page. A page is one commit.").knob("page", 1..=10_000, &mut rules.page);
     s.about("Pages of a resource in a cycle.").knob("max_pages", 1..=1_000_000, &mut rules.max_pages);
     s.about("How long reading one page may take.").duration(
@@ -126,7 +142,7 @@ fn pull(s: &Section<'_, '_>, rules: &mut PullRules) {
         1..=100,
         &mut rules.guard_percent,
     );
-    s.about("Unless it would delete fewer records than this.").knob(
+    s.about("Minimum number of deletions for `guard_percent` to apply.").knob(
         "guard_at_least",
         0..=1_000_000,
         &mut rules.guard_at_least,
@@ -147,14 +163,14 @@ fn quota(s: &Section<'_, '_>, rules: &mut Quota) {
         1..=1_000_000,
         &mut rules.per_minute,
     );
-    s.about("Requests at once.").knob("burst", 1..=100_000, &mut rules.burst);
+    s.about("Size of the bucket in requests.").knob("burst", 1..=100_000, &mut rules.burst);
 }
 
 fn workstation(s: &Section<'_, '_>, rules: &mut WorkstationRules) {
     s.about("Staff approve each write at the workstation.").flag("approval", &mut rules.approval);
-    s.about("Requests a workstation is given at one time.").knob("in_flight", 1..=16, &mut rules.in_flight);
+    s.about("Maximum number of concurrent requests per workstation.").knob("in_flight", 1..=16, &mut rules.in_flight);
     let mut patience = i64::from(rules.patience_seconds) * SECOND;
-    s.about("How long requests wait for a workstation that is away; its absence is told only then.").duration(
+    s.about("How long requests wait for a disconnected workstation before it is reported.").duration(
         "patience",
         0..=HOUR,
         &mut patience,

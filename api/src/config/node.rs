@@ -43,7 +43,7 @@ pub(super) fn read(
         s.about("64 hexadecimal digits, the same on all nodes.").credential("secret", |text| secret(&text)),
     );
     let mut period = PERIOD;
-    s.about("How long a node serves after it began to renew its place in the database.").duration(
+    s.about("Duration of the node's lease, counted from the start of a renewal.").duration(
         "period",
         2 * SECOND..=5 * MINUTE,
         &mut period,
@@ -56,7 +56,7 @@ pub(super) fn read(
     }
     if token_secret.is_none() {
         s.problems
-            .add(s.at, "[node] needs `token_secret` in the file, the same on all nodes: a token of one is used at all");
+            .add(s.at, "[node] needs the same `token_secret` on all nodes, because tokens are valid at every node");
     }
     let period = std::time::Duration::from_millis(period.unsigned_abs());
     let (name, address): (Located<String>, Located<String>) = (name?, address?);

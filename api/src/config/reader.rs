@@ -157,7 +157,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
     pub(super) fn identified(&mut self, subject: fn(i64) -> Scope) -> Option<Located<i64>> {
-        self.about("The number it is known by, in its records, too.")
+        self.about("The id, which records refer to. It must not change.")
             .note_key("id", || AcceptedValues::like("1", "a number that stays"));
         let id = self.required("id", self.read_unseen("id", |value| within(value, &INT32)));
         (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());

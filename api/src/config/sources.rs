@@ -20,8 +20,8 @@ pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
     let id = s.identified(Scope::Source);
     // Records are stored under their institution, so a reload cannot change it.
     s.at_start().note("institution", institution);
-    let name = s.required("name", s.about("For operators.").text("name"));
-    let adapter = s.required("adapter", s.about("A name of `[adapters]`.").text("adapter"));
+    let name = s.required("name", s.about("The name shown to operators.").text("name"));
+    let adapter = s.required("adapter", s.about("The name of an adapter in `[adapters]`.").text("adapter"));
     let base_url = s.required(
         "base_url",
         s.about(
@@ -61,7 +61,8 @@ pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
     if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
         s.problems.add(base_url.at, "oauth, tryton_session and the header Authorization are mutually exclusive");
     }
-    let allowed_paths = s.about("Narrows the paths that the adapter names.").texts("allowed_paths").unwrap_or_default();
+    let allowed_paths =
+        s.about("Restricts the paths that the adapter declares.").texts("allowed_paths").unwrap_or_default();
     let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
     s.about("Memory of a call, in MiB.").knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
     s.about("Requests of a call to the EHR.").knob(
@@ -127,23 +128,23 @@ fn only_the_session(
 fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
     let url = s.required(
         "token_url",
-        s.about("Where access tokens are asked for.")
+        s.about("The URL of the token endpoint.")
             .parsed("token_url", |text| text.parse().map_err(|_| "must be a URL".into())),
     );
-    let client_id = s.required("client_id", s.about("Who asks.").text("client_id"));
-    let secret = s.about("What proves it; or a key:").credential("client_secret", Ok);
+    let client_id = s.required("client_id", s.about("The client id.").text("client_id"));
+    let secret = s.about("The client secret. Alternative: `private_key_file`.").credential("client_secret", Ok);
     let key = s
         .about("PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.")
         .credential_file("private_key_file", |pem| SigningKey::from_pem(pem).map_err(|error| error.to_string()));
     let id = s.about("The `kid` of that signature.").text("key_id").map(|placed| placed.value);
     let mut in_body = false;
-    s.about("`post` puts the secret into the body.").choice(
+    s.about("How the secret is sent: `basic` in a header, `post` in the body.").choice(
         "client_auth",
         &[("basic", false), ("post", true)],
         &mut in_body,
     );
     let scopes = s
-        .about("What is asked for.")
+        .about("The requested scopes.")
         .texts("scopes")
         .map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
     let (url, client_id) = (url?, client_id?);
@@ -167,8 +168,8 @@ fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
 
 /// Reads a login to a Tryton server, such as GNU Health.
 fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Located<String>>) -> Option<TrytonSession> {
-    let user = s.required("user", s.about("Who logs in.").text("user"));
-    let password = s.required("password", s.about("With what.").credential("password", Ok));
+    let user = s.required("user", s.about("The user name.").text("user"));
+    let password = s.required("password", s.about("The password.").credential("password", Ok));
     let base_url = base_url?;
     let session = TrytonSession::new(&base_url.value, user?.value, Secret::new(password?.value));
     session.map_err(|error| s.problems.add(base_url.at, error.to_string())).ok()

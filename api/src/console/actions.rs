@@ -71,7 +71,7 @@ static ACTIONS: [Action; 13] = [
         name: "sync",
         role: Role::Operator,
         title: "Read now",
-        consequence: "A read cycle begins at once, and writes that wait for a pause to end are tried.",
+        consequence: "A read cycle starts immediately, and writes in a backoff pause are attempted.",
         button: "Read now",
         read: |it| location(it).map(ActionCommand::Sync),
     },
@@ -79,7 +79,7 @@ static ACTIONS: [Action; 13] = [
         name: "accept-deletions",
         role: Role::Operator,
         title: "Accept deletions",
-        consequence: "The next full pass deletes here what the health record system no longer shows. It was stopped because that is unusually much.",
+        consequence: "The next full pass deletes the records that are missing from the health record system. It was stopped because their number is unusually large.",
         button: "Accept",
         read: |it| {
             let resource = resource_names::named(field(it, "resource")?).ok_or(ApiError::bad("resource is not one"))?;
@@ -98,7 +98,7 @@ static ACTIONS: [Action; 13] = [
         name: "drop",
         role: Role::Operator,
         title: "Drop the write",
-        consequence: "The write is given up for good, with the writes that rest on it. The health record system will not have it.",
+        consequence: "The write and the writes that depend on it are dropped permanently. They will not reach the health record system.",
         button: "Drop",
         read: |it| write(it).map(|(location, write)| ActionCommand::Drop(location, write)),
     },
@@ -114,7 +114,7 @@ static ACTIONS: [Action; 13] = [
         name: "revoke",
         role: Role::Operator,
         title: "Revoke the workstation",
-        consequence: "The workstation loses its connection at once, and has to be paired anew.",
+        consequence: "The workstation is disconnected immediately and must be paired again.",
         button: "Revoke",
         read: |it| Ok(ActionCommand::Revoke(location(it)?, parse(it, "workstation")?)),
     },
@@ -176,7 +176,7 @@ static ACTIONS: [Action; 13] = [
         name: "resume",
         role: Role::Operator,
         title: "Resume",
-        consequence: "Reading, or writing, goes on at once where it stood.",
+        consequence: "Reading or writing resumes immediately where it was paused.",
         button: "Resume",
         read: |it| Ok(ActionCommand::Resume(location(it)?, directions(it)?)),
     },
@@ -386,7 +386,7 @@ impl ActionCommand {
                 visit.note_action("send", "webhook message");
                 let mut lines = vec![format!("Messages that are sent again: {}", replayed.deliveries)];
                 if replayed.next.is_some() {
-                    lines.push("Not all have room in the queue yet: do it again once these are sent.".to_owned());
+                    lines.push("The queue is full; repeat the action after these messages were sent.".to_owned());
                 }
                 Outcome::Shown { code: None, lines }
             }
@@ -474,7 +474,7 @@ pub(super) async fn act(
         visit.change("POST /console/actions/{action}", answer).await
     });
     acting.await.unwrap_or_else(|_| {
-        tracing::error!("an action at the console ended in a panic");
+        tracing::error!("console action panicked");
         Err(ApiError::Internal.into())
     })
 }

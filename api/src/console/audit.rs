@@ -96,7 +96,9 @@ fn read(visit: &Visit) -> Result<AuditPage, Failure> {
 
 pub(super) fn unread(error: AuditError) -> ApiError {
     tracing::error!(%error, "the audit trail could not be read");
-    ApiError::Refused(format!("The audit trail could not be read: {error}. `practice-sync audit verify` says more"))
+    ApiError::Refused(format!(
+        "The audit trail could not be read: {error}. Run `practice-sync audit verify` for details"
+    ))
 }
 
 fn kind(actor: &Actor) -> &'static str {
@@ -116,9 +118,7 @@ impl FilterForm {
             ("workstation", name) => Some(Actor::Workstation(name)),
             ("key", name) => Some(Actor::Key(name)),
             _ => {
-                return Err(ApiError::bad(
-                    "with a name choose whose it is: an API key's, an operator's or a workstation's",
-                ));
+                return Err(ApiError::bad("a name needs a kind: API key, operator or workstation"));
             }
         };
         let known = || self.id.parse().ok().or_else(|| parsed(&self.id).map(|(_, id)| id));

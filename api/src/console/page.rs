@@ -39,7 +39,7 @@ pub(super) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
     match page.render() {
         Ok(text) => start(status).body(text),
         Err(error) => {
-            tracing::error!(%error, "a page of the console could not be written");
+            tracing::error!(%error, "console page rendering failed");
             start(StatusCode::INTERNAL_SERVER_ERROR).body("The page could not be written.")
         }
     }
@@ -87,7 +87,7 @@ impl From<EngineError> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::SignIn { .. } => write!(f, "Nobody is signed in."),
+            Failure::SignIn { .. } => write!(f, "No operator is signed in."),
             Failure::Role(role) => write!(f, "This needs the role {}.", role.name()),
             Failure::Form => {
                 write!(f, "The form is too old, or of another session. Go back, reload the page and try again.")
@@ -127,7 +127,7 @@ impl ResponseError for Failure {
             404 => "Not found",
             429 => "Too many attempts",
             503 | 504 => "Not available now",
-            _ => "That did not work",
+            _ => "Request failed",
         };
         let (advice, retry_after) = match self {
             Failure::Api(error) => (error.advice().into_owned(), error.start_response().finish()),

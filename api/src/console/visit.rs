@@ -208,7 +208,7 @@ where
     let (visit, runtime) = (visit.clone(), tokio::runtime::Handle::current());
     let read = web::block(move || runtime.block_on(read(visit))).await;
     read.map_err(|_| {
-        tracing::error!("a page of the console ended in a panic");
+        tracing::error!("console page panicked");
         Failure::Api(ApiError::Internal)
     })?
 }

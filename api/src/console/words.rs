@@ -106,7 +106,7 @@ const DONE: [(&str, &str); 10] = [
     ("revoked", "The workstation was revoked."),
     ("redelivered", "The message is sent again."),
     ("paused", "It is paused until an operator resumes it."),
-    ("resumed", "It goes on."),
+    ("resumed", "Resumed."),
     ("tested", "A test message is sent."),
     ("back", "The last roll-out was taken back."),
 ];

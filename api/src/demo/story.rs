@@ -67,9 +67,9 @@ impl Walkthrough {
         match &self.ehr {
             Some(ehr) => {
                 let view = ehr.view(Resource::Appointments, foreign_id).await;
-                say(format_args!("   {}", view.ok_or("the health record system does not have it")?));
+                say(format_args!("   {}", view.ok_or("the health record system does not have the appointment")?));
             }
-            None => say("   (it lives elsewhere)"),
+            None => say("   (stored in another system)"),
         }
 
         say("\n7. The signed message");
@@ -184,7 +184,7 @@ impl Walkthrough {
         let secret = self.facts.webhook_secret_key.clone().ok_or("the endpoint's secret key is not known")?;
         loop {
             let next = timeout(PATIENCE, self.sink.messages.recv()).await;
-            let message = next.map_err(|_| "no message came")?.ok_or("the receiver ended")?;
+            let message = next.map_err(|_| "no message arrived")?.ok_or("the webhook receiver stopped")?;
             let verified = sign::verify(&secret, &message.timestamp, &message.body, &message.signature);
             let body: Value = serde_json::from_slice(&message.body).map_err(|error| error.to_string())?;
             // A message of an earlier run may arrive first.

@@ -301,7 +301,8 @@ impl Fields {
         {
             return value;
         }
-        kind.json(&default).expect("a default is one of its kind's values; describing every route in a test shows it")
+        kind.json(&default)
+            .expect("a default is a valid value of its kind, as the test that describes every route checks")
     }
 
     /// Reads an optional field, where an empty string counts as missing.

@@ -142,7 +142,8 @@ impl Params {
         {
             return value;
         }
-        kind.json(&default).expect("a default is one of its kind's values; describing every route in a test shows it")
+        kind.json(&default)
+            .expect("a default is a valid value of its kind, as the test that describes every route checks")
     }
 
     /// Reads a list: `lids[]=1&lids[]=2` or `lids[0]=1`.

@@ -114,7 +114,7 @@ impl Certificate {
                     tracing::error!(
                         listener = self.listener,
                         error,
-                        "the TLS certificate cannot be reloaded; the present one stays in use"
+                        "the TLS certificate cannot be reloaded; the previous one remains in use"
                     );
                 }
             }

@@ -130,7 +130,11 @@ impl Peers {
     pub(crate) async fn ask(&self, node: &str, call: &NodeCall<'_>) -> Result<Bytes, NotForwarded> {
         let answer = self.call(node, call).await?;
         if answer.status() != reqwest::StatusCode::OK {
-            tracing::warn!(node, status = answer.status().as_u16(), "another node did not answer its part");
+            tracing::warn!(
+                node,
+                status = answer.status().as_u16(),
+                "another node returned an error for its part of a call"
+            );
             return Err(NotForwarded::NotSent);
         }
         answer.bytes().await.map_err(|_| NotForwarded::NoAnswer)
@@ -141,7 +145,7 @@ impl Peers {
         let answered = self.answer(node, call).await;
         if let Err(why) = &answered {
             self.failed.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(node, ?why, "another node did not answer a call that was handed on");
+            tracing::warn!(node, ?why, "another node did not respond to a forwarded call");
         }
         answered
     }
@@ -181,7 +185,7 @@ impl Peers {
         })?;
         let proven = answer.headers().get(PROOF.as_str()).and_then(|text| Proof::parse(text.to_str().ok()?));
         if !proven.is_some_and(|proven| self.proofs.is_of_answer(&proven, &proof)) {
-            tracing::error!(node, "what answers at the address of another node does not have the secret of the nodes");
+            tracing::error!(node, "the server at the address of another node does not have the shared secret");
             return Err(NotForwarded::NoAnswer);
         }
         Ok(answer)

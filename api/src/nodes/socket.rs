@@ -37,11 +37,11 @@ impl Peers {
             Ok(Ok((socket, proven))) if proven.as_ref().is_some_and(|it| self.proofs().is_of_answer(it, &proof)) => {
                 return Some(NodeSocket(socket));
             }
-            Ok(Ok(_)) => "what answers there does not have the secret of the nodes".to_owned(),
+            Ok(Ok(_)) => "the server does not have the shared secret".to_owned(),
             Ok(Err(error)) => error,
             Err(_) => "it does not answer".to_owned(),
         };
-        tracing::warn!(node, why, "another node did not let a workstation in");
+        tracing::warn!(node, why, "another node refused the WebSocket of a workstation");
         None
     }
 }

@@ -25,10 +25,7 @@ mod tests {
             for version in route.versions {
                 let told = describe(route, *version);
                 let endpoint = route.method_and_path();
-                assert!(
-                    told.read,
-                    "{endpoint}: an argument that reads itself must end with one of `access::arguments`"
-                );
+                assert!(told.read, "{endpoint}: custom arguments must end with one of `access::arguments`");
                 for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
                     let known = told.path.iter().any(|expected| expected.name == name);
                     assert!(known, "{endpoint}: the handler has no argument that reads {{{name}}}");

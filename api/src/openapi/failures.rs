@@ -168,7 +168,7 @@ fn name(status: u16) -> String {
 
 fn component(status: u16) -> Value {
     let known = all().into_iter().find(|(known, ..)| *known == status);
-    let (_, meaning, error) = known.expect("a route fails with statuses that are listed here; a test writes them all");
+    let (_, meaning, error) = known.expect("every failure status of a route is listed above");
     let mut headers = json!({"X-Request-Id": request_id(), "X-Ignored-Parameters": ignored()});
     if [429, 503].contains(&status) {
         headers["Retry-After"] =

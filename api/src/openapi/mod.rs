@@ -84,7 +84,7 @@ pub fn of(audience: Audience, version: Option<Version>) -> &'static Document {
         Some(_) => fitting.min_by_key(|it| it.versions.len()),
         None => fitting.next(),
     };
-    found.expect("every audience has a document for every version; a test asks for each")
+    found.expect("every audience has a document for every version")
 }
 
 const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, whatever health \

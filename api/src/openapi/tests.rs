@@ -31,11 +31,7 @@ fn the_checked_in_documents_are_the_current_ones() {
             fs::write(&file, document.text()).unwrap();
         }
         let current = fs::read_to_string(&file).unwrap_or_default() == document.text();
-        assert!(
-            current,
-            "api/openapi/{} is not what the code says: run this test with UPDATE_OPENAPI=1",
-            document.file
-        );
+        assert!(current, "api/openapi/{} is out of date: run this test with UPDATE_OPENAPI=1", document.file);
     }
     let there = fs::read_dir(folder).unwrap().count();
     assert_eq!(there, DOCUMENTS.iter().filter(|it| it.checked_in).count(), "a file that is no document");
@@ -77,7 +73,7 @@ fn operations_have_unique_names_and_descriptions() {
         let mut names = HashSet::new();
         for (endpoint, operation) in operations(&document) {
             let name = operation["operationId"].as_str().unwrap().to_owned();
-            assert!(names.insert(name.clone()), "{endpoint}: the name {name} is taken; give one with `.named`");
+            assert!(names.insert(name.clone()), "{endpoint}: duplicate operation id {name}; set one with `.named`");
             for word in ["summary", "description"] {
                 assert!(!operation[word].as_str().unwrap().is_empty(), "{endpoint} has no {word}");
             }
@@ -177,7 +173,7 @@ fn common_parameters_and_headers_are_references() {
             for parameter in operation["parameters"].as_array().unwrap() {
                 let here = parameter["name"].as_str().unwrap_or_default();
                 let everywhere = ["Svc-Api-Version", "X-Request-Id", "Idempotency-Key"];
-                assert!(!everywhere.contains(&here), "{endpoint} says {here} itself");
+                assert!(!everywhere.contains(&here), "{endpoint} defines {here} inline");
                 // Only one of the operators' lists has pages.
                 assert!(
                     here != "end_cursor" || !std::mem::replace(&mut paged, true),
@@ -186,7 +182,7 @@ fn common_parameters_and_headers_are_references() {
             }
             for (status, response) in operation["responses"].as_object().unwrap() {
                 for (name, header) in response["headers"].as_object().into_iter().flatten() {
-                    assert!(header["$ref"].is_string(), "{endpoint} {status} says {name} itself");
+                    assert!(header["$ref"].is_string(), "{endpoint} {status} defines {name} inline");
                 }
             }
         }
@@ -198,7 +194,7 @@ fn common_parameters_and_headers_are_references() {
 #[test]
 fn references_resolve_and_have_no_other_keywords() {
     for (file, document) in all() {
-        assert!(!document.to_string().contains(kinds::NAMED), "{file}: a list of words has no place");
+        assert!(!document.to_string().contains(kinds::NAMED), "{file}: an enumeration was not moved to components");
         references(&document, &document);
     }
 }
@@ -208,7 +204,7 @@ fn references(document: &Value, value: &Value) {
         Value::Object(object) => {
             if let Some(path) = object.get("$ref").and_then(Value::as_str) {
                 assert!(document.pointer(path.trim_start_matches('#')).is_some(), "{path} leads nowhere");
-                assert_eq!(object.len(), 1, "{path} has words beside it");
+                assert_eq!(object.len(), 1, "{path} has other keywords next to it");
             }
             object.values().for_each(|inner| references(document, inner));
         }

@@ -77,7 +77,7 @@ impl Reload {
 
     async fn run(mut self, api: Data<Api>, mut asked: mpsc::Receiver<ReloadRequest>) {
         let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-            tracing::error!("signals cannot be listened to: changes of the configuration need a restart");
+            tracing::error!("signals cannot be handled; changes of the configuration need a restart");
             return;
         };
         let mut looks = interval(LOOK);
@@ -147,7 +147,7 @@ impl Reload {
         let path = path.to_path_buf();
         let loaded = spawn_blocking(move || Config::load(&path)).await;
         let loaded = loaded.unwrap_or_else(|error| {
-            tracing::error!(%error, "the configuration was not read to its end");
+            tracing::error!(%error, "reading the configuration was interrupted");
             Err(ConfigError { problems: Vec::new() })
         });
         match loaded {
@@ -217,15 +217,15 @@ impl Reload {
             return;
         }
         for problem in &reloaded.problems {
-            tracing::error!(problem, "the configuration is not taken over, and the next start may fail");
+            tracing::error!(problem, "the configuration was not applied, and the next start may fail");
         }
         if !reloaded.needs_restart.is_empty() {
             let keys = reloaded.needs_restart.join(", ");
-            tracing::error!(keys, "the configuration is not taken over: a change of these keys needs a restart");
+            tracing::error!(keys, "the configuration was not applied: changes of these keys need a restart");
         }
         for removal in &reloaded.removals {
             let confirm = "practice-sync config reload --allow-removal";
-            tracing::error!(removal, confirm, "the configuration is not taken over: it removes this, unconfirmed");
+            tracing::error!(removal, confirm, "the configuration was not applied: this removal is unconfirmed");
         }
     }
 
@@ -274,7 +274,7 @@ impl Reload {
         match loaded {
             Ok((access, problems)) => {
                 for problem in &problems {
-                    tracing::error!(%problem, "what is wrong with a key gives it nothing, and the next start would fail");
+                    tracing::error!(%problem, "an invalid key grants nothing, and the next start would fail");
                 }
                 let changes = access_changes(&self.config, &access.keys, &access.operators);
                 changes.iter().for_each(|change| tracing::info!(change, "the keys have changed"));

@@ -82,6 +82,6 @@ pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<B
 pub(crate) async fn make(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupBegun>> {
     let name = call.api.engine.begin_backup()?;
     call.audit_action("start backup", "store");
-    tracing::info!(key = %call.key.name, name, "a backup was asked for");
+    tracing::info!(key = %call.key.name, name, "backup requested");
     Ok(call.show(BackupBegun { name }))
 }

@@ -72,7 +72,7 @@ pub(crate) async fn reload(
         reloaded.await.map_err(|_| unavailable())?;
     if !dry_run {
         call.audit_action("reload configuration", "configuration");
-        tracing::info!(key = %call.key.name, applied, "a reload of the configuration was asked for");
+        tracing::info!(key = %call.key.name, applied, "configuration reload requested");
     }
     Ok(call.show(ReloadView { applied, changes, needs_restart, removals, problems }))
 }

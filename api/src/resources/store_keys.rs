@@ -64,7 +64,7 @@ pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<S
 pub(crate) async fn rotate(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
     let keys = call.api.engine.rotate_store_key().await?;
     call.audit_action("rotate store key", "store");
-    tracing::info!(key = %call.key.name, "a new key of the store was asked for");
+    tracing::info!(key = %call.key.name, "new store key requested");
     Ok(call.show(StoreKeysView::from(keys)))
 }
 
@@ -76,6 +76,6 @@ pub(crate) async fn forget(
     let id: KeyId = id.parse().map_err(|_| ApiError::NotFound("Key of the store".into()))?;
     let keys = call.api.engine.drop_store_key(id).await?;
     call.audit_action("drop store key", "store");
-    tracing::info!(key = %call.key.name, dropped = %id, "a key of the store was dropped on request");
+    tracing::info!(key = %call.key.name, dropped = %id, "store key removed on request");
     Ok(call.show(StoreKeysView::from(keys)))
 }

@@ -71,7 +71,7 @@ pub async fn guard(
     let mut proof = None;
     if request.app_data::<InternalListener>().is_some() {
         let Some(admitted) = api.peers.as_ref().and_then(|peers| admission::admit(peers, &request)) else {
-            tracing::warn!("a call to the internal listener came without the secret of the nodes");
+            tracing::warn!("a call to the internal listener did not prove the shared secret");
             return Ok(request.into_response(HttpResponse::Forbidden().finish()));
         };
         request.extensions_mut().insert(admitted.call);

@@ -92,7 +92,7 @@ impl<T: 'static> Kind<T> {
 
     /// Returns a placeholder for a missing or invalid value that was reported; the request will be refused.
     pub(crate) fn placeholder(&self) -> T {
-        self.example().expect("a kind can read its own example; describing every route in a test shows it")
+        self.example().expect("a kind can read its own example, as the test that describes every route checks")
     }
 
     pub(crate) fn map<U: 'static>(self, into: impl Fn(T) -> U + 'static) -> Kind<U> {

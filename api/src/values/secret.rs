@@ -116,7 +116,7 @@ fn mac(keyed: Hmac<Sha256>, parts: &[&[u8]]) -> [u8; 32] {
 
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     bytes
 }
 

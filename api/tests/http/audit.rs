@@ -310,9 +310,9 @@ async fn every_endpoint_with_appointments_adds_entries() {
     let made = world.post("/intent/booking/book?subdomain=acme", body.clone()).ok().await;
     world.all_is_told().await;
     let id = &made["booking"]["appointment_id"];
-    assert_eq!(world.noted(), [format!("create appointment {id}")], "whoever makes it is shown what is made");
+    assert_eq!(world.noted(), [format!("create appointment {id}")], "the response shows the created record");
     world.post("/intent/booking/book?subdomain=acme", body).ok().await;
-    assert_eq!(world.noted(), [format!("read booking {id}")], "and a replay what is there");
+    assert_eq!(world.noted(), [format!("read booking {id}")], "a replay shows the stored record");
     let feed = world.get(&format!("{changes}&since={now}")).ok().await;
     let lines = world.noted();
     let shown = feed["data"].as_array().unwrap().iter().filter(|row| !row["record"].is_null());

@@ -104,7 +104,11 @@ async fn lost_rights_are_not_answered_with_not_modified() {
     let (patient, all) = (tag(&world, PATIENT).await, tag(&world, with_money).await);
     let poorer = |key: ApiKey| ApiKey { grants: Default::default(), ..key };
     world.api.replace_keys(keys().into_iter().map(poorer).collect());
-    assert_eq!(status(world.get(with_money).with("If-None-Match", &all)).await, 200, "what is withheld is told");
+    assert_eq!(
+        status(world.get(with_money).with("If-None-Match", &all)).await,
+        200,
+        "the response names withheld fields"
+    );
     assert_eq!(status(world.get(PATIENT).with("If-None-Match", &patient)).await, 304, "nothing of it has changed");
     let gone = |key: ApiKey| ApiKey { institutions: Vec::new(), ..key };
     world.api.replace_keys(keys().into_iter().map(gone).collect());

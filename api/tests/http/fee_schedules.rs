@@ -7,7 +7,7 @@ async fn schedules_are_listed_with_their_fees() {
     let world = world().await;
     let ids = async |path: &str| each(&world.get(path).ok().await["data"], "id");
     let path = "/fee_schedules?subdomain=acme&location_id=1";
-    assert_eq!(ids(path).await, [1, 3], "one that does not say so is in use");
+    assert_eq!(ids(path).await, [1, 3], "without a flag a schedule is in use");
     assert_eq!(ids(&format!("{path}&active=false")).await, [2]);
     assert_eq!(ids(&format!("{path}&updated_since=2190-01-01T00:00:00Z")).await.len(), 0);
     let one = world.get("/fee_schedules/1?subdomain=acme&include[]=procedure_fees").ok().await["data"].clone();

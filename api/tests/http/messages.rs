@@ -224,8 +224,8 @@ fn every_message_of_the_specification_has_a_test() {
             Some(_) => {}
         }
     }
-    assert!(without.is_empty(), "these tests do not say what they are named for: {without:#?}");
-    assert!(missing.is_empty(), "these words have no test: {missing:#?}");
+    assert!(without.is_empty(), "these tests do not contain their message: {without:#?}");
+    assert!(missing.is_empty(), "these messages have no test: {missing:#?}");
 }
 
 /// Returns the text of a test with the constants and the table of requests it uses. Returns `None` for an unknown test.

@@ -307,7 +307,7 @@ async fn a_transaction_is_paid_once() {
     assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")));
     let again = again.json();
     assert_eq!(again["data"]["id"], first["id"]);
-    assert!(again["data"]["foreign_id"].is_string(), "as it stands now");
+    assert!(again["data"]["foreign_id"].is_string(), "in its current state");
     let other = format!("Payment with id {} was created with the same transaction_id and other data.", first["id"]);
     for fields in [
         json!({"amount": 13}),

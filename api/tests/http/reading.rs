@@ -113,7 +113,7 @@ async fn working_hours_are_accepted_by_their_older_name() {
     assert!(!changed["description"].as_str().unwrap().contains("ignored"), "{changed}");
     let without = world.post("/working_hours?subdomain=acme&location_id=1", json!({})).fails(400).await;
     assert_eq!(without[0], "working_hour is missing.");
-    assert!(without.iter().all(|problem| !problem.contains("working_hour.")), "said once: {without:?}");
+    assert!(without.iter().all(|problem| !problem.contains("working_hour.")), "reported once: {without:?}");
 }
 
 #[actix_web::test]

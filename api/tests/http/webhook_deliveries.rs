@@ -219,7 +219,7 @@ async fn operators_see_all_endpoints_and_send_messages_again() {
     let listed = world.get("/webhooks").operator(VIEWER).ok().await["data"].clone();
     assert_eq!(each(&listed, "status"), ["inactive", "failing", "active"], "those in trouble first");
     let failing = &listed[1];
-    assert_eq!(failing["target_url"], url(&receiver, 503), "what stands behind `?` is the receiver's secret");
+    assert_eq!(failing["target_url"], url(&receiver, 503), "the query is the receiver's secret");
     assert_eq!((&failing["waiting_deliveries"], &failing["subscriptions"]), (&json!(1), &json!(0)));
     assert_ne!(listed[0]["organisation"], failing["organisation"]);
 
@@ -428,7 +428,7 @@ async fn messages_beyond_the_rights_of_a_key_are_not_sent() {
     changed(|key| key.institutions = vec![InstitutionId(2)]);
     assert_eq!(told(), [0, 0], "another key of the institution belongs to another organisation");
     changed(|key| key.locations = Some(vec![LocationId(MAIN)]));
-    assert_eq!(told(), [0, 0], "messages tell of all locations");
+    assert_eq!(told(), [0, 0], "messages concern all locations");
     world.api.replace_keys(keys().into_iter().filter(|key| key.name != ACME_KEY).collect());
     assert_eq!(told(), [0, 0]);
     let renewed = keys().into_iter().map(|key| match key.name.as_str() {

@@ -383,14 +383,14 @@ impl Ehr for Connected {
                     location,
                     ?resource,
                     texts = cut,
-                    "texts of a page were longer than what is kept and are cut"
+                    "texts of a page exceed the maximum length and are truncated"
                 );
             }
             if let Ok(page) = &page
                 && !page.skipped.is_empty()
             {
                 let records = page.skipped.len();
-                tracing::warn!(location, ?resource, records, "records of a page cannot be read and are left out");
+                tracing::warn!(location, ?resource, records, "unreadable records of a page are skipped");
             }
             page
         };

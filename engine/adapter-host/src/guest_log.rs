@@ -34,7 +34,7 @@ impl Callsite for Site {
     fn set_interest(&self, _: Interest) {}
 
     fn metadata(&self) -> &Metadata<'_> {
-        self.0.get().expect("set when it is made")
+        self.0.get().expect("set by the constructor")
     }
 }
 
@@ -70,7 +70,7 @@ impl GuestLog {
             Level::Warn => self.sites[2],
             Level::Error => self.sites[3],
         };
-        let metadata = site.0.get().expect("set when it is made");
+        let metadata = site.0.get().expect("set by the constructor");
         if !dispatcher::get_default(|log| log.enabled(metadata)) {
             return;
         }

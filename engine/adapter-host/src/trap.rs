@@ -19,7 +19,7 @@ pub(crate) fn reason(error: &wasmtime::Error, memory: usize, trace: &Trace) -> S
     }
     match (error.downcast_ref::<Trap>(), trace.panicked()) {
         (Some(Trap::UnreachableCodeReached), Some(place)) => format!("the adapter panicked at {place}"),
-        (Some(Trap::UnreachableCodeReached), None) => "the adapter gave up without saying why".to_owned(),
+        (Some(Trap::UnreachableCodeReached), None) => "the adapter aborted without a message".to_owned(),
         (Some(Trap::StackOverflow), _) => "the adapter overflowed its stack".to_owned(),
         // A Rust guest's own stack is at the start of its memory.
         (Some(Trap::MemoryOutOfBounds), _) => {

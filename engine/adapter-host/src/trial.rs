@@ -37,7 +37,7 @@ pub(crate) async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     let started = timeout_at(ends, metered(starting, processor, &host.turns, &trace.spending)).await;
     let started = started
         .unwrap_or(Err(CpuBudgetExceeded))
-        .map_err(|CpuBudgetExceeded| LoadError::Start("it does not end".into()))?;
+        .map_err(|CpuBudgetExceeded| LoadError::Start("initialization timed out".into()))?;
     let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
     instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))
 }
@@ -62,6 +62,6 @@ struct Nowhere;
 
 impl Transport for Nowhere {
     fn send(&self, _: HttpRequest, _: Duration) -> TransportFuture<'_> {
-        Box::pin(async { Err(TransportError::NotSent("the adapter is only being tried".into())) })
+        Box::pin(async { Err(TransportError::NotSent("no requests during the trial of an adapter".into())) })
     }
 }

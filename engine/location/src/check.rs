@@ -47,7 +47,10 @@ impl Location {
     fn calendar_follows(&self) {
         for (id, appointment) in &self.state.appointments {
             let vacating = self.state.vacating(*id, appointment);
-            assert_eq!(appointment.vacating, vacating, "invariant 3: where the EHR may have appointment {id} is taken");
+            assert_eq!(
+                appointment.vacating, vacating,
+                "invariant 3: `vacating` of appointment {id} matches its placements in the EHR"
+            );
         }
         assert_eq!(self.state.calendar, self.state.rebuilt_calendar(), "invariant 3: the calendar follows");
         self.state.calendar.check();
@@ -65,11 +68,11 @@ impl Location {
     /// 6. Waiting work has a timer, and a due timer yields events.
     fn timer_is_set(&self, now: Timestamp) {
         if !self.state.queue.is_empty() {
-            assert!(self.wake_at().is_some(), "invariant 6: a queue has a timer");
+            assert!(self.wake_at().is_some(), "invariant 6: a timer is set while writes are queued");
         }
         if self.due_at().is_some_and(|at| at <= now) {
             let cx = crate::command::DecisionContext { now, random: 7 };
-            assert!(!self.wake(cx).events.is_empty(), "invariant 6: a due timer leads to something");
+            assert!(!self.wake(cx).events.is_empty(), "invariant 6: a due timer yields events");
         }
     }
 

@@ -92,7 +92,7 @@ impl Location {
 
     /// Returns `true` if the EHR's appointments have been read once, or are never pulled. Before the first read, any
     /// hour may be taken in the EHR.
-    fn knows_the_calendar(&self) -> bool {
+    fn has_read_appointments(&self) -> bool {
         let pulled = |plan: &PullPlan| plan.resource == Resource::Appointments;
         !self.settings.capabilities.pulls.iter().any(pulled) || self.state.pulls.known.contains(&Resource::Appointments)
     }

@@ -21,7 +21,7 @@ impl Location {
         let mut events = vec![Event::Restored { skipped_writes: SKIPPED_WRITES }];
         events.extend(self.state.queue.iter().map(|(write, _)| Event::WriteRestored {
             write,
-            reason: "restored from a backup: it may have been written since that was made".to_owned(),
+            reason: "restored from a backup: the write may have been sent since the backup".to_owned(),
         }));
         Decision::of(Reply::Done, events)
     }

@@ -95,7 +95,7 @@ impl World {
                 return number + 1;
             }
         }
-        panic!("it is read for ever");
+        panic!("the resource is never skipped");
     }
 }
 

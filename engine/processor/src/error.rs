@@ -22,30 +22,30 @@ pub enum EngineError {
     Busy { retry_after: u32 },
     #[error("the location has moved to another node")]
     Moved,
-    #[error("the store takes no writes at present")]
+    #[error("the store refuses writes")]
     StoreFull,
     /// Nothing was written. The store reconnects by itself.
     #[error("the database of the store cannot be reached")]
     StoreAway,
-    #[error("the location's schedule was not read to its end yet")]
+    #[error("the schedule of the location has not been read completely")]
     NotRead,
     /// The commit may or may not be stored.
-    #[error("whether it was stored is not known until it is read again")]
+    #[error("the outcome of the commit is unknown; read the record again")]
     OutcomeUnknown,
     /// A retry fails, too.
-    #[error("it changes more than the store takes at once")]
+    #[error("the change exceeds the size limit of a commit")]
     TooLarge,
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
     #[error("the adapter of the location is being prepared")]
     AdapterPreparing,
-    #[error("the adapter of the location cannot be used; an operator has to mend it")]
+    #[error("the adapter of the location was rejected; operator action required")]
     AdapterRefused,
-    #[error("this lies too far back to go on from; start again")]
+    #[error("the position has expired; start again from the current one")]
     Expired,
-    #[error("too many records to be put in order")]
+    #[error("too many records to sort")]
     TooManyToSort,
-    #[error("the request met a fault inside the engine")]
+    #[error("internal error of the engine")]
     Internal,
 }
 
@@ -57,7 +57,7 @@ pub enum Reject {
     #[error("unmet: {0:?}")]
     Unmet(Unmet),
     /// Ids must be fetched before the request is prepared again.
-    #[error("no ids of this resource at hand")]
+    #[error("no reserved ids of this resource")]
     NeedIds(Resource),
     #[error("damaged: {0}")]
     Damaged(&'static str),
@@ -73,7 +73,7 @@ impl From<Unmet> for Reject {
 
 impl From<Missing> for Reject {
     fn from(_: Missing) -> Reject {
-        Reject::Damaged("a record without the one it refers to")
+        Reject::Damaged("a record with a missing reference")
     }
 }
 
@@ -81,7 +81,7 @@ impl From<ViewError> for Reject {
     fn from(error: ViewError) -> Reject {
         match error {
             ViewError::Store(error) => Reject::Store(error),
-            ViewError::Damaged => Reject::Damaged("a record that subscribers are to be shown"),
+            ViewError::Damaged => Reject::Damaged("a record for a webhook message"),
         }
     }
 }

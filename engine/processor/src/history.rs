@@ -48,7 +48,7 @@ pub async fn run(store: Arc<dyn Store>, days: impl Fn() -> u32, is_ours: impl Fn
             continue;
         }
         if let Err(error) = all(&store, clock::now(), days(), PAUSE).await {
-            tracing::warn!(%error, "the history was pruned in part; the rest follows in an hour");
+            tracing::warn!(%error, "the history was pruned partially; the next run is in an hour");
         }
     }
 }
@@ -129,7 +129,7 @@ fn trim_journal(store: &dyn Store, from: u32, age: Age, batch: &mut Batch) -> Re
         Ok(_) => Ok(Some(location)),
         Err(JournalError::Store(error)) => Err(error),
         Err(error @ JournalError::Damaged { .. }) => {
-            tracing::warn!(location, %error, "the journal of a damaged location is left as it is");
+            tracing::warn!(location, %error, "the journal of a damaged location was not pruned");
             Ok(location.checked_add(1))
         }
     }

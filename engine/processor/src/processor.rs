@@ -58,7 +58,7 @@ pub struct Deps {
 }
 
 /// Predicate that returns `true` if an institution is currently placed on this node.
-pub type LivesHere = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
+pub type IsLocal = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
 
 /// A location in memory. Its state is never ahead of the store.
 pub struct Processor {

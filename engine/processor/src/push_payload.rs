@@ -45,7 +45,7 @@ impl Processor {
             }
             _ => {}
         }
-        let Some(id) = work.appointment() else { return Err(Reject::Damaged("a write of nothing")) };
+        let Some(id) = work.appointment() else { return Err(Reject::Damaged("a write without a target")) };
         let mut record = self.appointment(id.0)?.ok_or(Reject::Damaged("a write without its appointment"))?;
         record.placement = placement.unwrap_or(record.placement);
         let Some(patient) = record.patient_id else { return Err(Reject::Damaged("a booking without patient")) };

@@ -195,7 +195,12 @@ impl Processor {
 
     /// Merges appointments and working hours that a pull showed before the answer to their write. If the EHR does not
     /// keep the write key, such a record counts as a separate one until the answer names it.
-    fn find_twins(&self, cx: Cx, events: &mut Vec<Event>, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    fn find_twins(
+        &self,
+        cx: DecisionContext,
+        events: &mut Vec<Event>,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
             if let Some((hour, written)) = working_hours::created(&events[index]) {

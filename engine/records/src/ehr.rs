@@ -41,7 +41,7 @@ pub enum Fault {
     #[error("rejected by the EHR: {0}")]
     Rejected(String),
     /// Nothing was written.
-    #[error("not written, to be tried again: {reason}")]
+    #[error("not written, retry later: {reason}")]
     RetryLater {
         /// The reason, in words for operators and clients.
         reason: String,
@@ -65,7 +65,7 @@ pub enum Fault {
     NotReady(String),
     /// The call was not started: no call slot was free, or the adapter is not loaded yet. Does not count against the
     /// EHR.
-    #[error("not begun: {0}")]
+    #[error("not started: {0}")]
     NotBegun(String),
 }
 

@@ -101,7 +101,7 @@ impl Currency {
 
     /// Returns the code.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("it was made of ASCII letters")
+        std::str::from_utf8(&self.0).expect("a currency code is ASCII")
     }
 }
 

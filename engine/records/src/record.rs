@@ -189,7 +189,7 @@ impl<T: Body> Record<T> {
     }
 
     /// Returns `true` if the content changed. Otherwise the old timestamps are kept; `created_at` is always kept.
-    pub fn is_news(&mut self, before: Option<&Record<T>>) -> bool {
+    pub fn content_changed(&mut self, before: Option<&Record<T>>) -> bool {
         let Some(before) = before else { return true };
         let now = (self.updated_at, self.last_sync_time);
         self.created_at = before.created_at;

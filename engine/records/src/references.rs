@@ -5,9 +5,9 @@ use location::pull::Resource;
 use crate::ehr::ForeignId;
 
 /// Function that resolves a foreign id to our id.
-pub type Ours<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
+pub type ResolveId<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
 /// Function that looks up the foreign id of one of our records. Returns `None` if the EHR does not have the record yet.
-pub type Theirs<'a, E> = &'a mut dyn FnMut(Resource, u64) -> Result<Option<ForeignId>, E>;
+pub type ForeignIdOf<'a, E> = &'a mut dyn FnMut(Resource, u64) -> Result<Option<ForeignId>, E>;
 
 /// The reason why data of an EHR is not a valid record, without its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

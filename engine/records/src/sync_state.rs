@@ -195,12 +195,12 @@ impl SyncState {
                 let since = late.or_else(begun).or(shut.map(|(since, _)| since)).unwrap_or(now);
                 let reason = match silent {
                     Some(silent) => silent.reason.clone(),
-                    None if reads_nothing => "the adapter names nothing that can be read".to_owned(),
+                    None if reads_nothing => "the adapter supports no readable resources".to_owned(),
                     None if never => match &pulls.put_off {
                         Some(waits) => format!("{FIRST_CYCLE}: {waits}"),
                         None => FIRST_CYCLE.to_owned(),
                     },
-                    None => "no read cycle succeeded lately".to_owned(),
+                    None => "no read cycle has succeeded recently".to_owned(),
                 };
                 Some((since, reason))
             }

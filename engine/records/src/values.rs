@@ -111,12 +111,12 @@ impl Json {
 
     /// Returns the text for inclusion in another JSON text.
     pub fn raw(&self) -> &RawValue {
-        serde_json::from_str(&self.0).expect("it was checked when it was made")
+        serde_json::from_str(&self.0).expect("the text was validated on construction")
     }
 
     /// Parses the text. Numbers lose their original spelling.
     pub fn value(&self) -> serde_json::Value {
-        serde_json::from_str(&self.0).expect("it was checked when it was made")
+        serde_json::from_str(&self.0).expect("the text was validated on construction")
     }
 }
 

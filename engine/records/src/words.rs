@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The error of parsing a word that the enumeration does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of the contract's words")]
+#[error("must be one of the values in the contract")]
 pub struct UnknownWord;
 
 /// An enumeration with a fixed spelling.

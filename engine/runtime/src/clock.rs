@@ -40,7 +40,7 @@ impl Watch {
 
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the operating system has randomness");
+    getrandom::fill(&mut bytes).expect("the operating system provides random numbers");
     bytes
 }
 

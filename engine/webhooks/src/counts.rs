@@ -101,7 +101,7 @@ impl Counts {
                     keys::count(keys::first_stripe(block), EndpointId(0)),
                     keys::count(keys::first_stripe(block) | u32::from(u16::MAX), EndpointId(i32::MAX)),
                 );
-                let of = read(store, range).map_err(|_| StoreError::damaged(&key, "counts nobody can read"))?;
+                let of = read(store, range).map_err(|_| StoreError::damaged(&key, "counts cannot be decoded"))?;
                 let (free, ownership) =
                     (of.keys().copied().collect(), StripeOwnership::Block { block, claim: found.version });
                 *self.lock() = Stripes { of, free, ownership };
@@ -237,7 +237,7 @@ impl CountChange {
             let key = keys::count(self.stripe, *together.start());
             match counts.is_empty() {
                 true => batch.delete(key),
-                false => batch.put(key, serde_json::to_vec(&counts).expect("numbers make JSON")),
+                false => batch.put(key, serde_json::to_vec(&counts).expect("numbers serialize")),
             };
             self.unwritten.retain(|endpoint| !together.contains(endpoint));
         }

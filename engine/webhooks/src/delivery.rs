@@ -123,7 +123,7 @@ impl Delivery {
     pub fn data(&self, store: &dyn Store) -> Result<Box<RawValue>, StoreError> {
         let key = keys::data(self.id);
         let data = store.get(&key)?.and_then(|stored| serde_json::from_slice(&stored).ok());
-        data.ok_or_else(|| StoreError::damaged(&key, "what a webhook delivery shows cannot be read"))
+        data.ok_or_else(|| StoreError::damaged(&key, "the data of a webhook delivery cannot be decoded"))
     }
 
     /// Builds the body of the next attempt.
@@ -139,7 +139,7 @@ impl Delivery {
             data,
             delivery_errors: &self.delivery_errors,
         };
-        serde_json::to_vec(&message).expect("strings and JSON make JSON")
+        serde_json::to_vec(&message).expect("strings and JSON serialize")
     }
 
     /// Returns the resource type in messages.

@@ -249,6 +249,6 @@ impl DeliveryLog {
     fn read(&self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
         let key = keys::delivery(id);
         let stored = self.store.get(&key)?.map(|stored| Delivery::from_bytes(&stored)).transpose();
-        stored.map_err(|_| StoreError::damaged(&key, "a delivery nobody can read"))
+        stored.map_err(|_| StoreError::damaged(&key, "a delivery cannot be decoded"))
     }
 }

@@ -135,7 +135,7 @@ impl DispatchLoop {
 
     async fn run(mut self, mut stopped: watch::Receiver<bool>, mut moved: mpsc::UnboundedReceiver<Move>) {
         while let Err(error) = self.find_queues().await {
-            tracing::warn!(%error, "webhooks wait for the store");
+            tracing::warn!(%error, "reading due webhooks failed; retrying");
             tokio::select! {
                 _ = stopped.changed() => return,
                 () = sleep(limits::STORE_RETRY) => {}
@@ -247,7 +247,7 @@ impl DispatchLoop {
         self.looking = false;
         let found = match look {
             Ok(found) => found,
-            Err(error) => return tracing::warn!(%error, "what other nodes left for webhooks waits for the store"),
+            Err(error) => return tracing::warn!(%error, "reading webhook changes of other nodes failed; retrying"),
         };
         let came = std::mem::take(&mut self.came);
         for (endpoint, at) in found {
@@ -414,7 +414,7 @@ impl DispatchLoop {
     }
 
     fn wait_for_store(&mut self, endpoint: EndpointId, error: &StoreError, now: Timestamp) {
-        tracing::warn!(%endpoint, %error, "webhooks to an endpoint wait for the store");
+        tracing::warn!(%endpoint, %error, "reading due webhooks of an endpoint failed; retrying");
         // The delivery that did not begin is due before the ones found after it.
         self.queues.forget_found(endpoint);
         self.queues.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
@@ -448,7 +448,7 @@ impl DispatchLoop {
             self.tasks.spawn(async move {
                 let pruned = sender.prune(now.minus(sender.registry.rules().keep)).await;
                 let more = pruned.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "the removal of old webhook deliveries waits for the store");
+                    tracing::warn!(%error, "pruning old webhook deliveries failed; retrying");
                     false
                 });
                 TaskOutcome::Pruned { more }

@@ -132,7 +132,7 @@ impl Outbox {
             subscribed.iter().partition(|it| self.subscriptions.backlogs.admits(it.webhook_endpoint_id));
         self.leave_out(full, batch, event.time, enqueued);
         let record = record(event);
-        let data = serde_json::to_vec(event.data).expect("a JSON object makes JSON");
+        let data = serde_json::to_vec(event.data).expect("a JSON object serializes");
         for admitted in admitted.chunks(MAX_OF_ONE_EVENT) {
             let first = self.subscriptions.delivery_ids.next(event.time, new_id());
             batch.put(keys::data(first), data.clone());

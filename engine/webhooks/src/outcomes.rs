@@ -168,6 +168,6 @@ fn answer(group: Vec<Waiting>, recorded: bool) {
 
 /// Waits before the next commit. A delivered message must not be sent again because the disk is full.
 async fn wait_for_store(error: &CommitError) {
-    tracing::warn!(%error, "outcomes of webhook deliveries wait for the store");
+    tracing::warn!(%error, "recording outcomes of webhook deliveries failed; retrying");
     sleep(limits::STORE_RETRY).await;
 }

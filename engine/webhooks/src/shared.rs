@@ -41,7 +41,7 @@ impl Shared {
     fn number(&self, key: &Key) -> Result<(u64, Option<Version>), StoreError> {
         let Some(found) = self.store.read(key)? else { return Ok((0, None)) };
         let bytes = found.value.as_slice().try_into();
-        let number = bytes.map_err(|_| StoreError::damaged(key, "a count of changes that is no number"))?;
+        let number = bytes.map_err(|_| StoreError::damaged(key, "the count of changes is not a number"))?;
         Ok((u64::from_be_bytes(number), Some(found.version)))
     }
 

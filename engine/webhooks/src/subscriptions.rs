@@ -127,7 +127,7 @@ impl Subscriptions {
             Some(shared) if self.read().changes < changes => self.load(&*shared.store).map_err(|error| match error {
                 LoadError::Store(error) => error,
                 LoadError::Record(_) => {
-                    StoreError::damaged(&keys::changes(), "an endpoint or subscription nobody can read")
+                    StoreError::damaged(&keys::changes(), "an endpoint or subscription cannot be decoded")
                 }
             }),
             _ => Ok(()),

@@ -15,7 +15,7 @@ impl Sender {
         if wrong.is_empty() {
             return Ok(());
         }
-        tracing::warn!(endpoints = wrong.len(), "messages to webhook endpoints were counted that do not exist");
+        tracing::warn!(endpoints = wrong.len(), "removed counts of webhook deliveries that do not exist");
         let backlogs = &self.registry.subscriptions().backlogs;
         let (mut batch, mut count) = (Batch::new(), backlogs.change());
         wrong.into_iter().for_each(|(endpoint, waiting)| count.add(endpoint, -waiting));

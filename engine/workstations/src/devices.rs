@@ -149,7 +149,7 @@ impl Devices {
         let mut batch = Batch::new();
         let open = self.forget_codes(location, now, &mut batch)?;
         if open >= CODES {
-            return Err(WorkstationError::Refused("the location has too many codes that nobody used yet"));
+            return Err(WorkstationError::Refused("the location has too many unused codes"));
         }
         batch.put(keys::pairing_code(&digest), json(&Code { location, uses, expires }));
         batch.put(keys::pairing_code_of(location.0, expires.0, &digest), Vec::new());
@@ -373,7 +373,7 @@ fn json<T: Serialize>(record: &T) -> Vec<u8> {
 }
 
 fn read<T: DeserializeOwned>(key: &[u8], bytes: &[u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(bytes).map_err(|_| StoreError::damaged(key, "a record of the workstations nobody can read"))
+    serde_json::from_slice(bytes).map_err(|_| StoreError::damaged(key, "a workstation record cannot be decoded"))
 }
 
 fn number(key: &[u8], bytes: &[u8]) -> Result<u64, StoreError> {

@@ -465,7 +465,7 @@ fn response(answer: RequestAnswer, max_body: usize) -> Outcome {
         return Err(GateError::NoAnswer(format!("its body is longer than {max_body} bytes")));
     }
     if !(100..=599).contains(&answer.status) {
-        return Err(GateError::NoAnswer("an answer with a status that HTTP does not have".to_owned()));
+        return Err(GateError::NoAnswer("the answer has an invalid HTTP status".to_owned()));
     }
     let headers = answer.headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
     Ok(HttpResponse { status: answer.status, headers, body: answer.body })

@@ -416,7 +416,7 @@ impl Lease {
     fn end_late(&mut self, number: Number, effects: &mut Vec<Effect>) {
         let Some(asked) = self.requests.remove(&number) else { return };
         let error = match asked.stage {
-            Stage::Waiting(_) => GateError::NotSent("the workstation had no turn for it in time".to_owned()),
+            Stage::Waiting(_) => GateError::NotSent("the workstation was busy until the deadline".to_owned()),
             Stage::UnderWay => GateError::NoAnswer("no answer from the workstation in time".to_owned()),
             Stage::Abandoned => GateError::NoAnswer("the workstation went before it answered".to_owned()),
         };

@@ -193,17 +193,17 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum ByeReason {
-    #[error("the token is not, or no more, that of a workstation")]
+    #[error("the token is unknown or revoked")]
     Token,
     #[error("the workstation was revoked")]
     Revoked,
-    #[error("the same installation connected again, or was paired again")]
+    #[error("the installation connected or was paired again")]
     Replaced,
-    #[error("a message is not one of the protocol")]
+    #[error("invalid message")]
     Protocol,
     #[error("too many or too large frames")]
     Flood,
-    #[error("the engine stops")]
+    #[error("the engine is shutting down")]
     Shutdown,
 }
 

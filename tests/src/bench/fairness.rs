@@ -201,13 +201,16 @@ impl Asking {
         match ready.await {
             Ok(()) => Ok(asking),
             // Only a failure ends it before it is told to.
-            Err(_) => Err(asking.end().err().unwrap_or_else(|| io::Error::other("nobody asks for slots"))),
+            Err(_) => Err(asking
+                .end()
+                .err()
+                .unwrap_or_else(|| io::Error::other("the thread that requests slots ended early"))),
         }
     }
 
     fn end(self) -> io::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_| io::Error::other("whoever asks for slots panicked"))?
+        self.thread.join().map_err(|_| io::Error::other("the thread that requests slots panicked"))?
     }
 }
 

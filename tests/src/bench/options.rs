@@ -6,92 +6,92 @@ use clap::{Parser, ValueEnum};
 
 pub(super) type Outcome = Result<(), Box<dyn Error>>;
 
-/// Prints figures with their aims. Without names: all sections.
+/// Prints figures with their aims. Runs all sections unless some are named.
 #[derive(Clone, Parser)]
 #[command(name = "bench")]
 pub struct Options {
     #[arg(value_enum)]
     pub(super) sections: Vec<Section>,
-    /// Where data goes; durable figures depend on its disk.
+    /// Folder for data. Figures of durable writes depend on its disk.
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     pub(super) dir: PathBuf,
     /// Length of a run under load, in seconds.
     #[arg(long, default_value_t = 10)]
     pub(super) seconds: u64,
-    /// What comes before it and does not count.
+    /// Warm-up before the run, which is not measured, in seconds.
     #[arg(long, default_value_t = 2)]
     pub(super) warm_up: u64,
     #[arg(long, default_value_t = 64)]
     pub(super) connections: usize,
-    /// Locations the bookings are spread over.
+    /// Number of locations that get bookings.
     #[arg(long, default_value_t = 250)]
     pub(super) locations: usize,
-    /// Bookings prepared for a run, at most.
+    /// Maximum number of bookings prepared for a run.
     #[arg(long, default_value_t = 150_000)]
     pub(super) bookings: usize,
     /// Sessions of the PostgreSQL comparison.
     #[arg(long, default_value_t = 32)]
     pub(super) sessions: usize,
-    /// Future appointments of the location that is activated.
+    /// Future appointments of the loaded location.
     #[arg(long, default_value_t = 5_000)]
     pub(super) appointments: usize,
-    /// Records of its journal.
+    /// Journal records of the loaded location.
     #[arg(long, default_value_t = 1_000_000)]
     pub(super) journal: usize,
-    /// Locations that are asleep.
+    /// Number of idle locations.
     #[arg(long, default_value_t = 100_000)]
     pub(super) idle: u32,
-    /// Patients of the list that is read.
+    /// Number of patients in the list.
     #[arg(long, default_value_t = 1_000_000)]
     pub(super) patients: u32,
-    /// Patients of the practice that is pulled; it has four operatories for each thousand of them.
+    /// Patients of the pulled practice, which has four operatories per thousand patients.
     #[arg(long, default_value_t = 10_000)]
     pub(super) pulled: u32,
-    /// How long the neighbours of a practice are in trouble before its bookings count, in seconds.
+    /// Time between the start of the neighbours' load and the measurement, in seconds.
     #[arg(long, default_value_t = 4)]
     pub(super) lead: u64,
-    /// Events that are sent to every webhook endpoint.
+    /// Events sent to each webhook endpoint.
     #[arg(long, default_value_t = 100)]
     pub(super) events: usize,
-    /// Workstations that are connected at one time.
+    /// Number of connected workstations.
     #[arg(long, default_value_t = 10_000)]
     pub(super) workstations: usize,
-    /// How long they are watched, in seconds: two heartbeats.
+    /// Time for which connected workstations are observed, in seconds. The default is two heartbeats.
     #[arg(long, default_value_t = 40)]
     pub(super) watched: u64,
-    /// Bookings that wait until a workstation logs in, each a patient and a visit.
+    /// Bookings that wait for a workstation's login, each with a patient and an appointment.
     #[arg(long, default_value_t = 250)]
     pub(super) gated: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Section {
-    /// Durable bookings per second over HTTP, beside an echo and PostgreSQL.
+    /// Durable bookings per second over HTTP, compared with an echo server and PostgreSQL.
     Bookings,
-    /// What the audit trail and the access log cost a booking.
+    /// Cost of the audit trail and the access log per booking.
     Audit,
-    /// The same on one node and on three, and what it costs to hand a call on.
+    /// Bookings on one node and on three, and the cost of forwarding a call.
     Nodes,
     /// Free slots of a month.
     Slots,
-    /// Bringing a location into memory.
+    /// Time to load a location into memory.
     Activation,
-    /// A start with many locations that have nothing to do.
+    /// Start with many idle locations.
     Idle,
-    /// What the sandbox of an adapter costs.
+    /// Cost of an adapter's sandbox.
     Adapter,
     /// Pages of a long list.
     Lists,
-    /// Lists over HTTP, beside the same bytes sent bare.
+    /// Lists over HTTP, compared with a server that sends the same bytes.
     Reads,
-    /// Probes of the server, alone and while clients load it.
+    /// Probes of the server, alone and under load by clients.
     Probes,
-    /// The first pull of a practice, and one with few changes.
+    /// First pull of a practice, and later pulls with few changes.
     Pulls,
-    /// Webhook deliveries per second, beside a bare client.
+    /// Webhook deliveries per second, compared with a plain client.
     Webhooks,
-    /// Bookings of a healthy practice beside neighbours in trouble.
+    /// Bookings of a healthy practice next to overloaded neighbours.
     Fairness,
-    /// Workstations connected, and the queue behind a gate that opens.
+    /// Connected workstations, and the queue behind a gate that opens.
     Workstations,
 }

@@ -89,7 +89,7 @@ async fn extension() -> PathBuf {
         files_below(&source).into_iter().chain(files_below(&files)).chain([project.sources.join("tsconfig.json")])
     {
         digest.update(file.to_string_lossy().as_bytes());
-        digest.update(fs::read(&file).expect("the source lies in the checkout"));
+        digest.update(fs::read(&file).expect("the source is in the checkout"));
     }
     let version: String = hex::encode(digest.finalize()).chars().take(16).collect();
     let built = root().join("target").join("extension").join(format!("built-{version}"));
@@ -114,8 +114,8 @@ async fn extension() -> PathBuf {
 /// With the folders they lie in.
 pub fn copy_files(from: &Path, to: &Path) {
     for file in files_below(from) {
-        let copy = to.join(file.strip_prefix(from).expect("it lies below"));
-        fs::create_dir_all(copy.parent().expect("it lies in a folder")).expect("a folder can be made");
+        let copy = to.join(file.strip_prefix(from).expect("the file is in the folder"));
+        fs::create_dir_all(copy.parent().expect("the file has a parent folder")).expect("a folder can be made");
         fs::copy(&file, copy).expect("a file can be copied");
     }
 }

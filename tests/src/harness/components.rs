@@ -11,7 +11,7 @@ use setup::guests::HostLimits;
 
 /// The root of the checkout.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the checkout").to_path_buf()
 }
 
 /// The component of an adapter in `adapters/`.
@@ -21,7 +21,8 @@ pub fn component(name: &str) -> PathBuf {
 
 /// The sandbox adapter as another version, or as another adapter.
 pub fn packed(dir: &Path, id: &str, version: &str) -> PathBuf {
-    let known = fs::read_to_string(root().join("adapters/sandbox/adapter.toml")).expect("it lies in the checkout");
+    let known =
+        fs::read_to_string(root().join("adapters/sandbox/adapter.toml")).expect("the manifest is in the checkout");
     let text = known
         .replace("id = \"sandbox\"", &format!("id = \"{id}\""))
         .replace("version = \"0.1.0\"", &format!("version = \"{version}\""));

@@ -32,7 +32,8 @@ impl Toolbox {
 
     /// Makes the component `to` of the adapter in `dir`, with its manifest inside.
     pub async fn build(&self, dir: &Path, to: &Path) {
-        fs::create_dir_all(to.parent().expect("a file lies in a folder")).expect("the target folder can be written");
+        fs::create_dir_all(to.parent().expect("the file has a parent folder"))
+            .expect("the target folder can be written");
         let bare = to.with_extension("bare.wasm");
         let output = bare.to_str().expect("the checkout's path is UTF-8");
         self.npm(dir, &["run", "componentize", "--", "--output", output]).await;

@@ -77,7 +77,7 @@ impl Project {
     ) -> PathBuf {
         let mut digest = Sha256::new();
         for file in pinned {
-            digest.update(fs::read(self.sources.join(file)).expect("the pinned versions lie in the checkout"));
+            digest.update(fs::read(self.sources.join(file)).expect("the pinned versions are in the checkout"));
         }
         let version: String = hex::encode(digest.finalize()).chars().take(16).collect();
         let cache = root().join("target").join(self.name);
@@ -105,7 +105,7 @@ impl Project {
 
 /// Copies a script, in one step and only when it changed: somebody who starts may be reading it.
 pub(crate) fn refresh(source: &Path, copy: &Path) {
-    let text = fs::read(source).expect("the script lies in the checkout");
+    let text = fs::read(source).expect("the script is in the checkout");
     if fs::read(copy).ok().as_ref() != Some(&text) {
         // Tests of one run do it side by side.
         static COPIES: AtomicU64 = AtomicU64::new(0);
@@ -153,8 +153,8 @@ pub(crate) async fn serving(mut command: Command, limit: Duration) -> (Child, Va
     let output = process.stdout.take().expect("its output is piped");
     let mut first = String::new();
     let said = timeout(limit, BufReader::new(output).read_line(&mut first)).await;
-    said.expect("the server starts in time").expect("the server can be heard");
-    let address = serde_json::from_str(&first).expect("the server says where it listens");
+    said.expect("the server starts in time").expect("the output of the server can be read");
+    let address = serde_json::from_str(&first).expect("the server prints its address");
     (process, address)
 }
 

@@ -43,7 +43,7 @@ pub struct Booking {
 impl Client {
     pub async fn of(installation: &Installation) -> Client {
         let caller = installation.sign_in().await.expect("the key is good").at("v3.1.0");
-        let operator = installation.operator().await.expect("the operators' listener is there");
+        let operator = installation.operator().await.expect("the operators' listener accepts connections");
         Client { caller, operator, column: None, booked: 0 }
     }
 
@@ -113,7 +113,7 @@ impl Client {
         let path = format!("/appointments?start={}T00:00:00Z&end={}T00:00:00Z&unavailable=false", days.0, days.1);
         let mut visits = Vec::new();
         for it in self.list(&path).await {
-            let patient = self.patient(it["patient_id"].as_u64().expect("it is somebody's")).await;
+            let patient = self.patient(it["patient_id"].as_u64().expect("the appointment has a patient")).await;
             visits.push(Visit {
                 id: text(&it["foreign_id"]),
                 patient: text(&patient["foreign_id"]),

@@ -98,7 +98,7 @@ impl<'a> Desk<'a> {
 
 /// Who does the work and who stands by, once both are back: each comes when its own pause is over, and the first has the lease.
 async fn at_work<'a>(mut one: Desk<'a>, mut two: Desk<'a>) -> (Desk<'a>, Desk<'a>) {
-    let first_works = until("one to work and one to stand by", async || {
+    let first_works = until("one working and one standby workstation", async || {
         match (one.status().await.as_deref(), two.status().await.as_deref()) {
             (Some("Connected"), Some("Standing by")) => Some(true),
             (Some("Standing by"), Some("Connected")) => Some(false),

@@ -258,7 +258,7 @@ impl Teller<'_> {
                     continue;
                 }
                 Ok(Ok((status, answer))) => {
-                    panic!("{asked:?}: {status} {answer}; what is there: {}", self.what_is_there(node, &asked).await)
+                    panic!("{asked:?}: {status} {answer}; appointment: {}", self.what_is_there(node, &asked).await)
                 }
             };
             locked(&self.world.history).push(Call { asked: asked.clone(), began, ended, answered });

@@ -57,7 +57,7 @@ async fn who_has_not_the_secret_is_believed_nothing() {
     let listener = until("the address of the dead node", async || TcpListener::bind(internal).ok()).await;
     let asked = stranger(listener);
     // The others still think that the node is there.
-    let after = until("somebody who has the institution", async || {
+    let after = until("a node that hosts the institution", async || {
         let (status, answer) = caller.get(&at("/patients", 1)).await.unwrap();
         assert!(matches!(status, 200 | 503), "{status} {answer}");
         assert!(!answer.to_string().contains("666"), "the stranger was believed: {answer}");
@@ -130,7 +130,7 @@ async fn the_second_process_of_a_name_waits_until_the_first_has_ended() {
         Some((status, body(answer).await?))
     };
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let told = until("what the second says", async || {
+    let told = until("the output of the second process", async || {
         let (status, said) = ready().await?;
         assert_eq!(status, 503, "two nodes of one name serve: {said}");
         said["reason"].as_str().filter(|reason| reason.contains("another process")).map(str::to_owned)

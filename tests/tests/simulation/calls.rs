@@ -144,7 +144,7 @@ fn outcome(question: &Question, heard: Heard) -> Ask {
             let outcome = match heard {
                 Heard::Found(found) => Ok(found.map(written)),
                 Heard::Fault(failure) => Err(failure),
-                Heard::Pushed(_) | Heard::Page(_) => unreachable!("a find is answered with what it found"),
+                Heard::Pushed(_) | Heard::Page(_) => unreachable!("a find is answered with a receipt or nothing"),
             };
             Ask::Command(Command::Found { write: *write, attempt: *attempt, outcome })
         }

@@ -37,7 +37,7 @@ impl Disk {
     }
 
     pub fn of(store: Arc<dyn Store>) -> Disk {
-        let waiting = Builder::new_current_thread().build().expect("a runtime without a thread of its own");
+        let waiting = Builder::new_current_thread().build().expect("a current-thread runtime");
         Disk { store, waiting, troubles: Mutex::default() }
     }
 

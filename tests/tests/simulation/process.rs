@@ -103,7 +103,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("the store made somebody wait"),
+        Poll::Pending => panic!("the store is not synchronous"),
     }
 }
 

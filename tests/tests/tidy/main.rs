@@ -33,7 +33,7 @@ const TABLES: &str = "tests/tests/tidy/tables.rs";
 fn now() -> &'static (Tree, Crates) {
     static NOW: OnceLock<(Tree, Crates)> = OnceLock::new();
     NOW.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the checkout");
         let tree = Tree::read(root);
         let crates = Crates::of(&tree);
         (tree, crates)

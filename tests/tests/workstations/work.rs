@@ -261,7 +261,7 @@ async fn an_engine_that_dies_with_writes_under_way_writes_them_once() {
         for _ in 0..6 {
             bookings.push(day.book().await);
         }
-        until("a write under way", async || (performed.load(Ordering::SeqCst) >= 2).then_some(())).await;
+        until("a write in flight", async || (performed.load(Ordering::SeqCst) >= 2).then_some(())).await;
         if quietly {
             day.product.restart().await.unwrap();
         } else {
@@ -316,7 +316,7 @@ async fn writes_wait_for_the_staffs_yes_where_it_is_asked_for() {
     assert_eq!(day.copies(&booking), 0);
     assert!(day.product.gate(LOCATION).await["writes_awaiting_approval"].as_u64().unwrap() >= 1);
     // The patient goes first, then the visit: each is asked about.
-    let written = until("what the staff said yes to", async || {
+    let written = until("the approved write", async || {
         day.running.approve();
         let standing = day.standing(&booking).await;
         (standing["ehr_writeback"] == "confirmed").then_some(standing)

@@ -119,7 +119,7 @@ impl Setting {
         let say = |rule: &str| Some(format!("`settings.{name}` {rule}"));
         match self {
             _ if !name_fits => say("must be named with lower-case letters, digits, `_` and `-`, at most 64 of them"),
-            _ if GIVEN.contains(&name) => say("is said by the engine and cannot be declared"),
+            _ if GIVEN.contains(&name) => say("is set by the engine and cannot be declared"),
             _ if self.doc.trim().is_empty() => say("needs a `doc`: what it is for, with its unit"),
             _ if self.kind == Kind::Choice && self.words.is_empty() => say("needs the `words` of its choice"),
             _ if self.kind != Kind::Choice && !self.words.is_empty() => say("has `words` and is no choice"),

@@ -63,7 +63,7 @@ pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<
     subject.hold(
         again == subject.description,
         "twice asked, twice the same",
-        "describe by what the EHR is, not by what happens to be there",
+        "describe the capabilities of the EHR, not its current contents",
     )?;
     for kind in KINDS.into_iter().filter(|kind| !subject.writes(kind)) {
         let write = subject.fresh(kind).await?;
@@ -103,13 +103,13 @@ pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subje
         subject.hold(
             first.whole,
             "`whole`: a first pass shows everything",
-            "without a cursor begin a pass over all records and say `whole` on its pages",
+            "without a cursor begin a pass over all records and set `whole` on its pages",
         )?;
         let both = first.deleted.iter().find(|id| first.records.contains_key(*id)).cloned().unwrap_or_default();
         subject.hold(
             both.is_empty(),
             format!("{both} either among the records or among the deleted"),
-            "name as deleted only what the EHR has no more",
+            "report as deleted only records that the EHR no longer has",
         )?;
         let next = subject.pass(resource, Some(first.cursor.clone()), 1_000).await?;
         // An id of another location may be reported, because an adapter cannot know whether it was listed here before.
@@ -117,19 +117,19 @@ pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subje
         subject.hold(
             gone.is_empty(),
             format!("no deletions, though these are named: {gone:?}"),
-            "nobody deleted them: what is not in a delta is not gone",
+            "they were not deleted: absence from a delta does not mean deletion",
         )?;
         let changed = next.records.iter().find(|(id, record)| first.records.get(*id) != Some(*record));
         let changed = changed.map(|(id, _)| id.clone()).unwrap_or_default();
         subject.hold(
             changed.is_empty(),
-            format!("{changed} as it was: nobody changed it"),
+            format!("{changed} unchanged: no write changed it"),
             "a field that differs in each answer, such as the time of reading, does not belong into a record",
         )?;
         subject.hold(
             !next.whole || next.records.len() == first.records.len(),
             format!("as many records as before, {}, or a pass that is not `whole`", first.records.len()),
-            "say `whole` only where the pass shows every record there is",
+            "set `whole` only if the pass lists every existing record",
         )?;
         let again = subject.everything(resource).await?;
         subject.hold(same(&first, &again), "twice read, twice the same", "read in an order that does not change")?;

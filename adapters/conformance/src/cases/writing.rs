@@ -204,7 +204,7 @@ pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S
     let refused = subject.push(&subject.key(), &second).await?;
     subject.hold(
         matches!(refused, Err(Fault::Rejected(_))),
-        format!("rejected: another appointment stands in this operatory at {}", first.start),
+        format!("rejected: the operatory is occupied by another appointment at {}", first.start),
         "where the EHR takes two appointments at one place, look before writing and answer `rejected`",
     )?;
     subject.stands(&second, 0).await

@@ -54,7 +54,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
         }
     }
     match written {
-        0 => Err(CaseEnd::NotAsked("others stand there already, as after an earlier run".into())),
+        0 => Err(CaseEnd::NotAsked("all times are occupied, for example by an earlier run".into())),
         _ => Ok(()),
     }
 }

@@ -186,8 +186,9 @@ fn inspect(file: &Path) -> ExitCode {
     for (what, text) in asks {
         say(format_args!("{what}  {}", plain(&text, SHOWN)));
     }
-    let settings =
-        manifest.settings_table().unwrap_or_else(|| "It declares no settings: any are handed on.".to_owned());
+    let settings = manifest
+        .settings_table()
+        .unwrap_or_else(|| "The component declares no settings; all settings are passed to it.".to_owned());
     settings.lines().for_each(|line| say(plain(line, SHOWN)));
     ExitCode::SUCCESS
 }

@@ -62,8 +62,9 @@ impl Replay {
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut answers: BTreeMap<RecordedRequest, Vec<RecordedResponse>> = BTreeMap::new();
         for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let exchange: Exchange = serde_json::from_str(line)
-                .map_err(|error| format!("{}, line {}: no exchange of `--record`: {error}", path.display(), n + 1))?;
+            let exchange: Exchange = serde_json::from_str(line).map_err(|error| {
+                format!("{}, line {}: not an exchange written by `--record`: {error}", path.display(), n + 1)
+            })?;
             answers.entry(exchange.asked).or_default().push(exchange.answered);
         }
         Ok(Replay { path: path.to_path_buf(), masks, answers, asked: Mutex::default() })

@@ -92,7 +92,7 @@ fn target(arguments: &Arguments) -> Result<Target, String> {
         return Ok(Target {
             url: url.trim_end_matches('/').to_owned(),
             key: std::env::var(&arguments.key_env).map_err(|_| {
-                format!("put the API key of the sandbox into the environment variable {}", arguments.key_env)
+                format!("set the environment variable {} to the API key of the sandbox", arguments.key_env)
             })?,
             subdomain: arguments.subdomain.clone().unwrap_or_default(),
             locations: arguments.location.clone(),

@@ -325,7 +325,7 @@ mod tests {
         let read = |text: &str| instant(&clock).text(text).unwrap();
         let utc = |text: &str| instant(&Clock::default()).text(text).unwrap();
         assert_eq!(read("2026-12-01"), utc("2026-12-01T05:00:00Z"));
-        assert!(clock.take_read().is_empty(), "days need no word");
+        assert!(clock.take_read().is_empty(), "dates need no note");
         assert_eq!(read("2026-11-27T15:00:00"), utc("2026-11-27T20:00:00Z"));
         let said = "2026-11-27T15:00:00 has no offset and was read in America/New_York, as 2026-11-27T15:00:00-05:00.";
         assert_eq!(clock.take_read(), [said]);

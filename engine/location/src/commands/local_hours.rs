@@ -38,7 +38,7 @@ impl Location {
         let mut events = vec![set];
         let unsent = self.unsent_of(hour.id).next().is_some();
         let queued = if here_only {
-            self.withdraw_unsent(hour.id, "changed so that it concerns this place only", &mut events);
+            self.withdraw_unsent(hour.id, "changed to local hours", &mut events);
             false
         } else if unsent {
             // The unsent write will send the new content.

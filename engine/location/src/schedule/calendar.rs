@@ -139,7 +139,7 @@ impl Calendar {
     /// Panics if the data structure is inconsistent. Overlaps are allowed.
     pub fn check(&self) {
         for (column, column_entries) in &self.columns {
-            assert!(!column_entries.entries.is_empty(), "{column:?} is kept without entries");
+            assert!(!column_entries.entries.is_empty(), "{column:?} is empty but not removed");
             assert!(
                 column_entries.entries.is_sorted_by(|a, b| a < b),
                 "{column:?} is out of order or has an entry twice"
@@ -151,7 +151,7 @@ impl Calendar {
             assert_eq!(
                 column_entries.reach,
                 ColumnEntries::reach_of(&column_entries.entries),
-                "{column:?} does not know how far its entries reach"
+                "{column:?} has an outdated `reach`"
             );
         }
     }

@@ -355,7 +355,7 @@ impl Zone {
         match (first, last, gap) {
             (Some(first), Some(last), _) if first == last => Resolved::One(first),
             (Some(first), Some(last), _) => Resolved::Two(first, last),
-            (_, _, gap) => Resolved::Gap { next: gap.expect("local time runs on except where a change jumps over it") },
+            (_, _, gap) => Resolved::Gap { next: gap.expect("a local time without an instant is inside a gap") },
         }
     }
 }

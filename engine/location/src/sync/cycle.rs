@@ -127,7 +127,7 @@ impl Location {
     }
 
     /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed.
-    fn start_pass(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    fn start_pass(&self, cx: DecisionContext, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
@@ -284,7 +284,13 @@ impl Location {
         events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
         if page.part {
             // Records of the applied part are known when the page is read again.
-            self.read_again(cx, resource, "more to tell than one commit holds", &mut events, &mut calls);
+            self.read_again(
+                cx,
+                resource,
+                "one commit cannot hold the messages about the whole page",
+                &mut events,
+                &mut calls,
+            );
             return Decision { reply: Reply::PageApplied { keep }, events, calls };
         }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);

@@ -37,7 +37,7 @@ impl Location {
         for id in deleted.iter().take(at_once.saturating_sub(page.past_deleted.len())) {
             self.deleted(resource, *id, &mut events);
         }
-        self.read_again(cx, resource, "more deletions than can be taken in at once", &mut events, &mut calls);
+        self.read_again(cx, resource, "more deletions than one commit can hold", &mut events, &mut calls);
         Decision { reply: Reply::PageIgnored, events, calls }
     }
 

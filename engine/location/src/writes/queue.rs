@@ -275,7 +275,7 @@ impl Queue {
             }
             queue.writes.insert(id, write);
             queue.index(id);
-            debug_assert!(queue.ordered[&ordering_key].is_sorted(), "ids rise within an ordering key");
+            debug_assert!(queue.ordered[&ordering_key].is_sorted(), "ids are sorted within an ordering key");
         });
     }
 
@@ -382,7 +382,7 @@ impl Queue {
         let rebuilt = Queue::from(Stored::from(self.clone()));
         assert_eq!(*self, rebuilt, "the queue's indices follow from its writes");
         for (id, write) in &self.writes {
-            assert!(id.0 < self.next, "write ids are handed out once");
+            assert!(id.0 < self.next, "write ids are unique");
             if let WriteState::Calling { .. } = write.state {
                 assert_eq!(self.front(write.ordering_key), Some(*id), "only the front of an ordering key is called");
             }

@@ -135,7 +135,7 @@ impl Location {
         }
         if write.work.creates() && cx.now < write.deadline && write.not_found >= self.settings.write.max_resends {
             let reason = format!(
-                "sent {} times without an answer, and never found when it was looked up: it is not sent again, lest it be made twice",
+                "sent {} times without an answer, and never found when it was looked up: not sent again, because that could create a duplicate",
                 write.not_found.saturating_add(1),
             );
             self.failed(id, write, InsertFailure::Failed, &reason, events);
@@ -152,7 +152,7 @@ impl Location {
             let why = "looked up after the store was restored: not in the EHR";
             self.retry_not_found(cx, id, write, (why, false), events);
         } else {
-            let why = "the store was restored from a backup, and the EHR does not show this change: it was not made, or another one was since. \
+            let why = "the store was restored from a backup, and the EHR does not show this change: it was never made, or it was overwritten since. \
                        Make it again if it is still wanted";
             self.failed(id, write, InsertFailure::Failed, why, events);
         }
@@ -401,7 +401,7 @@ impl Location {
 
     /// Opens the breaker unless its pause is still running, so that calls that fail together double the pause only
     /// once.
-    fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
+    fn block(&self, cx: DecisionContext, why: Blocked, events: &mut Vec<Event>) {
         let pausing = self.state.breaker.blocked.is_some_and(|block| cx.now < block.until);
         if pausing || events.iter().any(|event| matches!(event, Event::BreakerOpened { .. })) {
             return;

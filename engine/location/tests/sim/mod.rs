@@ -164,7 +164,7 @@ impl Sim {
                 Call::Pull { .. } => state.is_reading_suspended(),
                 Call::Write { .. } => state.is_writing_suspended(),
             };
-            assert!(!held, "nothing is asked of the EHR while the gate is shut, or an operator paused it: {call:?}");
+            assert!(!held, "a call was made while the gate was shut or an operator had paused the direction: {call:?}");
         }
         let (passed, command_said) = (self.now.since(START), format!("{command:?}"));
         self.log.push(format!("{passed} {command_said}\n    -> {:?}", decision.reply));
@@ -226,7 +226,7 @@ impl Sim {
             }
             Event::InsertDone { appointment, .. } | Event::InsertFailed { appointment, .. } => {
                 *self.booked.get_mut(appointment).expect("only bookings have inserts") += 1;
-                assert_eq!(self.booked[appointment], 1, "the fate of {appointment} is told once");
+                assert_eq!(self.booked[appointment], 1, "the result of {appointment} is reported once");
             }
             _ => {}
         }

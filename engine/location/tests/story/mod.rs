@@ -46,7 +46,7 @@ pub fn run(file: &str) {
             failures.push(format!("tests/stories/{file}:{failure}"));
         }
     }
-    assert!(told > 0, "{file} tells no story");
+    assert!(told > 0, "{file} has no story");
     assert!(failures.is_empty(), "{} of {told} stories fail\n{}", failures.len(), failures.join("\n"));
 }
 

@@ -107,12 +107,12 @@ impl World {
             }
             _ => None,
         });
-        let (work, ordering_key, key) = found.ok_or("nobody queued that write")?;
+        let (work, ordering_key, key) = found.ok_or("the journal has no such write")?;
         Ok(Retry { write: failed, work, ordering_key, key, sent, what: what(work)? })
     }
 
     pub fn set_time(&mut self, now: Timestamp) {
-        assert!(self.now <= now, "time goes on");
+        assert!(self.now <= now, "time must not go backwards");
         self.now = now;
         self.location.check(now);
     }
@@ -303,7 +303,7 @@ impl World {
                 )
             }
             "same_after_replay" => Got::of(1, self.same_after_replay().map(|()| String::new())?),
-            other => return Err(format!("nothing is known of `{other}`")),
+            other => return Err(format!("unknown expectation `{other}`")),
         })
     }
 

@@ -251,7 +251,7 @@ impl LocationActor {
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
-                self.record_error(format!("it could not be loaded: {error}"), None);
+                self.record_error(format!("the location could not be loaded: {error}"), None);
                 self.unreadable = Some((Instant::now() + UNREADABLE_FOR, error.into()));
             }
         }
@@ -722,7 +722,7 @@ impl Handler<SelfMessage> for LocationActor {
                 Err(error) => {
                     // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this timer.
                     tracing::warn!(location = %act.id, %error, "an internal command was not committed");
-                    act.record_error(format!("something it had to do was not committed: {error}"), None);
+                    act.record_error(format!("an internal command was not committed: {error}"), None);
                     ctx.run_later(TRY_AGAIN, |act, ctx| {
                         act.timer = None;
                         act.set_timer(ctx);

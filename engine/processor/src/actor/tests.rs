@@ -57,12 +57,12 @@ async fn search_loads_a_location_after_a_failed_load() {
 
 #[actix::test]
 async fn sync_state_query_loads_a_location_after_a_failed_load() {
-    comes_back(|reply| Ask::SyncState { reply }).await;
+    comes_back(|reply| LocationMessage::SyncState { reply }).await;
 }
 
 #[actix::test]
 async fn write_list_query_loads_a_location_after_a_failed_load() {
-    comes_back(|reply| Ask::Writes { reply }).await;
+    comes_back(|reply| LocationMessage::Writes { reply }).await;
 }
 
 /// A commit that a node sent before it lost the location arrives when another node has loaded the location.

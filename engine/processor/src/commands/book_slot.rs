@@ -128,7 +128,7 @@ impl Request for BookSlot {
                 let warnings = at.double_booked(&appointment).into_iter().collect();
                 Booked { appointment, replay: false, warnings }
             }
-            _ => return Err(Reject::Damaged("a booking that was not answered as one")),
+            _ => return Err(Reject::Damaged("a booking with an unexpected reply")),
         };
         Ok((decision, reply))
     }

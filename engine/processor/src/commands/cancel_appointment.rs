@@ -28,7 +28,7 @@ impl Request for CancelAppointment {
         let decision = at.decide(cx, &command)?;
         match decision.reply {
             Reply::Cancelled { already } => Ok((decision, already)),
-            _ => Err(Reject::Damaged("a cancellation that was not answered as one")),
+            _ => Err(Reject::Damaged("a cancellation with an unexpected reply")),
         }
     }
 }

@@ -59,7 +59,7 @@ impl Request for CreateAppointment {
         let guardian = set_aside(self.patient_to_book(at, unit), &mut wrong)?;
         wrong.extend(self.unknown(at, unit)?);
         all_met(wrong)?;
-        let guardian = guardian.ok_or(Reject::Damaged("a guardian who is neither there nor missing"))?;
+        let guardian = guardian.ok_or(Reject::Damaged("a guardian that is neither found nor missing"))?;
         let dependent = self.dependent.as_ref().map(|details| reached_through(&guardian, details));
         let known = match &dependent {
             Some(details) => at.matching_patient(cx, details, unit)?,

@@ -26,7 +26,7 @@ impl Request for HoldSlot {
         let decision = at.decide(cx, &Command::Hold(Hold { closed, ..self.0.clone() }))?;
         match decision.reply {
             Reply::Held { until } => Ok((decision, until)),
-            _ => Err(Reject::Damaged("a hold that was not answered as one")),
+            _ => Err(Reject::Damaged("a hold with an unexpected reply")),
         }
     }
 }

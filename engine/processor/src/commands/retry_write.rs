@@ -45,7 +45,7 @@ impl Request for RetryWrite {
         let decision = at.decide(cx, &Command::RetryWrite(retry))?;
         match decision.reply {
             Reply::Retried { write } => Ok((decision, write)),
-            _ => Err(Reject::Damaged("a retry that was not answered as one")),
+            _ => Err(Reject::Damaged("a retry with an unexpected reply")),
         }
     }
 }

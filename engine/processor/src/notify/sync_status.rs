@@ -52,7 +52,7 @@ impl Publisher<'_, '_> {
         let (write_said, write_news) = next(said.write, (before.write_ok, after.write_ok), self.cx.now);
         let now_said = LastNotified { read: read_said, write: write_said };
         if now_said != said {
-            let bytes = serde_json::to_vec(&now_said).map_err(|_| Reject::Damaged("what was said of the sync"))?;
+            let bytes = serde_json::to_vec(&now_said).map_err(|_| Reject::Damaged("the last notified sync status"))?;
             self.batch.put(key(self.processor.setup.id.0), bytes);
         }
         for (event, news, field, ok) in

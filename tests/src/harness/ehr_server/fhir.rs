@@ -85,7 +85,7 @@ impl FhirServer {
     }
 
     pub fn address(&self) -> SocketAddr {
-        let port = self.base_url.port().expect("it listens on a port of its own");
+        let port = self.base_url.port().expect("the base URL has a port");
         SocketAddr::from(([127, 0, 0, 1], port))
     }
 
@@ -148,7 +148,7 @@ impl FhirServer {
 
     pub async fn faults(&self) -> Faults {
         let (_, faults) = self.send(self.client.get(self.switch())).await;
-        serde_json::from_value(faults).expect("how the switch stands")
+        serde_json::from_value(faults).expect("the state of the fault switch")
     }
 
     /// Runs a workflow of SEKMET's staff, such as `scheduling.book`. Returns its resources by name.

@@ -67,7 +67,7 @@ impl GatedProcess {
     }
 
     async fn operator(&self) -> Caller {
-        self.installation.operator().await.expect("the operators' listener is there")
+        self.installation.operator().await.expect("the operators' listener accepts connections")
     }
 
     /// As an operator; so are the next two.

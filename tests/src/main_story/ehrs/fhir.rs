@@ -130,8 +130,9 @@ impl Practice for FhirPractice {
     async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
         let beside = self.appointment(visit).await;
         let actor = |reference: Value| json!({"actor": {"reference": reference}, "status": "accepted"});
-        let theirs = |of: &str| actor(FhirPractice::participant(&beside, of).expect("it has one"));
-        let room = FhirPractice::participant(&beside, "Location").expect("it has one");
+        let theirs =
+            |of: &str| actor(FhirPractice::participant(&beside, of).expect("the appointment has this participant"));
+        let room = FhirPractice::participant(&beside, "Location").expect("the appointment has this participant");
         let slot = self.mark_slot(&room, start, "busy").await;
         let appointment = json!({
             "resourceType": "Appointment", "status": "booked", "slot": slot, "start": start, "end": start + TimeDelta::minutes(30),
@@ -142,7 +143,7 @@ impl Practice for FhirPractice {
 
     async fn move_visit(&self, visit: &str, start: DateTime<Utc>) {
         let mut appointment = self.appointment(visit).await;
-        let room = FhirPractice::participant(&appointment, "Location").expect("it has one");
+        let room = FhirPractice::participant(&appointment, "Location").expect("the appointment has this participant");
         self.mark_slot(&room, moment(&appointment["start"]), "free").await;
         appointment["slot"] = self.mark_slot(&room, start, "busy").await;
         appointment["start"] = json!(start);

@@ -113,7 +113,7 @@ impl Practice for OpenDentalPractice {
     async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
         let start = self.shown(start);
         let mut database = self.server.database();
-        let beside = database.row("appointments", number(visit)).expect("it is there");
+        let beside = database.row("appointments", number(visit)).expect("the appointment exists");
         let appointment = json!({"PatNum": number(patient), "Op": beside["Op"], "ProvNum": beside["ProvNum"],
             "AptStatus": "Scheduled", "Pattern": "/XXXX/", "AptDateTime": start});
         database.insert("appointments", appointment).to_string()

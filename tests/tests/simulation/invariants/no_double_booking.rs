@@ -23,7 +23,7 @@ fn check(sim: &Sim, location: LocationId, id: AppointmentId, place: &Placement) 
     for (other, booking) in &sim.ledger.bookings {
         let near = booking.location == location && *other != id && !booking.ended;
         if near && same(&booking.place, place) && !moved_by_staff(sim, location, *other) {
-            panic!("no double booking: {id} was granted {place:?} at {location}, where {other} stands");
+            panic!("no double booking: {id} was granted {place:?} at {location}, where {other} already is");
         }
     }
     let Some(wanted) = in_the_ehr(sim, location, place) else { return };

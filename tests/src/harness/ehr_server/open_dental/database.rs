@@ -90,7 +90,7 @@ impl Database {
     pub fn change(&mut self, table: &str, key: u64, fields: Value) {
         let spec = self.table(table);
         let (path, stamp, now) = (spec.path, spec.stamp, self.now());
-        let row = self.rows.get_mut(path).and_then(|rows| rows.get_mut(&key)).expect("the row is there");
+        let row = self.rows.get_mut(path).and_then(|rows| rows.get_mut(&key)).expect("the row exists");
         merge(row, fields);
         if let Some(stamp) = stamp {
             row.insert(stamp.into(), now.into());
