@@ -15,8 +15,8 @@ pub fn now() -> Timestamp {
 /// The smallest step that is detected. Shorter ones are adjustments of the clock.
 const NOTICED: Millis = SECOND;
 
-/// Detects that the clock was set back. Waits until a clock time would take that much longer, so their times are moved
-/// back.
+/// Detects that the clock was set back. A wait until a clock time would take longer by that amount, so the caller moves
+/// its times back.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     seen: Timestamp,
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clock_set_back_is_detected_once() {
+    fn only_a_set_back_is_detected_and_only_once() {
         let start = Timestamp(1_000 * HOUR);
         let mut watch = Watch::since(start);
         assert_eq!(watch.set_back(start.plus(5)), 0);

@@ -90,7 +90,7 @@ pub struct Metrics {
     pub refused_busy: Counter,
     pub adapter_calls: Counter,
     pub adapter_faults: Counter,
-    /// Writes that failed.
+    /// Writes that ended without success, including withdrawn ones.
     pub writes_failed: Counter,
     pub locations: Locations,
     pub recent_errors: RecentErrors,
@@ -109,7 +109,7 @@ pub struct Metrics {
 pub struct LocationHealth {
     /// Unfinished writes.
     pub queued: u64,
-    /// Writes that are blocked: the gate is shut, or the EHR failed too often.
+    /// Blocked writes: an operator paused writing, the gate is shut, or the EHR failed too often.
     pub parked: u64,
     pub oldest_write: Option<Timestamp>,
     /// Time of the last read. `None` without EHR, or before the first read.
@@ -169,7 +169,7 @@ pub struct Numbers {
     pub oldest_write_seconds: u64,
     /// The longest time since a location's last successful read cycle.
     pub oldest_read_seconds: u64,
-    /// Locations with a problem.
+    /// Locations that cannot read, and locations that cannot write.
     pub locations_not_reading: u64,
     pub locations_not_writing: u64,
     pub records_skipped: u64,
