@@ -83,7 +83,7 @@ impl Changes {
         }
     }
 
-    /// Returns whether nothing changes.
+    /// Returns `true` if nothing changes.
     pub fn is_empty(&self) -> bool {
         self.institutions.is_empty()
             && self.sources.is_empty()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 const MIB: usize = 1024 * 1024;
 
-/// Limits of a connection's call. The manifest of the adapter narrows them further.
+/// Limits of a single call of a connection. The manifest of the adapter narrows them further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestLimits {
     /// Bytes of guest memory.
@@ -18,9 +18,9 @@ pub struct GuestLimits {
     pub pull_processor: Duration,
     /// HTTP requests per call.
     pub requests: u32,
-    /// Maximum size of a request body.
+    /// Maximum size of a request body, in bytes.
     pub request_body: usize,
-    /// Maximum size of a response body. A longer one is cut off and counts as no response.
+    /// Maximum size of a response body, in bytes. A longer one is cut off and counts as no response.
     pub response_body: usize,
 }
 
@@ -52,7 +52,7 @@ pub struct HostLimits {
     pub compile: Duration,
     /// Threads that run guests.
     pub threads: usize,
-    /// Maximum memory that any connection may grant a guest.
+    /// Maximum memory, in bytes, that any connection may grant a guest.
     pub memory: usize,
     /// Ed25519 public keys. If there are any, components must be signed with one of them.
     pub signers: Vec<[u8; 32]>,

@@ -36,7 +36,7 @@ pub struct Setup {
     pub engine: EngineRules,
 }
 
-/// Environment of keys, subdomains and locations. The two are strictly separated (specification 5.5).
+/// The environment of a key, subdomain or location. The two environments are strictly separated (specification 5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Environment {
     Sandbox,
@@ -189,8 +189,9 @@ pub struct EngineRules {
     pub history_days: u32,
     /// Size of the store's page cache.
     pub store_cache_bytes: u64,
-    /// Makes a start read every record and compare the result with the watermark. This detects records that a damaged
-    /// log lost without gaps, invalid seals or a wrong watermark.
+    /// Makes a start compare the versions of all values with the watermark record. This detects values that a damaged
+    /// log lost or restored, which leaves no gap and no invalid seal. If `false`, a background audit does it after the
+    /// start.
     pub store_verify: bool,
     /// Ratio of file size to live data above which a start compacts the store's files. 0 disables compaction.
     pub store_compact_ratio: u32,

@@ -1,4 +1,4 @@
-//! A value that is not logged by accident.
+//! A secret value. Its `Debug` output is redacted, so that it is not logged by accident.
 
 use std::fmt;
 
