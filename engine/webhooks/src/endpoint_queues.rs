@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn one_message_per_record_is_in_flight() {
+    fn one_message_per_record_is_in_flight_at_a_time() {
         let mut queues = EndpointQueues::default();
         let about = [(1, "patient 7"), (2, ""), (3, "patient 7"), (4, "patient 8"), (5, ""), (6, "patient 7")];
         found(&mut queues, A, &about);

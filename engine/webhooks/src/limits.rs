@@ -27,7 +27,7 @@ pub const MAX_URL_BYTES: usize = 2_048;
 pub const MAX_ENDPOINTS_PER_OWNER: usize = 100;
 pub const MAX_SUBSCRIPTIONS_PER_ENDPOINT: usize = 1_000;
 
-/// An endpoint is deactivated after failures for this long.
+/// An endpoint is deactivated after a failure streak of this length.
 pub const DEACTIVATE_AFTER: Millis = 48 * HOUR;
 /// Failures further apart than this are not one streak: somewhat more than the longest time between two retries of a
 /// message.

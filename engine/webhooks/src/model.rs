@@ -54,7 +54,7 @@ pub struct Endpoint {
     pub updated_at: Timestamp,
     /// Start of the current failure streak.
     pub failing_since: Option<Timestamp>,
-    /// Last failure of the streak, updated at most every `FAILURE_NOTED_EVERY`.
+    /// Last failure of the streak, updated at most once per `FAILURE_NOTED_EVERY`.
     #[serde(default)]
     pub last_failed: Option<Timestamp>,
 }

@@ -42,7 +42,7 @@ pub(crate) struct Change {
 enum What {
     Replaced(Box<(Delivery, Delivery)>),
     /// Removed from the due index, so that the entry does not block the ones after it. An unreadable delivery counts as
-    /// ended and is kept as long as other ended deliveries. A readable one keeps the entries its own state names.
+    /// ended and is kept as long as other ended deliveries. A readable one is still indexed by its own state.
     SetAside {
         finished: Option<Key>,
     },

@@ -4,7 +4,7 @@ use store::StoreError;
 
 use super::model::EndpointId;
 
-/// The number of tries of a change that other nodes may make conflict.
+/// The number of attempts at a change that may conflict with changes of other nodes.
 pub(super) const RACES: usize = 20;
 
 /// The endpoints that this process sends to. Each endpoint is assigned to one node at a time.

@@ -177,7 +177,7 @@ impl EndpointRegistry {
         *self.rules.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies to the next event, secret and pruning.
+    /// Sets the rules, which apply from the next event, secret and pruning on.
     pub fn set_rules(&self, rules: WebhookRules) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
         self.subscriptions.backlogs.set_limit(rules.queue);

@@ -37,7 +37,7 @@ pub struct ViewContext<'a> {
 }
 
 impl<'a> ViewContext<'a> {
-    /// Returns the adapter of a data source.
+    /// Returns the name of a data source's adapter.
     pub fn adapter(&self, source: Option<u32>) -> Option<&'a str> {
         self.setup.sources.get(&source?).map(|source| source.adapter.as_str())
     }

@@ -49,7 +49,7 @@ const OTHER: InstitutionId = InstitutionId(8);
 const DELIVERIES: u8 = 0x53;
 const DUE: u8 = 0x54;
 
-/// Permits everything except the listed events.
+/// Permits everything except the listed resource types of institutions.
 #[derive(Default)]
 struct Keys(Mutex<Vec<(InstitutionId, ResourceType)>>);
 
