@@ -24,7 +24,7 @@ const KEY: &str = "key";
 const COMPILED: &str = ".cwasm";
 const DRAFT: &str = ".new";
 
-/// The cache folder. Created for this user only: with write access to it one could as well replace this program.
+/// The cache folder. Created for this user only: whatever can write to it could as well replace this program.
 pub(crate) struct Cache {
     dir: PathBuf,
     key: [u8; 32],
@@ -91,7 +91,7 @@ impl Cache {
         self.forget_oldest()
     }
 
-    /// Includes the file name, so that files cannot be swapped.
+    /// Computes the seal of a file. The seal includes the file name, so that files cannot be swapped.
     fn seal(&self, name: &str, compiled: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
         mac.update(name.as_bytes());

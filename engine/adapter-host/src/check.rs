@@ -59,7 +59,7 @@ pub(crate) fn is_id(value: &str) -> Result<(), &'static str> {
     must(!value.chars().any(char::is_control), "must hold no control characters")
 }
 
-/// Never truncates: half a version or write key would be a different one.
+/// Checks the length of a value that is compared. Never truncates it: half a version or write key is a different one.
 pub(crate) fn is_exact(value: &str) -> Result<(), &'static str> {
     must(value.len() <= EXACT_TEXT_BYTES, "must have at most 500 bytes")
 }

@@ -44,9 +44,9 @@ use super::{
 pub struct Connection {
     /// The name of the location in the log.
     pub location: String,
-    /// The data source to which calls are charged.
+    /// The id of the data source to which calls are charged.
     pub source: String,
-    /// The host shared with other data sources; defaults to the EHR's address.
+    /// The EHR host to which calls are charged, shared by data sources; defaults to the EHR's address.
     pub host: Option<String>,
     /// The location's own identifier in the EHR.
     pub foreign_id: String,

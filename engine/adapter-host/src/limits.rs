@@ -27,7 +27,7 @@ pub(crate) const KEPT_TABLE: usize = 16 * KIB;
 
 /// Compiled components kept on disk.
 pub(crate) const CACHED_COMPONENTS: usize = 64;
-/// Per component. A JavaScript guest uses 12 core instances, a Rust guest one.
+/// Core instances, tables and memories per component. A JavaScript guest uses 12 core instances, a Rust guest one.
 pub(crate) const CORE_INSTANCES_PER_COMPONENT: u32 = 40;
 pub(crate) const TABLES_PER_COMPONENT: u32 = 20;
 pub(crate) const MEMORIES_PER_COMPONENT: u32 = 4;

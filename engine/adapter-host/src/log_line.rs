@@ -37,12 +37,12 @@ impl LineBudget {
     }
 }
 
-/// Returns a text of at most `bytes` bytes, without characters that start a line or control a terminal.
+/// Truncates a text like `cut`, and replaces characters that start a line or control a terminal by spaces.
 pub fn plain(text: &str, bytes: usize) -> String {
     cut(text, bytes).chars().map(plain_char).collect()
 }
 
-/// Truncates a text to `bytes` bytes and marks the cut.
+/// Truncates a text to `bytes` bytes, and appends a mark to a truncated text.
 pub(crate) fn cut(text: &str, bytes: usize) -> String {
     let kept = &text[..text.floor_char_boundary(bytes)];
     if kept.len() < text.len() { format!("{kept}{CUT}") } else { kept.to_owned() }

@@ -101,7 +101,7 @@ impl Trace {
         heard
     }
 
-    /// Returns the fault for a closed gate where no gate is configured: no operator or staff could open it.
+    /// Returns the fault of a guest that reports a closed gate although its data source has no gate.
     fn no_gate(&self) -> Fault {
         let reason = NO_GATE.to_owned();
         match self.write_key.is_some() && self.sent() {

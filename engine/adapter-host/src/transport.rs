@@ -70,7 +70,7 @@ pub type TransportFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, 
 pub trait Transport: Send + Sync + 'static {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_>;
 
-    /// Returns credentials that the transport adds itself: an EHR that echoes them reveals them to the guest.
+    /// Returns the credentials that the transport adds itself, for redaction: an EHR may echo them to the guest.
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
     }
