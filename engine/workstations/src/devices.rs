@@ -24,7 +24,7 @@ use super::{
 /// Without `0 1 I L O U`.
 const LETTERS: &[u8; 30] = b"23456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TOKEN_PREFIX: &str = "psw_";
-/// Tries of a commit that conflicts with others.
+/// Number of attempts to commit after conflicts.
 const TRIES: u32 = 20;
 
 #[derive(Clone, Debug, thiserror::Error)]

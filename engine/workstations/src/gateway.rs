@@ -393,7 +393,8 @@ fn rules(location: &LocationSetup) -> Rules {
     }
 }
 
-/// Returns the requests that the extension may make of the EHR: never more than the adapter may.
+/// Returns the requests that the extension may make of the EHR. The paths are those of the data source, or those of the
+/// adapter's manifest if the data source lists none.
 fn access(
     location: &LocationSetup,
     source: &DataSource,

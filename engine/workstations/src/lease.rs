@@ -147,7 +147,7 @@ impl Lease {
         }
     }
 
-    /// Applies to the next request, and to the next tick.
+    /// Sets the rules, which apply from the next request and the next tick on.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
     }

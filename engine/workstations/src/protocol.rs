@@ -114,7 +114,7 @@ pub enum FailureKind {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToWorkstation {
     Welcome(Welcome),
-    /// This workstation gets the requests from now on; `None` if it is on standby.
+    /// The lease under which this workstation gets the requests from now on; `None` if it is on standby.
     Lease {
         lease: Option<u64>,
     },
