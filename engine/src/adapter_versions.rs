@@ -26,7 +26,7 @@ const PARTS_AT_ONCE: usize = 8;
 const VERSIONS: usize = 10;
 /// Number of attempts to commit after conflicts.
 const TRIES: u32 = 20;
-/// Timeout of a trial's calls.
+/// Timeout of each call of a trial.
 const CALL: Duration = Duration::from_secs(30);
 /// Records per page of a trial.
 const TRIED_RECORDS: u32 = 10;
@@ -216,8 +216,8 @@ impl AdapterVersions {
         Some(self.setup.now().sources.get(&location.source?)?.adapter.clone())
     }
 
-    /// Loads adapters with other files than before, or with changed content. A known adapter that cannot be loaded now
-    /// stays as it is.
+    /// Loads the configured adapters that are not ready with the present content of their file. If loading fails, an
+    /// adapter whose path is unchanged stays as it is. For a new path, the failure is a problem.
     pub(crate) async fn changed(
         &self,
         before: &EngineRules,

@@ -220,8 +220,8 @@ impl Backups {
         Ok(BackupsNow { files, under_way, failed: state.failed.as_ref().map(|(_, why)| why.clone()) })
     }
 
-    /// Returns the time of the newest backup at the last read of the folder, or `None` without backups. Waits for no
-    /// disk.
+    /// Returns the time of the newest backup at the last read of the folder. The outer `None` means that backups are
+    /// not configured. Waits for no disk.
     pub(crate) fn newest(&self) -> Option<Option<Timestamp>> {
         self.rules().map(|_| self.state().newest)
     }

@@ -138,7 +138,7 @@ impl Cluster {
         }
     }
 
-    /// Hands everything over, and waits until the membership has ended.
+    /// Hands everything over, and waits up to `grace` until the membership has ended.
     pub(crate) async fn leave(&self, grace: Duration) {
         self.member().leave();
         self.soon.notify_one();

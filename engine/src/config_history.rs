@@ -1,4 +1,4 @@
-//! Facts about institutions and locations that need no actor: the times of their first setup and its last change.
+//! The times at which institutions and locations were first set up and last changed. Read without an actor.
 
 use location::time::Timestamp;
 use records::document::Kind;
@@ -7,11 +7,11 @@ use setup::{Institution, LocationSetup, Setup};
 use sha2::{Digest, Sha256};
 use store::{Batch, CommitError, Key, Store, StoreError, keys};
 
-/// The setup times of an institution or a location, as seen by starts of this engine.
+/// The setup times of an institution or a location, as observed at starts and reloads of the setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetUp {
     pub first: Timestamp,
-    /// Time of the start that found a change.
+    /// Time of the start or reload that found a change.
     pub changed: Timestamp,
     digest: [u8; 16],
 }

@@ -142,7 +142,7 @@ impl Connections {
         problems
     }
 
-    /// Returns whether an in-process EHR is open.
+    /// Returns `true` if the in-process EHR of a data source is open.
     pub(crate) fn has_in_process(&self, source: u32) -> bool {
         self.in_process.read().unwrap_or_else(PoisonError::into_inner).contains_key(&source)
     }
@@ -291,7 +291,7 @@ fn headers(source: &DataSource) -> Vec<(String, Secret)> {
 mod tests {
     use super::*;
 
-    /// Was answered with 500, which clients do not retry.
+    /// A regression test: the error was answered with 500, which clients do not retry.
     #[test]
     fn unreachable_database_while_connecting_is_reported_as_retryable() {
         let error =

@@ -54,7 +54,7 @@ impl Owners for OwnersOfSetup {
         }
     }
 
-    /// Locations that the setup does not name have no owner, nor has data source 0, which means none.
+    /// Locations and data sources that the setup does not name have no owner. Data source 0 means none.
     fn owner(&self, key_owner: KeyOwner) -> u64 {
         match key_owner {
             KeyOwner::Location(_) | KeyOwner::Source(_) => {

@@ -212,7 +212,7 @@ impl Directory {
         Err(EngineError::Internal)
     }
 
-    /// Loads locations that are due, then those found by `resume`. Returns whether there may be more.
+    /// Loads locations that are due, then those found by `resume`. Returns `true` if there may be more.
     fn wake(&self, resume: &mut Resume) -> Result<bool, StoreError> {
         let (now, setup) = (clock::now(), self.deps.setup.now());
         // A location in memory has its own timer. One that was removed from the configuration stays asleep.
@@ -231,7 +231,7 @@ impl Directory {
         Ok(room == 0 || !resume.is_done())
     }
 
-    /// Returns whether the institution of a location is on this node.
+    /// Returns `true` if the institution of a location is on this node.
     pub(crate) fn is_here(&self, id: LocationId) -> bool {
         let setup = self.deps.setup.now();
         let Some(location) = setup.locations.get(&id) else { return false };

@@ -88,7 +88,7 @@ pub(crate) fn adapter_state(name: &str, load_state: LoadState) -> AdapterState {
     }
 }
 
-/// Returns whether this process runs the tasks that one node runs for all.
+/// Returns a check that is `true` if this process runs the tasks that one node runs for all.
 fn upkeep(cluster: &Option<Arc<Cluster>>) -> impl Fn() -> bool + Send + Sync + 'static {
     let cluster = cluster.clone();
     move || cluster.as_ref().is_none_or(|cluster| cluster.place(CLUSTER_WIDE) == Place::Mine)
@@ -254,7 +254,7 @@ impl Engine {
         self.stop_within(GRACE).await;
     }
 
-    /// Does the same as `stop`, with another time limit.
+    /// Like `stop`, with the time limit `grace`. Work not done by then is aborted and continues after the next start.
     pub async fn stop_within(&self, grace: Duration) {
         self.hand_over(grace).await;
         self.tasks.iter().for_each(JoinHandle::abort);
@@ -286,7 +286,7 @@ impl Engine {
         &self.deps.untold
     }
 
-    /// Returns whether each read waits for another machine, which may be unavailable.
+    /// Returns `true` if each read waits for another machine, which may be unavailable.
     pub fn reads_wait(&self) -> bool {
         self.deps.store.is_remote()
     }

@@ -1,4 +1,4 @@
-//! A fence that keeps a node without its lease from calling an EHR, which another node may be calling.
+//! A fence that keeps a node that has lost its lease from calling an EHR, which another node may be calling.
 //!
 //! The fence checks that the institution is on this node, at the start of a call and before each of its HTTP requests.
 //! A guest, or the whole process, may have been suspended in between.

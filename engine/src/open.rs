@@ -84,7 +84,7 @@ pub async fn open(
     let host = Host::new(setup.engine.guests.host.clone(), &cache)?;
     let mut parts = Parts { audience, ..Parts::new(store.clone(), views) };
     let loading = host.load_all(setup.engine.adapters.clone(), &parts.adapters);
-    // Compiled adapters are ready at once. The others are prepared while their locations are closed.
+    // Compiled adapters are ready at once. The others are prepared while all other locations are served.
     drop(tokio::time::timeout(STARTING, loading).await);
     (parts.owners, parts.key_file) = (owners, Some(data.key));
     parts.host = Some(host);

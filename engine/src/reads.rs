@@ -53,7 +53,7 @@ struct Frame {
 const HOURS_AT_MOST: usize = 10_000;
 
 impl Engine {
-    /// Returns a page of the records that match the query's filters and `keep`, which checks conditions without filter.
+    /// Returns a page of the records that match the query's filters and `keep`, for conditions that no filter covers.
     pub fn list<D: Document>(
         &self,
         query: &ListQuery,
@@ -218,8 +218,8 @@ impl Engine {
         Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
     }
 
-    /// Returns whether a request to an institution may name a record, at a location if it names one. Returns `true` if
-    /// only the location can decide.
+    /// Returns `true` if a request to an institution may name a record, at a location if it names one. Also returns
+    /// `true` if only the location can decide.
     pub fn may_name(
         &self,
         institution: InstitutionId,

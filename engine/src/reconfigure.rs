@@ -104,7 +104,7 @@ impl Engine {
     }
 }
 
-/// Adds adapters that were loaded, perhaps from an unchanged path. Their locations request the EHR's capabilities
+/// Adds loaded adapters to the changes, perhaps from an unchanged path. Their locations request the EHR's capabilities
 /// again.
 fn take_in(changes: &mut Changes, setup: &Setup, loaded: &BTreeMap<String, Arc<Adapter>>) {
     let known = |changes: &Changes, name: &String| {

@@ -62,7 +62,7 @@ fn setup(engine: EngineRules) -> Setup {
     Setup { engine, ..testing::one_location() }
 }
 
-/// Returns an EHR with that many pages of one patient.
+/// Returns an EHR with that many pages of one patient each.
 fn patients(pages: usize) -> FakeEhr {
     FakeEhr::with_patients(pages, |page| (format!("patient {page}"), "Many".to_owned()))
 }
@@ -135,7 +135,7 @@ async fn clock_ahead_in_an_earlier_process_delays_no_write() {
 }
 
 #[actix::test]
-async fn endless_reading_is_slowed_while_other_work_continues() {
+async fn endless_reading_is_slowed_and_reported_while_other_work_continues() {
     let ehr = Arc::new(patients(usize::MAX));
     // A page exceeds the bucket, which is not refilled during the test.
     let rules = EngineRules { pull_burst_bytes: 1, pull_bytes_per_minute: 1, ..EngineRules::default() };
@@ -284,7 +284,7 @@ async fn institution_is_on_one_node_and_moves_when_the_node_leaves() {
 }
 
 #[actix::test]
-async fn unfinished_work_of_a_node_without_store_is_done_by_another() {
+async fn unfinished_work_of_a_node_that_lost_the_store_is_done_by_another() {
     let store = left_a_day_ahead(false).await;
     let ((lost, cut), (found, _)) = (cable(&store), cable(&store));
     // The EHR accepts nothing, so the write stays pending.

@@ -11,7 +11,7 @@ impl Engine {
         last_used(&*self.deps().store, token)
     }
 
-    /// Stores later uses. Later times stored by other nodes are kept.
+    /// Stores the uses of tokens. Later times stored by other nodes are kept.
     pub async fn note_token_uses(&self, uses: &[([u8; 32], Timestamp)]) -> Result<(), CommitError> {
         let (store, uses) = (self.deps().store.clone(), uses.to_vec());
         // On a blocking thread: a database may answer slowly, and the caller may give up meanwhile.
