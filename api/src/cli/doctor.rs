@@ -260,7 +260,7 @@ async fn server(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Returns whether the responding server has this configuration's data directory, or its `token_secret`.
+/// Returns `true` if the responding server has this configuration's data directory, or its `token_secret`.
 fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
     let secret = match &config.secret {
         Some(secret) => Some(secret.clone()),

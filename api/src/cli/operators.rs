@@ -22,8 +22,8 @@ pub(super) enum Command {
     Add {
         name: String,
         /// Permissions of the token. A viewer sees the status of the service, but no patient data. An operator also
-        /// sees records, retries and drops writes, and pairs workstations. An admin also manages adapters, backups,
-        /// keys and the configuration.
+        /// sees records, controls reading and writing, and pairs workstations. An admin also manages adapters, backups,
+        /// the keys of the store and the configuration.
         #[arg(long, value_parser = word::<Role>())]
         role: Role,
         #[command(flatten)]

@@ -120,7 +120,7 @@ pub(super) async fn answer(request: RequestBuilder) -> Result<Value, String> {
 /// Timeout of a readiness probe.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
-/// Returns whether a server is ready, and its status document. Returns `None` if no server responds.
+/// Returns `true` if a server is ready, with its status document. Returns `None` if no server responds.
 pub(super) async fn readiness(server: &str) -> Option<(bool, Value)> {
     engine::webhooks::egress::install_crypto();
     // Any certificate is accepted: it may not contain the address, and the probe sends no secret.

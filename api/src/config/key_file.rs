@@ -53,7 +53,7 @@ impl KeyFile {
         }
     }
 
-    /// Removes all entries with the name. Returns whether there were any.
+    /// Removes all entries with the name. Returns `true` if there were any.
     pub(crate) fn remove(&mut self, list: &str, name: &str) -> bool {
         let mut found = false;
         while let Some(range) = self.entry(list, name) {
@@ -63,7 +63,7 @@ impl KeyFile {
         found
     }
 
-    /// Sets a key of an entry. Returns whether there is an entry with the name.
+    /// Sets a key of an entry. Returns `false` if there is no entry with the name.
     pub(crate) fn set(&mut self, list: &str, name: &str, key: &str, value: &Value) -> bool {
         let Some(entry) = self.entry(list, name) else { return false };
         let text = &self.document.text[entry.clone()];

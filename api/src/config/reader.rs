@@ -210,7 +210,7 @@ impl<'a, 't> Section<'a, 't> {
         self.problems.add(self.at, format!("`{key}` is missing in {}", self.name));
     }
 
-    /// Reports the key as missing. An invalid value does not count as missing.
+    /// Returns `value`, and reports the key as missing if it is absent. An invalid value does not count as missing.
     pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Option<T> {
         self.notes.iter().for_each(|notes| notes.required(key));
         if value.is_none() && self.get(key).is_none() {
@@ -284,7 +284,7 @@ impl<'a, 't> Section<'a, 't> {
         self.get(key).map(|value| value.span().start)
     }
 
-    /// Returns whether the key is present, valid or not.
+    /// Returns `true` if the key is present, valid or not.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }

@@ -113,7 +113,7 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
     Ok(found.map(|OfRequest { writes, rows }| SearchPage { writes, rows, is_request: true, ..page }))
 }
 
-/// Returns whether the text is part of the name of a location or institution, or the id of a location.
+/// Returns `true` if the text is part of the name of a location or institution, or the id of a location.
 fn is_location(visit: &Visit, q: &str) -> bool {
     let (directory, q) = (visit.api.directory(), q.to_lowercase());
     let named = |name: &str| name.to_lowercase().contains(&q);

@@ -79,7 +79,7 @@ impl Visit {
         Ok(Visit { client, api, operator, session, request_id, query, shown: AccessLog::default() })
     }
 
-    /// Returns whether the operator of the session no longer exists.
+    /// Returns `true` if the operator of the session no longer exists.
     pub(super) fn is_over(&self) -> bool {
         self.api.operators().by_id(&self.session.operator).is_none()
     }
@@ -92,7 +92,7 @@ impl Visit {
         if self.may(role) { Ok(()) } else { Err(Failure::Role(role)) }
     }
 
-    /// Returns whether records of patients may be shown.
+    /// Returns `true` if records of patients may be shown.
     pub(super) fn sees_patients(&self) -> bool {
         self.may(Role::Operator)
     }

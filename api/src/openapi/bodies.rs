@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Returns whether the field is required. An object that is not read itself is required if one of its fields is.
+    /// Returns `true` if the field is required. An object that is not read itself is required if one of its fields is.
     fn is_required(&self) -> bool {
         let inside = || self.children.iter().any(|(_, child)| child.is_required());
         self.field.as_ref().map_or_else(inside, |field| field.required)

@@ -77,7 +77,7 @@ pub(crate) fn names(event: Event) -> Vec<String> {
     EventName::change(event).into_iter().chain(outcomes).map(|name| name.to_string()).collect()
 }
 
-/// Returns whether the event also reports outcomes of this service's writes.
+/// Returns `true` if the event also reports outcomes of this service's writes.
 fn is_written(event: Event) -> bool {
     let kind = event.resource_type();
     let ends_in_it =

@@ -71,7 +71,7 @@ pub(super) struct Exchange {
     pub(super) answered: RecordedResponse,
 }
 
-/// Masks all values that may be patient data.
+/// Masks all texts that may be patient data. JSON numbers are not masked.
 #[derive(Clone, Default)]
 pub(super) struct Masks {
     /// Additional fields and parameters that are not masked.

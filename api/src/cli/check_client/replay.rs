@@ -254,7 +254,7 @@ impl Player {
     }
 }
 
-/// Returns whether the name is one of `PLACES`, with or without an index: `lids`, `lids[]`, `lids[0]`.
+/// Returns `true` for a name of `PLACES`, with or without an index: `lids`, `lids[]`, `lids[0]`.
 fn names_places(name: &str) -> bool {
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     PLACES.contains(&name)
