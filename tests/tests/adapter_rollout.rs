@@ -1,4 +1,4 @@
-//! A running server takes a version of an adapter, rolls it out to a location and takes it back, as an operator types it.
+//! An operator uploads an adapter version to a running server, rolls it out to a location and rolls it back.
 
 use std::{fs, process::Command};
 
@@ -19,7 +19,7 @@ struct Operator<'a> {
 }
 
 impl Operator<'_> {
-    /// Whether it ended well, and what it said.
+    /// Runs an `adapter` command and returns its success and output.
     fn types(&self, arguments: &[&str]) -> (bool, String) {
         let mut command = Command::new(binary());
         command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.operators)]);
@@ -39,10 +39,10 @@ impl Operator<'_> {
         assert!(!well && said.contains(why), "{arguments:?}: {why}: {said}");
     }
 
-    /// The version a location runs.
+    /// Returns the adapter version that a location runs.
     async fn version_at(&self, location: u32) -> String {
         let mut caller = self.at.operator().await.unwrap();
-        // After a start it is prepared first.
+        // After a start, the adapter is prepared first.
         until("an adapter that is ready", async || {
             let (status, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
             assert_eq!(status, 200, "{told}");
@@ -51,7 +51,8 @@ impl Operator<'_> {
         .await
     }
 
-    /// By location for one of them, by adapter in the metrics. A write is one request or more, and a new patient is another.
+    /// Checks the costs of a booking, per location in the API and per adapter in the metrics. A new patient is a
+    /// separate write, and each write has at least one request.
     async fn sees_the_costs_of_a_booking(&self, location: u32) {
         let mut caller = self.at.operator().await.unwrap();
         let (_, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
@@ -73,7 +74,7 @@ impl Operator<'_> {
     }
 }
 
-/// Until the EHR has it.
+/// Books an appointment and waits until the EHR has it.
 async fn books(caller: &mut Caller, location: u32) {
     let at = |route: &str| format!("{route}?subdomain={SUBDOMAIN}&location_id={location}");
     let start = Date(fixtures::today()).add_days(2).to_string();
@@ -106,7 +107,7 @@ async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_
     let operator = Operator { at: &installation };
     let [(main, ..), (lakeside, ..)] = LOCATIONS;
 
-    // What is no version of this adapter is refused with the reason, and nothing is kept.
+    // A file that is not a version of this adapter is refused with the reason and not stored.
     let garbage = dir.path().join("garbage.wasm");
     fs::write(&garbage, "hello").unwrap();
     operator.is_refused(&["upload", "sandbox", garbage.to_str().unwrap()], "ot a component");
@@ -123,7 +124,7 @@ async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_
     assert_eq!(operator.does(&["upload", "sandbox", file.to_str().unwrap()]), said, "the same again changes nothing");
     assert_eq!(operator.version_at(main).await, "0.1.0", "nobody runs it yet");
 
-    // Tried, and rolled out where it was chosen.
+    // A dry run, then the rollout to the chosen location.
     let main_text = main.to_string();
     let said = operator.does(&["rollout", &sha256, &main_text, "--dry-run"]);
     assert!(said.contains(&format!("location {main} would run {sha256}")), "{said}");
@@ -143,7 +144,7 @@ async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_
         "{listed}"
     );
 
-    // A trial that fails changes nothing.
+    // A failed trial changes nothing.
     let down = |how: Value| Control::Switch([("down".to_owned(), how)].into_iter().collect());
     ehr.ehr().control(down(json!({"until_ms": i64::MAX, "how": "broken"}))).unwrap();
     operator.is_refused(
@@ -155,7 +156,7 @@ async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_
     operator.is_refused(&["rollout", &"ab".repeat(32), &main_text], "404");
     operator.is_refused(&["rollback", &lakeside.to_string()], "othing was rolled out");
 
-    // A restart goes on with it, and one command takes it back, and forth.
+    // The version survives a restart. `rollback` reverts it, and a second `rollback` restores it.
     process.stop().unwrap();
     let process = installation.start().await.unwrap();
     assert_eq!(
@@ -169,7 +170,7 @@ async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_
     operator.does(&["rollout", "configured", &main_text]);
     assert_eq!(operator.version_at(main).await, "0.1.0");
 
-    // Clients may not: it is not there where they call.
+    // Clients cannot select a version: the route does not exist on their port.
     let mut client = installation.sign_in().await.unwrap();
     let body = json!({"version": sha256});
     let (status, answer) = client.post(&format!("/locations/{main}/adapter"), &body).await.unwrap();

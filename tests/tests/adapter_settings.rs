@@ -1,11 +1,11 @@
-//! What an operator sets for an adapter is held against what its manifest declares, before a server starts with it.
+//! Checks of adapter settings against the adapter's manifest, before a server starts.
 
 use std::{fs, process::Command};
 use tests::harness::process::binary;
 
 use tests::harness::components;
 
-/// A practice with one location that sets this for the cloud EHR's adapter.
+/// Returns a configuration with one location that has these settings for the cloud EHR's adapter.
 fn practice(component: &str, adapter_config: &str) -> String {
     format!(
         r#"[adapters]

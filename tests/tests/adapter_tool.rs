@@ -1,4 +1,4 @@
-//! The commands for whoever writes an adapter, as they type them.
+//! The commands for adapter authors.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use tests::harness::process::binary;
 use serde_json::Value;
 use tests::harness::components;
 
-/// `adapter ehr` as a process.
+/// A process that runs `adapter ehr`.
 pub struct Ehr {
     process: Child,
     pub url: String,
@@ -30,7 +30,7 @@ impl Ehr {
 }
 
 impl Ehr {
-    /// What its operator sets.
+    /// Changes switches of the simulated EHR.
     fn switch(&self, switches: &Value) {
         let body = serde_json::json!({"switch": switches}).to_string();
         let address = self.url.strip_prefix("http://").unwrap();
@@ -51,7 +51,7 @@ impl Drop for Ehr {
     }
 }
 
-/// Whether it ended well, and what it said.
+/// Runs `adapter run` and returns its success and output.
 fn run(dir: &Path, arguments: &[&str]) -> (bool, String) {
     let component = components::component("sandbox");
     let mut command = Command::new(binary());
@@ -88,14 +88,14 @@ fn an_adapter_is_called_by_hand_against_the_simulated_ehr() {
         assert!(name(masked).chars().all(|c| !c.is_alphabetic() || c.eq_ignore_ascii_case(&'x')), "{masked}");
         assert!(!masked.to_string().contains(&name(plain)), "{masked}");
     }
-    // Pages follow each other.
+    // Pages follow each other without overlap.
     let (_, said) = run(dir.path(), &["pull", "patients", "--limit", "5", "--pages", "3"]);
     assert_eq!(records(&said).len(), 15, "{said}");
-    // Nobody is known by an operatory.
+    // Operatory names are not masked, because they identify no person.
     let (_, said) = run(dir.path(), &["pull", "operatories"]);
     assert!(said.contains("Operatory 1") || said.contains("Chair"), "{said}");
 
-    // What is wrong is said with its place.
+    // Errors name their place.
     let (well, said) = run(dir.path(), &["pull", "patiens"]);
     assert!(!well && said.contains("`patiens` is no resource; the resources are providers, operatories,"), "{said}");
     assert!(!said.contains("variant"), "{said}");
@@ -107,14 +107,14 @@ fn an_adapter_is_called_by_hand_against_the_simulated_ehr() {
     assert!(!well && said.contains("local.toml") && said.contains("location"), "{said}");
 }
 
-/// What a new adapter comes with, as its author has it.
+/// Returns the subject file of a new adapter.
 fn subject_file(dir: &Path) -> String {
     let new = dir.join("my-ehr");
     adapter_kit::scaffold(&new, "my-ehr", adapter_kit::Start::Minimal).unwrap();
     fs::read_to_string(new.join("subject.toml")).unwrap()
 }
 
-/// Whether every case passed, and the report.
+/// Returns whether all cases passed, and the report.
 fn test(component: &Path, config: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(binary());
     command.args(["adapter", "test"]).arg(component).arg("--config").arg(config).args(arguments);
@@ -129,7 +129,7 @@ fn a_complete_adapter_conforms_with_the_subject_file_of_a_new_one_twice_on_one_e
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
     let component = components::component("sandbox");
-    // A run leaves its patients: the next one must not write the same again.
+    // Each run leaves its patients in the EHR, so the next run must use other ones.
     ehr.switch(&serde_json::json!({"refuse_duplicate_patients": true}));
     for _ in 0..2 {
         let (well, said) = test(&component, &config, &["--against", &ehr.url]);
@@ -138,7 +138,8 @@ fn a_complete_adapter_conforms_with_the_subject_file_of_a_new_one_twice_on_one_e
     }
 }
 
-/// What `adapter new` begins with keeps every rule of what it can do; one that only reads is asked no more than that.
+/// The adapters that `adapter new` starts with pass all cases of their features. A read-only adapter gets fewer
+/// cases.
 #[test]
 fn the_examples_conform() {
     let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
@@ -157,7 +158,7 @@ fn what_does_not_conform_is_told_with_what_was_asked_answered_expected_and_how_t
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
     let component = components::component("sandbox");
-    // An EHR that writes again with each attempt: an adapter for such a one must look first, and this one does not.
+    // This EHR writes again on each attempt. An adapter for such an EHR must search first, and this one does not.
     ehr.switch(&serde_json::json!({"idempotent": false}));
     let only = ["--against", &ehr.url, "--only", "one_key_writes_once", "--only", "a_key_never_sent_is_not_found"];
     let (well, said) = test(&component, &config, &only);
@@ -173,7 +174,7 @@ fn what_does_not_conform_is_told_with_what_was_asked_answered_expected_and_how_t
     ] {
         assert!(said.contains(part), "{part:?} is missing\n{said}");
     }
-    // The adapter is asked what it says it can do, and no more.
+    // Only the features in the adapter's description are tested.
     ehr.switch(&serde_json::json!({"idempotent": true, "unsupported": ["create_appointment"]}));
     let (well, said) = test(&component, &config, &["--against", &ehr.url, "--only", "an_occupied_place_is_refused"]);
     let reason = "not asked  an_occupied_place_is_refused: the adapter does not describe create-appointment";
@@ -224,7 +225,7 @@ fn what_is_recorded_has_no_patient_in_it_and_answers_without_the_ehr() {
         }
         assert!(recorded.contains(patient["id"].as_str().unwrap()));
     }
-    // The EHR is gone.
+    // The EHR has stopped.
     drop(ehr);
     let (well, said) = run(dir.path(), &[&pull[..], &["--replay", file]].concat());
     assert!(well && records(&said).len() == 10, "{said}");

@@ -1,5 +1,5 @@
-//! The audit trail of a running server: what was booked is in it though the process is killed right after, it outlives `kill -9`, and what is changed in
-//! it afterwards is found by the command that operators have.
+//! The audit trail of a running server: it contains bookings that were answered right before `kill -9`, and the
+//! operators' command detects later changes.
 
 use std::{fs, process::Command};
 
@@ -18,7 +18,8 @@ fn audit(installation: &Installation, command: &[&str]) -> (Option<i32>, String)
     (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
 }
 
-/// What a life left untold the next one tells a moment after it begins.
+/// Exports the entries once `action` is among them. Changes not audited before a crash are audited shortly after the
+/// next start.
 async fn exported_at_last(installation: &Installation, filters: &[&str], action: &str) -> Vec<Value> {
     until(action, async || {
         let entries = installation.audit_entries(filters).unwrap();
@@ -40,7 +41,7 @@ async fn what_was_answered_is_in_the_trail_and_stays_as_it_is() {
     let (status, booked) = caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &body).await.unwrap();
     assert_eq!(status, 200, "{booked}");
     let id = booked["booking"]["appointment_id"].to_string();
-    // As it is at this moment: nothing is written in order.
+    // The process is killed without an orderly shutdown.
     server.kill().unwrap();
 
     let (code, said) = audit(&installation, &["verify"]);
@@ -54,7 +55,7 @@ async fn what_was_answered_is_in_the_trail_and_stays_as_it_is() {
     assert!(made["actor"]["key"].is_string() && made["client"] == "127.0.0.1", "{made}");
     assert_eq!(installation.audit_entries(&["--to", "2020-01-01"]).unwrap(), Vec::<Value>::new());
 
-    // An entry that somebody edits is named.
+    // An edited entry is reported with its place.
     let mut caller = installation.sign_in().await.unwrap();
     caller.get(&format!("/appointments/{id}?subdomain={}", process::SUBDOMAIN)).await.unwrap();
     server.stop().unwrap();

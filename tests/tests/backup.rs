@@ -1,5 +1,5 @@
-//! The store of a server is backed up while it serves and an EHR is away, the practice goes on, the server is lost, and the backup is
-//! restored: nothing is in the EHR twice, what was made since comes back from there, and no id is given to another record.
+//! A server's store is backed up while it serves and an EHR is down. Later the server is lost and the backup is
+//! restored. The EHR contains no duplicates, later records are read back from the EHR, and no id is assigned twice.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use tests::harness::{
     process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN, binary, booking, path},
 };
 
-/// What a command of the product said, and whether it succeeded.
+/// Runs a command and returns its success and output.
 fn command(arguments: &[&str]) -> (bool, String) {
     let program = binary();
     let ended = Command::new(program).args(arguments).env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
@@ -35,7 +35,7 @@ fn succeeds(arguments: &[&str]) -> String {
     said
 }
 
-/// How often each booking of this test is in the EHR.
+/// Counts the appointments of this test in the EHR by note.
 fn in_the_ehr(ehr: &EhrServer) -> BTreeMap<String, usize> {
     let mut by_note = BTreeMap::new();
     for record in ehr.ehr().records(Resource::Appointments) {
@@ -93,7 +93,7 @@ impl Server {
         server
     }
 
-    /// An EHR that writes again whatever it is told again.
+    /// Sets up an EHR that is not idempotent: it repeats each repeated write.
     fn behave(&self, down: Option<Down>) {
         let behaviours = Behaviours { idempotent: false, down, ..Behaviours::default() };
         self.ehr.ehr().control(Control::Behave(behaviours)).unwrap();
@@ -152,14 +152,14 @@ async fn the_practice_goes_on(engine: EngineKind) {
 
     let _process = server.installation.start().await.unwrap();
     let mut caller = server.installation.sign_in().await.unwrap();
-    // It was free when the backup was made.
+    // The slot was free at the time of the backup.
     let early_offer = booking(&late_offer, "backup-early-bird", 6, "backup-early-bird");
     let (status, answer) = caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &early_offer).await.unwrap();
     assert!(matches!(status, 409 | 503), "nothing is booked before the EHR was read: {status} {answer}");
     process::first_sync(&mut caller).await.unwrap();
     is_written(&mut caller, &early).await;
     is_written(&mut caller, &waiting).await;
-    // Its id is nobody's: it comes back from the EHR under another one.
+    // The restored store does not contain this booking. It is read from the EHR and gets another id.
     let listed = format!("{}&start={}&end={}&per_page=300", path("/appointments", LOCATIONS[0].0), day(0), day(90));
     let returned = until("the booking that the backup does not have", async || {
         let (status, answer) = caller.get(&listed).await.unwrap();
@@ -178,7 +178,7 @@ async fn the_practice_goes_on(engine: EngineKind) {
 
     let once = ["early", "late", "next", "waiting"].map(|name| (format!("backup-{name}"), 1));
     assert_eq!(in_the_ehr(&server.ehr), BTreeMap::from(once));
-    // A client that has seen all changes until the server was lost misses none of those after it.
+    // A client that has seen all changes before the loss misses none of the later ones.
     let since = seen["page_info"]["end_cursor"].as_str().unwrap();
     let (status, news) = caller.get(&format!("{changes}&per_page=1000&since={since}")).await.unwrap();
     assert_eq!(status, 200, "{news}");

@@ -1,4 +1,4 @@
-//! Every section of the benchmark runs, for a moment and with little data, so that none of them rots. Its figures mean nothing here.
+//! Runs every section of the benchmark briefly and with little data. The figures are not meaningful.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! A patient with names found nowhere else goes through the product, whose log tells all it can; EHR and receivers misbehave. Afterwards nothing of
-//! the patient stands where patients' data has no business: in the log, in metrics, in traces, in refusals, in what a viewer sees, in plain on the disk.
+//! Books for a patient with unique names while EHR and webhook receivers misbehave and the log level is `trace`. The
+//! names must not appear in logs, metrics, traces, refusals, views of viewers, or unencrypted on disk.
 
 use std::{
     fs, io,
@@ -19,10 +19,10 @@ use tests::harness::{
 };
 
 const VIEWER: &str = "pso_of_a_viewer";
-/// In upper and lower case each.
+/// Searched without regard to case.
 const CANARIES: [&str; 6] =
     ["Quazzelina", "Zyxwoffel", "quazz.zyx@mail.example", "5550987643", "1931-02-27", "Wyvernmole Lane"];
-/// Clients of libraries that write every byte they send into the log, at a level that nobody should use.
+/// Excludes client libraries that log all sent bytes at a level unsuitable for production.
 const LOG: &str =
     "trace,h2=info,hyper=info,hyper_util=info,reqwest=info,actix_http=info,mio=info,want=info,rustls=info";
 
@@ -33,7 +33,7 @@ fn patient() -> Value {
     })
 }
 
-/// Which of them stand in a text.
+/// Returns the canaries found in a text.
 fn found(text: &str) -> Vec<&'static str> {
     let text = text.to_lowercase();
     CANARIES.into_iter().filter(|canary| text.contains(&canary.to_lowercase())).collect()
@@ -60,7 +60,7 @@ fn files_below(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Books for the patient.
+/// Books an appointment for the patient.
 async fn book(caller: &mut Caller, key: &str, offer: &str) -> (u16, Value) {
     let body = json!({"slot_token": offer, "idempotency_key": key, "note": format!("for {}", CANARIES[1]), "patient": patient()});
     caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &body).await.unwrap()
@@ -84,7 +84,7 @@ async fn nothing_of_a_patient_stands_where_it_has_no_business() {
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     let mut offers = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap();
-    // Nobody is there to take its messages.
+    // No receiver listens on this port.
     let hook = json!({"target_url": "http://127.0.0.1:9/hook"});
     let (status, made) = caller.post("/webhook_endpoints", &hook).await.unwrap();
     assert_eq!(status, 201, "{made}");
@@ -94,7 +94,7 @@ async fn nothing_of_a_patient_stands_where_it_has_no_business() {
     let (status, subscribed) = caller.post(&route, &subscription).await.unwrap();
     assert_eq!(status, 201, "{subscribed}");
 
-    // Written, lost on its way, refused, and down.
+    // One write succeeds, one loses its replies, one is refused, and one finds the EHR down.
     let (status, booked) = book(&mut caller, "canary-1", &offers.pop().unwrap()).await;
     assert_eq!(status, 200, "{booked}");
     assert!(!found(&booked.to_string()).is_empty() || booked["booking"]["appointment_id"].is_u64(), "{booked}");
@@ -116,7 +116,7 @@ async fn nothing_of_a_patient_stands_where_it_has_no_business() {
         ehr.ehr().control(Control::Behave(Behaviours::default())).unwrap();
     }
 
-    // What is refused names the field, and not what was in it.
+    // Refusals name the field but not its value.
     let at = |route: &str| path(route, LOCATIONS[0].0);
     let mut refusals = Vec::new();
     for (field, wrong) in [
@@ -131,7 +131,7 @@ async fn nothing_of_a_patient_stands_where_it_has_no_business() {
         assert!([400, 422].contains(&status), "{field}: {status} {refused}");
         refusals.push(refused.to_string());
     }
-    // Searches for it, in the query, right and wrong.
+    // Searches by valid and invalid query values.
     for query in [
         format!("&name={}", CANARIES[1]),
         format!("&email={}", CANARIES[2]),
@@ -158,7 +158,7 @@ async fn nothing_of_a_patient_stands_where_it_has_no_business() {
     })
     .await;
 
-    // What a viewer sees.
+    // Responses to a viewer.
     let mut viewer = Caller::operator(installation.operators, VIEWER).await.unwrap();
     for route in [
         format!("/locations/{}/sync", LOCATIONS[0].0),

@@ -1,5 +1,5 @@
-//! `check-client` replays a client's calls: every documented example is taken, and what a client of another system does is told as refused
-//! or ignored, with what can be done.
+//! `check-client` replays a client's calls. It accepts every documented example, and reports calls of another
+//! system's client as refused or ignored, with the remedy.
 
 use std::{
     fs,
@@ -17,10 +17,10 @@ use tests::harness::{
     process::{self, API_KEY, Installation, LOCATIONS, SUBDOMAIN, binary},
 };
 
-/// What no EHR takes through this API.
+/// Calls that no EHR supports through this API.
 const NOT_SUPPORTED: [&str; 2] = ["POST /conversations/{id}/messages", "POST /patients/{id}/documents"];
 
-/// The demo builds its adapter if the sources changed.
+/// Time limit for the demo, which may have to build its adapter first.
 const ADAPTER_BUILT: Duration = Duration::from_secs(400);
 
 struct Checked {
@@ -49,7 +49,7 @@ async fn checked(recording: &str, more: &[&str]) -> Checked {
     Checked { code: status.code(), told: String::from_utf8([stdout, stderr].concat()).unwrap() }
 }
 
-/// As the document shows each call: with every example that it has.
+/// Returns each documented call with all of its examples.
 fn documented() -> Vec<Value> {
     let document: Value = serde_json::from_slice(&fs::read(root().join("api/openapi/clients.json")).unwrap()).unwrap();
     let resolved = |value: &Value| {
@@ -73,7 +73,7 @@ fn documented() -> Vec<Value> {
                 let Some(example) = parameter.get("example") else { continue };
                 match parameter["in"].as_str().unwrap() {
                     "path" => path = path.replace(&format!("{{{name}}}"), &text(example)),
-                    // A record that was known is asked for once more.
+                    // A conditional request would return 304.
                     "header" if name == "If-None-Match" => {}
                     "header" => drop(headers.insert(name.to_owned(), json!(text(example)))),
                     _ => match example.as_array() {
@@ -83,7 +83,7 @@ fn documented() -> Vec<Value> {
                 }
             }
             let body = &operation["requestBody"]["content"]["application/json"]["example"];
-            // Each is a client's own attempt.
+            // Each call is a separate attempt with its own key.
             if headers.contains_key("Idempotency-Key") {
                 headers.insert("Idempotency-Key".to_owned(), json!(format!("recorded-{}", calls.len())));
             }
@@ -165,7 +165,7 @@ async fn a_client_of_another_system_is_told_what_to_change() {
     }
 }
 
-/// `[compatibility]` is rehearsed on the demo: it takes the table over while it runs, and keeps it when it starts again.
+/// `[compatibility]` is tried on the demo, which applies the table at runtime and keeps it across a restart.
 #[actix::test]
 async fn the_demo_takes_over_what_an_operator_accepts() {
     let dir = tempfile::tempdir().unwrap();
@@ -195,7 +195,7 @@ async fn the_demo_takes_over_what_an_operator_accepts() {
 struct Demo(Child);
 
 impl Demo {
-    /// Starts a demo, and waits until it answers.
+    /// Starts a demo and waits until it answers.
     async fn start(data: &Path) -> Demo {
         let mut command = Command::new(binary());
         command.args(["demo", "--no-walkthrough", "--listen", "127.0.0.1:0", "--operators", "127.0.0.1:0", "--data"]);

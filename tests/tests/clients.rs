@@ -1,5 +1,5 @@
-//! Clients that generators make of `api/openapi/clients.json`: the programs of `tests/clients` type-check on them, and do with the running
-//! product what applications do. The generators are installed into `target/` once for each set of pinned versions.
+//! Clients generated from `api/openapi/clients.json`. The programs in `tests/clients` are type-checked against them
+//! and run against the product. The generators are installed into `target/` once per set of pinned versions.
 
 use std::{
     fs,
@@ -20,9 +20,9 @@ use tests::harness::{
 };
 use tokio::process::Command;
 
-/// A generator, a type checker or a program.
+/// Time limit for a generator, a type checker or a program.
 const STEP: Duration = Duration::from_secs(180);
-/// Of a sample.
+/// Maximum length of a sample.
 const MOST_LINES: usize = 40;
 
 #[actix::test]
@@ -51,7 +51,7 @@ async fn an_application_in_typescript_gets_along_with_the_document_alone() {
     works(node("out/program.js"), node("out/booking.js"), folder.path()).await;
 }
 
-/// By rules that nobody here wrote: `tests/clients/lint/ruleset.yaml` names them.
+/// The documents pass the third-party rules in `tests/clients/lint/ruleset.yaml`.
 #[actix::test]
 async fn a_linter_has_nothing_to_say_of_the_documents() {
     if Suite::Node.is_left_out() {
@@ -70,7 +70,7 @@ async fn a_linter_has_nothing_to_say_of_the_documents() {
         run(command, STEP)
     };
     lint(&documents).await.unwrap_or_else(|why| panic!("{why}"));
-    // It says something where there is something to say.
+    // The linter reports an invalid document.
     let (wrong, mut document) =
         (tempfile::tempdir().unwrap(), serde_json::from_slice::<Value>(&fs::read(document()).unwrap()).unwrap());
     document["paths"]["/me"]["get"]["operationId"] = json!("authenticate");
@@ -98,7 +98,7 @@ async fn an_application_in_python_gets_along_with_the_document_alone() {
     let arguments = ["generate", "--path", document.to_str().unwrap(), "--output-path", "practice_sync_client"];
     let rest = ["--config", "generator.yaml", "--meta", "none", "--fail-on-warning"];
     step(module("openapi_python_client", &[&arguments[..], &rest].concat()), folder.path()).await;
-    // The generated package carries its types with it; what it is made of is not ours to judge.
+    // The generated package contains its types; its internals are not checked.
     let lenient = ["--strict", "--follow-imports=silent", "--cache-dir=.mypy", "program.py", "booking.py"];
     step(module("mypy", &lenient), folder.path()).await;
     let run = |file: &str| {
@@ -113,7 +113,7 @@ fn document() -> PathBuf {
     root().join("api/openapi/clients.json")
 }
 
-/// A folder of its own with these files in it.
+/// Copies these files into a temporary folder.
 fn copied(sources: &Path, files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in files {
@@ -122,7 +122,7 @@ fn copied(sources: &Path, files: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-/// What the documentation shows of a language: short, so that it is read.
+/// Copies a sample of the documentation, which must be short.
 fn sample(name: &str, folder: &Path) {
     let file = root().join("api/docs/samples").join(name);
     let lines = fs::read_to_string(&file).unwrap().lines().count();
@@ -136,7 +136,7 @@ async fn step(mut command: Command, folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs the program and the sample against the product, and looks at what they saw.
+/// Runs the program and the sample against the product and checks their results.
 async fn works(mut program: Command, mut sample: Command, folder: &Path) {
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(fixtures::profile(11)).unwrap();

@@ -1,4 +1,4 @@
-//! Many clients at once, over HTTP: one slot is booked once, one key makes one booking.
+//! Concurrent clients over HTTP: a slot is booked once, and a key creates one booking.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ async fn contest() -> Contest {
 }
 
 impl Contest {
-    /// One client per body, all at once.
+    /// Books concurrently, one client per body.
     async fn book(&self, bodies: Vec<Value>) -> Vec<(u16, Value)> {
         let mut clients = Vec::new();
         for body in bodies {
@@ -61,7 +61,7 @@ fn booking_ref(answer: &Value) -> &str {
     answer["booking"]["booking_ref"].as_str().unwrap()
 }
 
-/// How the answers came out, without the tokens in them.
+/// Counts the answers by status, reason and replay.
 fn outcomes(answers: &[(u16, Value)]) -> BTreeMap<String, usize> {
     let mut outcomes = BTreeMap::new();
     for (status, answer) in answers {
@@ -93,7 +93,7 @@ async fn one_slot_is_booked_once() {
         assert_eq!(alternatives.len(), 5, "{answer}");
         assert!(alternatives.iter().all(|offer| offer["slot_token"].as_str().unwrap().starts_with("slt_")));
     }
-    // An alternative is an offer that can be booked as it is, and the key of a refused booking is free.
+    // An alternative can be booked directly, and the key of a refused booking can be reused.
     let alternative = taken[0]["alternatives"][0]["slot_token"].as_str().unwrap();
     let loser = (0..CLIENTS).find(|n| answers[*n].0 == 409).unwrap();
     let body = booking(alternative, &format!("slot-{loser}"), loser as u64, "one slot");
@@ -116,7 +116,7 @@ async fn one_key_and_the_same_data_make_one_booking() {
 #[actix::test]
 async fn one_key_and_different_data_are_a_conflict() {
     let contest = contest().await;
-    // Half of them want other slots, half the same slot for other people: what differs does not matter.
+    // Half of them book other slots, half the same slot for other patients. Any difference is a conflict.
     let body =
         |n: usize| booking(&contest.offers[if n.is_multiple_of(2) { n } else { 0 }], "one-key", n as u64, "data");
     let answers = contest.book((0..CLIENTS).map(body).collect()).await;

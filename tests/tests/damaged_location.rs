@@ -1,5 +1,5 @@
-//! A location whose journal is damaged answers at once, also when it is asked again and again, and others beside it are served. One whose
-//! commit conflicted reads its journal again only where the journal did.
+//! A location with a damaged journal answers repeated requests at once, and other locations are served. After a
+//! conflicting commit the journal is read again only if the conflict was in the journal.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use store::{Batch, CommitError, Store, keys, memory::Fault};
 use testing::{Counter, HookedStore};
 use tests::harness::fixtures;
 
-/// A store, and how often the location's journal was read from it. To read it again takes two: the key that conflicted,
-/// and what follows.
+/// Returns a store and a counter of reads of the location's journal. A reload takes two reads: the conflicting key
+/// and the entries after it.
 fn store() -> (Arc<HookedStore>, Arc<Counter>) {
     let journals_read = Arc::new(Counter::default());
     let count = journals_read.clone();

@@ -1,4 +1,4 @@
-//! `practice-sync demo --cloud` as its reader walks through it, with a workstation of ours instead of a browser.
+//! The walkthrough of `practice-sync demo --cloud`, with a simulated workstation instead of a browser.
 
 use std::{
     net::SocketAddr,
@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-/// The adapter is built where it changed.
+/// Time limit of a start, which may include a build of the adapter.
 const BUILT: Duration = Duration::from_secs(400);
 const STEP: Duration = Duration::from_secs(60);
 
@@ -36,14 +36,14 @@ impl Demo {
         Demo::spawn(command)
     }
 
-    /// A demo of any kind.
+    /// Runs a command that starts a demo.
     pub fn spawn(mut command: Command) -> Demo {
         let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         Demo { process, lines }
     }
 
-    /// What it prints behind the next line that begins so.
+    /// Waits for the next line with this prefix and returns the rest of it.
     pub async fn says(&mut self, beginning: &str, within: Duration) -> String {
         let until = Instant::now() + within;
         loop {
@@ -66,7 +66,7 @@ fn facts(dir: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
-/// Through the login page, with the user and password that were printed: the session's cookie.
+/// Logs in on the login page with the printed credentials and returns the session cookie.
 async fn log_in(cloud: &Value) -> String {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();

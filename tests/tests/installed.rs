@@ -1,5 +1,4 @@
-//! The binary as an operator installs it: with the feature `bundled`, where there is neither a checkout nor a Rust
-//! toolchain.
+//! The installed binary, built with the feature `bundled` and run without a checkout or a Rust toolchain.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -14,7 +13,7 @@ use crate::demo_cloud::Demo;
 
 const STEP: Duration = Duration::from_secs(120);
 
-/// Runs `binary` in the folder of `dir` with an empty environment, while an empty file system hides the checkout.
+/// Returns a command that runs `binary` in `dir` with an empty environment. An empty file system hides the checkout.
 fn alone(binary: &Path, dir: &Path, arguments: &str) -> Command {
     let (checkout, binary) = (root(), binary.display());
     let hidden = format!(

@@ -1,4 +1,4 @@
-//! Adapters in JavaScript: their own tests pass in Node.js, and what npm makes of them is a component that a server takes.
+//! Adapters in JavaScript: their own tests pass in Node.js, and npm builds a component that a server accepts.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 use tests::harness::process::binary;
@@ -33,7 +33,7 @@ async fn a_new_adapter_passes_its_tests_and_is_fit() {
     passes_and_is_fit(&scaffolded(work.path())).await;
 }
 
-/// A new package in the folder `my-ehr`.
+/// Creates a new package in the folder `my-ehr`.
 fn scaffolded(work: &Path) -> std::path::PathBuf {
     let dir = work.join("my-ehr");
     adapter_kit::scaffold_javascript(&dir, "my-ehr").unwrap();
@@ -46,7 +46,7 @@ fn edit(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replace(from, to)).unwrap();
 }
 
-/// A command for adapters, typed in the folder of one, on the simulated EHR.
+/// Runs an `adapter` command in the adapter's folder against the simulated EHR.
 fn typed(toolbox: &Toolbox, dir: &Path, ehr: &Ehr, arguments: &[&str]) -> (bool, String) {
     for file in ["local.toml", "subject.toml"] {
         let text = fs::read_to_string(dir.join(file)).unwrap().replace("http://127.0.0.1:8090", &ehr.url);
@@ -59,7 +59,7 @@ fn typed(toolbox: &Toolbox, dir: &Path, ehr: &Ehr, arguments: &[&str]) -> (bool,
     (output.status.success(), said)
 }
 
-/// The folder is the one the author is in, as with cargo.
+/// The commands work in the current directory, like cargo.
 #[actix::test]
 async fn a_mistake_shows_its_message_field_and_stack_in_run() {
     if Suite::Node.is_left_out() {
@@ -77,7 +77,7 @@ async fn a_mistake_shows_its_message_field_and_stack_in_run() {
     let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
     let expected = "the adapter panicked at pull: what it returns is not of the contract: records[0] (patient).lastName is missing";
     assert!(!well && said.contains(expected), "{said}");
-    // An error of JavaScript.
+    // A JavaScript error.
     edit(
         &map,
         "    dateOfBirth: optional(p.born, date),",
@@ -86,7 +86,7 @@ async fn a_mistake_shows_its_message_field_and_stack_in_run() {
     let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
     assert!(!well && said.contains("the adapter panicked at patient (src/map.js:"), "{said}");
     assert!(said.contains("TypeError: ") && said.contains("called ") && said.contains("src/adapter.js:"), "{said}");
-    // One of the author's.
+    // An error thrown by the author's code.
     edit(&map, "    lastName: p.surname.trim(),", "    lastName: (() => { throw new Error(\"Oops\"); })(),");
     let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
     assert!(!well && said.contains("src/map.js:") && said.contains("Error: Oops"), "{said}");
@@ -94,8 +94,8 @@ async fn a_mistake_shows_its_message_field_and_stack_in_run() {
     assert!(well && said.contains("verdict   fit") && dir.join("dist/my-ehr.wasm").exists(), "{said}");
 }
 
-/// One telephone number without a type, and fields that only `describe` names as not kept: the suite asks for what
-/// the contract says.
+/// The EHR has one telephone number without a type, and `describe` lists fields that are not kept. The suite tests
+/// only what the contract promises.
 #[actix::test]
 async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
     if Suite::Node.is_left_out() {
@@ -113,13 +113,13 @@ async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
         well && said.contains(" passed, 0 failed, ") && said.contains("passed     a_change_leaves_the_rest"),
         "{said}"
     );
-    // The file of a new adapter has no word of it.
+    // A new adapter's file does not mention it.
     edit(&dir.join("src/adapter.js"), "const UNKEPT = [\"gender\", \"ssn\"", "const UNKEPT = [\"ssn\"");
     let (well, said) = typed(&toolbox, &dir, &ehr, &["test", "--only", "what_is_written_is_what_is_pulled"]);
     assert!(!well && said.contains("gender: \"Female\" was written, nothing is shown"), "{said}");
 }
 
-/// By TypeScript, as an editor does.
+/// Checked by TypeScript, as in an editor.
 #[actix::test]
 async fn the_typings_fit_the_adapter_and_find_a_missing_field() {
     if Suite::Node.is_left_out() {
@@ -167,6 +167,6 @@ async fn passes_and_is_fit(dir: &Path) {
     let report = adapter_kit::check(&component).unwrap();
     assert!(report.manifest.is_ok(), "{report:?}");
     assert!(report.imports.iter().all(|name| name.starts_with("practice-sync:ehr/")), "no WASI: {report:?}");
-    // Its contract, its functions and the largest of them, and that it starts within the memory its manifest asks for.
+    // Judges the contract, the functions and their size, and the start within the manifest's memory.
     Host::judge(HostLimits::default(), &component).await.unwrap();
 }

@@ -1,8 +1,10 @@
-//! Real processes on a real store: the server is killed at random moments while bookings arrive and are written back to an EHR that
-//! loses replies and never recognises a write it has seen. In the end every booking that was acknowledged exists, its key still
-//! answers with it, the EHR has exactly one appointment for each, and the subscriber was told of each, by messages with one delivery id
-//! however often they came, and the audit trail says who made it. In each life the store gets another key while it is served, and at last everything is sealed with the newest.
-//! `KILL9_ROUNDS` says how often it is killed.
+//! Real processes on a real store. The server is killed at random moments during bookings, and the EHR loses replies
+//! and is not idempotent.
+//!
+//! In the end, each acknowledged booking exists, its key returns it, and the EHR has exactly one appointment for it.
+//! The subscriber received each booking under one delivery id, and the audit trail contains its creation. The store
+//! key is rotated in each life, and finally all data is sealed with the newest key. `KILL9_ROUNDS` is the number of
+//! kills.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,16 +30,16 @@ use tests::harness::{
 };
 
 const CLIENTS: u64 = 8;
-/// Pause of a client between two bookings, at most.
+/// Maximum pause of a client between two bookings.
 const THINK_MS: u64 = 60;
-/// A process lives this long under load, at least and at most.
+/// Lifetime of a process under load: minimum and maximum.
 const LIFE_MS: (u64, u64) = (50, 450);
-/// Bookings of earlier rounds that are looked at after each restart, besides all of the last one.
+/// Bookings of earlier rounds checked after each restart, in addition to all of the last round.
 const SAMPLE: usize = 10;
-/// Different patients; they come again, also at both locations at once.
+/// Number of distinct patients. Patients book repeatedly and at both locations concurrently.
 const PEOPLE: u64 = 400;
 
-/// A booking as its client knows it.
+/// The client's record of a booking.
 #[derive(Clone)]
 struct Attempt {
     location: u32,
@@ -57,7 +59,7 @@ struct Accepted {
 struct Ledger {
     slots: Vec<(u32, String)>,
     accepted: BTreeMap<String, Accepted>,
-    /// Sent, and the answer never came: to be sent again as they are.
+    /// Sent without an answer, to be repeated unchanged.
     open: Vec<Attempt>,
     replayed_after_a_crash: usize,
 }
@@ -91,7 +93,7 @@ async fn client(mut caller: Caller, ledger: Arc<Mutex<Ledger>>, round: usize) {
         let answered = caller.post(&path("/intent/booking/book", attempt.location), &attempt.body).await;
         match answered {
             Ok((200, answer)) => ledger.lock().unwrap().accept(attempt, &answer, round),
-            // Nothing was done, and the server says so.
+            // The status guarantees that nothing was done.
             Ok((503, _)) => ledger.lock().unwrap().open.push(attempt),
             Ok((status, answer)) => panic!("{}: {status} {answer}", attempt.key),
             Err(_) => return ledger.lock().unwrap().open.push(attempt),
@@ -105,7 +107,7 @@ async fn book(caller: &mut Caller, attempt: &Attempt) -> (u16, Value) {
     insisting(async || caller.post(&path, &attempt.body).await.unwrap()).await
 }
 
-/// A process that has just started may not have its adapters yet, and says so.
+/// Repeats a request while the answer is 503: a new process may not have loaded its adapters yet.
 async fn insisting(mut ask: impl AsyncFnMut() -> (u16, Value)) -> (u16, Value) {
     until("an answer other than 503", async || {
         let answered = ask().await;
@@ -114,7 +116,7 @@ async fn insisting(mut ask: impl AsyncFnMut() -> (u16, Value)) -> (u16, Value) {
     .await
 }
 
-/// The booking is there, and its key answers with it and with nothing else.
+/// Checks that the booking exists and that its key returns it.
 async fn assert_kept(caller: &mut Caller, it: &Accepted) {
     let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", it.booking_ref);
     let (code, answer) = insisting(async || caller.get(&status).await.unwrap()).await;
@@ -132,7 +134,8 @@ fn to_look_at(ledger: &Ledger, round: usize) -> Vec<Accepted> {
     last.into_iter().chain(some).collect()
 }
 
-/// Each kill may cost a write one more attempt, and none is to be given up: this EHR always tells rightly what it has.
+/// Allows enough resends that no write is given up: each kill may cost one, and this EHR always reports its state
+/// correctly.
 fn rules() -> String {
     HASTY.replacen("[defaults.write]\n", "[defaults.write]\nmax_resends = 100\n", 1)
 }
@@ -162,7 +165,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_fjall() {
     nothing_acknowledged_is_lost_and_nothing_is_written_twice("fjall", 50, chosen, None).await;
 }
 
-/// In every other round the database is ended and started again before the process is killed.
+/// In every other round the database restarts before the process is killed.
 #[actix::test]
 async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_postgres() {
     if is_left_out() {
@@ -265,7 +268,8 @@ async fn kill_under_load(
     assert!(!ledger.lock().unwrap().slots.is_empty(), "no slots left: fewer rounds, or a larger practice");
 }
 
-/// Who made each of them, also of those whose first answer was lost. What a life left untold the next one has told.
+/// Checks that each creation has an audit entry with its API key, even if the first answer was lost. Changes left
+/// unaudited by a crash are audited in the next life.
 async fn in_the_audit_trail(installation: &Installation, accepted: &[Accepted]) {
     let untold = || {
         let entries = installation.audit_entries(&["--record", "appointment"]).unwrap();
@@ -281,14 +285,14 @@ async fn in_the_audit_trail(installation: &Installation, accepted: &[Accepted]) 
     .await;
 }
 
-/// The store gets a new key, unless the one before is still on its way, which it may be for several lives.
+/// Rotates the store key unless a rotation is in progress, which may take several lives.
 async fn change_the_key(installation: &Installation, round: usize) {
     let mut operator = installation.operator().await.unwrap();
     let (status, answer) = operator.post("/store/keys", &json!({})).await.unwrap();
     assert!(status == 200 || status == 409, "round {round}: {answer}");
 }
 
-/// What a client does that never got an answer: the same again.
+/// Repeats the requests that were never answered.
 async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round: usize) {
     let open = std::mem::take(&mut ledger.lock().unwrap().open);
     for attempt in open {
@@ -330,7 +334,7 @@ async fn drained(caller: &mut Caller, accepted: &[Accepted]) {
     }
 }
 
-/// The EHR has one appointment for each booking, none for anything else, and no patient twice.
+/// Checks that the EHR has one appointment per booking, no others, and no duplicate patients.
 fn assert_written_once(ehr: &EhrServer, accepted: &[Accepted]) {
     let ehr = ehr.ehr();
     let mut by_note: BTreeMap<String, usize> = BTreeMap::new();
@@ -364,7 +368,8 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
     assert_eq!(status, 201, "{answer}");
 }
 
-/// The subscriber was told of every booking at least once, always under one delivery id. Answers how many messages came more than once.
+/// Checks that the subscriber received each booking at least once, always under one delivery id. Returns the number
+/// of repeated messages.
 async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
     until("a message of every booking", async || {
         let mut told: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();

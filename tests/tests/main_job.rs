@@ -1,5 +1,5 @@
-//! The main job without HTTP: a first pull, a booking through the location's actor and the sandbox adapter, the EHR's own view of
-//! it, and the same after a restart.
+//! The main job without HTTP: a first pull, a booking through the location's actor and the sandbox adapter, its copy
+//! in the EHR, and the same after a restart.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -28,7 +28,7 @@ use tests::harness::{components, fixtures};
 async fn start(dir: &Path) -> (Engine, Arc<InProcessEhr>) {
     let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
-    // The engine before may still be letting go of its last calls.
+    // The previous engine may still be finishing its last calls.
     let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let store: Arc<dyn Store> = Arc::new(store);
     let ehr = InProcessEhr::open(store.clone(), fixtures::SOURCE, fixtures::profile(1)).unwrap();

@@ -1,4 +1,5 @@
-//! The main story (`tests/src/main_story`) with a GNU Health server and a FHIR server nobody here wrote, and with the fake of Open Dental's API.
+//! The main story (`tests/src/main_story`) with real GNU Health and FHIR servers, and with the fake of Open Dental's
+//! API.
 
 use std::path::Path;
 use tests::harness::process::binary;

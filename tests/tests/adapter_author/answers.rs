@@ -1,11 +1,10 @@
-//! Answers of the API in documents: values that differ in each run are compared by their form, and the next step may
-//! need them.
+//! API answers in documents. Values that differ between runs are compared by form, and later steps may use them.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A pattern of what differs in each run, and what stands for it.
+/// Patterns of values that differ between runs, and their replacements.
 static FORMS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let forms = [
         (r"\b(psk|slt|bkg|whsec)_[\w.+/=-]*", "${1}_VALUE"),
@@ -21,12 +20,12 @@ static FORMS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     forms.map(|(pattern, form)| (Regex::new(pattern).unwrap(), form)).into()
 });
 
-/// An answer with forms in the place of values.
+/// Replaces run-specific values by their forms.
 pub fn form(answer: &str) -> String {
     FORMS.iter().fold(answer.to_owned(), |text, (pattern, form)| pattern.replace_all(&text, *form).into_owned())
 }
 
-/// A step in which lines such as `SLOT=slt_...` have the value that was shown last.
+/// Fills placeholders such as `SLOT=slt_...` with the latest matching value from the output.
 pub fn filled(step: &str, heard: &[String]) -> Result<String, String> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^([A-Z]+)=([A-Za-z_]+)\.\.\.").unwrap());
     let mut filled = step.to_owned();

@@ -1,7 +1,7 @@
-//! The day of whoever writes an adapter, as `adapters/README.md` tells it: every block of its section is done as it stands there.
+//! The walkthrough for adapter authors: runs every block of its section in `adapters/README.md` as written.
 //!
-//! Three things are different from a reader's machine: the ports are free ones, the versions of what the crate stands on are those of the
-//! workspace (nothing is asked of the network), and what was compiled stays in `target` for the next run.
+//! Three things differ from a reader's machine: ports are free ones, dependencies have the versions of the workspace
+//! (without network access), and `target` keeps the build for the next run.
 
 pub mod answers;
 pub mod shell;
@@ -21,7 +21,7 @@ use tests::harness::{components, external::Suite};
 const SECTION: &str = "## One day: from nothing to a booking";
 const CRATE: &str = "my-ehr";
 
-/// The reader's crate, as soon as it is there, with the versions of the workspace and the folders of earlier runs.
+/// Prepares the reader's crate once it exists: versions of the workspace, build folders of earlier runs.
 fn prepare(home: &Path) {
     let dir = home.join(CRATE);
     if !dir.is_dir() || dir.join("Cargo.lock").exists() {
@@ -65,7 +65,7 @@ fn the_day_of_the_readme_ends_with_a_booking_and_a_new_version() {
     }
 }
 
-/// What a walk of this text ends with.
+/// Runs the steps of this text and returns the first error.
 fn walk(text: &str) -> Result<(), String> {
     let steps = steps::parse(&format!("# A\n{SECTION}\n{text}\n## B\n"), SECTION, Others::Refused)?;
     let dir = tempfile::tempdir().unwrap();
@@ -74,7 +74,7 @@ fn walk(text: &str) -> Result<(), String> {
     steps.iter().try_for_each(|step| shell.follow(step))
 }
 
-/// One block, with what is to be seen.
+/// Returns a block with its expected output.
 fn step(text: &str, sees: &str) -> String {
     format!("```sh step\n{text}\n```\n```text see\n{sees}\n```\n")
 }

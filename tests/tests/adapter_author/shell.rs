@@ -1,4 +1,4 @@
-//! One shell in which the steps are done one after the other, and the terminals beside it.
+//! The shell that runs the steps in sequence, and additional terminals for background commands.
 
 use std::{
     fs::{self, File},
@@ -17,29 +17,29 @@ use crate::adapter_author::{
     steps::{Seen, Step, What},
 };
 
-/// A step may compile everything an adapter stands on.
+/// A step may compile all dependencies of an adapter.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Ends what a step said; the folder the shell is in follows.
+/// End marker of a step's output, followed by the shell's working directory.
 const MARK: &str = "=== the step has ended in ";
 
 pub struct Shell {
     process: Child,
     input: ChildStdin,
     said: Receiver<String>,
-    /// The folder it is in.
+    /// The shell's working directory.
     folder: PathBuf,
-    /// What only the test sees: the steps as files, what terminals said.
+    /// Folder of internal files: steps as scripts, output of terminals.
     desk: PathBuf,
     path: String,
     terminals: Vec<Child>,
-    /// A port of the text, and the free one in its place.
+    /// Ports in the text, each with its free replacement.
     ports: [(&'static str, String); 3],
-    /// Everything that was shown, the latest last.
+    /// All output so far, latest last.
     heard: Vec<String>,
 }
 
 impl Shell {
-    /// In the folder `home` of this one, with `program` on the path as `practice-sync`.
+    /// Starts a shell in `dir/home`, with `program` on the path as `practice-sync`.
     pub fn start(dir: &Path, program: &Path) -> io::Result<Shell> {
         let [folder, desk, bin] = ["home", "desk", "bin"].map(|name| dir.join(name));
         for folder in [&folder, &desk, &bin] {
@@ -56,7 +56,7 @@ impl Shell {
             BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| send.send(line))
         });
         writeln!(input, "set -e; exec 2>&1")?;
-        // All are held until all are known, or they might be the same.
+        // All listeners are held until all ports are known, so that the ports are distinct.
         let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let free = [free()?, free()?, free()?];
         let [server, operators, ehr] =
@@ -75,10 +75,10 @@ impl Shell {
     }
 
     fn run(&mut self, text: &str, sees: &[Seen]) -> Result<(), String> {
-        // As a file: a quote that is not closed is the step's fault, and not the next one's.
+        // Sourced from a file, so that an unclosed quote fails this step and not the next one.
         let file = self.desk.join("step.sh");
         let written = fs::write(&file, format!("{text}\n"));
-        // In one piece: a shell that ends by the first line no longer reads the second.
+        // Both lines form one write, because a shell that exits in the first line no longer reads the second.
         let lines = format!("{{ . '{}'; }} </dev/null\nprintf '\\n{MARK}%s\\n' \"$PWD\"\n", file.display());
         let asked = written.and_then(|()| self.input.write_all(lines.as_bytes()));
         asked.map_err(|error| format!("the shell is gone before `{text}`: {error}"))?;
@@ -101,11 +101,12 @@ impl Shell {
         shown
     }
 
-    /// Until it has said what is to be seen. It goes on until the shell is dropped.
+    /// Runs a command in its own terminal and waits for the expected output. The command runs until the shell is
+    /// dropped.
     fn background(&mut self, text: &str, sees: &[Seen]) -> Result<(), String> {
         let file = self.desk.join(format!("terminal-{}.log", self.terminals.len()));
         let started = File::create(&file).and_then(|log| {
-            // One command in the place of the shell: to end it is to end the command.
+            // `exec` replaces the shell, so that the process can be killed directly.
             let mut terminal = shell(&self.folder, &self.path);
             terminal.arg("-c").arg(format!("exec 2>&1; exec {text}")).stdin(Stdio::null()).stdout(log).spawn()
         });
@@ -137,12 +138,12 @@ impl Shell {
         missing.map_or(Ok(()), |line| Err(format!("`{line}` is not in what it said:\n{said}\nThe step: {text}")))
     }
 
-    /// With the free ports instead of those of the text.
+    /// Replaces the ports of the text by the free ones.
     fn placed(&self, text: &str) -> String {
         self.ports.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
     }
 
-    /// The same in the files that a new crate has, and in the one that `config init` writes.
+    /// Replaces the ports in the files of a new crate and in the file that `config init` writes.
     fn place_files(&self) -> io::Result<()> {
         for file in ["local.toml", "subject.toml", "practice-sync.toml"].map(|name| self.folder.join(name)) {
             if file.is_file() {
@@ -160,7 +161,7 @@ impl Drop for Shell {
             let _ = terminal.kill();
             let _ = terminal.wait();
         }
-        // With what it may have under way: it leads a group of its own.
+        // Kills the process group, which includes commands in progress.
         let group = format!("kill -9 -{}", self.process.id());
         let _ = Command::new("sh").args(["-c", &group]).stderr(Stdio::null()).status();
         let _ = self.process.wait();
@@ -178,7 +179,7 @@ fn shell(folder: &Path, path: &str) -> Command {
     shell
 }
 
-/// Whether a line of what was said is like this one, in which `...` stands for anything.
+/// Returns whether a line of the output matches; `...` matches anything.
 fn shows(said: &str, line: &str) -> bool {
     said.lines().any(|said| {
         let mut rest = said;
@@ -195,7 +196,7 @@ fn shows(said: &str, line: &str) -> bool {
 fn edit(file: &Path, from: &str, to: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-    // Whole lines, as those of the edit are.
+    // Matches whole lines only.
     let places: Vec<usize> = format!("\n{text}").match_indices(&format!("\n{from}")).map(|(at, _)| at).collect();
     let [at] = places[..] else {
         return Err(format!("{name} has {} times what is to be changed:\n{from}", places.len()));

@@ -1,16 +1,16 @@
-//! The blocks of a section of a document, as things to do. What a block is stands behind its three backticks:
+//! The blocks of a document's section as steps. The info string after the backticks specifies the kind:
 //!
-//! | block | what |
+//! | block | meaning |
 //! |---|---|
-//! | `sh step` | to be pasted into the shell |
-//! | `sh background` | one command for a terminal of its own, which stays open |
-//! | `text see` | lines that the step before it shows, `...` stands for anything |
-//! | `json see` | one line that it shows, on several lines; times, ids and tokens are compared by their form |
-//! | `diff edit FILE` | lines to be changed, with a blank, `-` or `+` in front |
+//! | `sh step` | input for the shell |
+//! | `sh background` | a command for another terminal, which stays open |
+//! | `text see` | lines in the previous step's output, `...` matches anything |
+//! | `json see` | one line of the output, formatted over several; times, ids and tokens are compared by form |
+//! | `diff edit FILE` | an edit, with a blank, `-` or `+` before each line |
 
 #[derive(Debug)]
 pub struct Step {
-    /// Of the document.
+    /// Line number in the document.
     pub line: usize,
     pub what: What,
 }
@@ -22,23 +22,23 @@ pub enum What {
     Edit { file: String, from: String, to: String },
 }
 
-/// What a step shows.
+/// Expected output of a step.
 #[derive(Clone, Debug)]
 pub enum Seen {
     Line(String),
     Json(String),
 }
 
-/// Blocks that are no steps.
+/// Treatment of blocks that are not steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// Are a mistake of the document.
+    /// An error in the document.
     Refused,
-    /// Are examples, if they name a language or nothing.
+    /// Skipped as examples if they name a language or nothing.
     Skipped,
 }
 
-/// The steps of the section with this heading, up to the next heading of its level.
+/// Parses the steps of the section with this heading, up to the next heading of the same level.
 pub fn parse(document: &str, heading: &str, others: Others) -> Result<Vec<Step>, String> {
     let level = format!("{} ", heading.split(' ').next().unwrap_or_default());
     let mut lines = document.lines().enumerate().skip_while(|(_, line)| *line != heading);
@@ -81,7 +81,7 @@ pub fn parse(document: &str, heading: &str, others: Others) -> Result<Vec<Step>,
     if steps.is_empty() { Err(format!("`{heading}` has no step")) } else { Ok(steps) }
 }
 
-/// Nothing is done without a look at what it said.
+/// Rejects a last step without expected output.
 fn seen(steps: &mut [Step]) -> Result<(), String> {
     let Some(step) = steps.last_mut() else { return Ok(()) };
     let line = step.line;
@@ -92,7 +92,7 @@ fn seen(steps: &mut [Step]) -> Result<(), String> {
 }
 
 impl What {
-    /// Lines to be seen. `None` for an edit.
+    /// Returns the expected output; `None` for an edit.
     fn sees(&mut self) -> Option<&mut Vec<Seen>> {
         match self {
             What::Run { sees, .. } | What::Background { sees, .. } => Some(sees),

@@ -20,7 +20,7 @@ const MAIN: &str = "main";
 struct Desk {
     browser: Browser,
     base: String,
-    // Removed when the test is over.
+    // Removed at the end of the test.
     _profile: tempfile::TempDir,
 }
 
@@ -45,7 +45,7 @@ impl Desk {
         self.browser.open(PAGE, &url).await;
     }
 
-    /// At both widths and in both themes: nothing keeps people from using the page, and a picture is kept of it.
+    /// Checks usability at both widths and in both themes, and saves screenshots.
     async fn looks_well(&mut self, name: &str) {
         for width in [1280, 400] {
             for theme in ["light", "dark"] {
@@ -57,7 +57,7 @@ impl Desk {
         self.browser.dress(PAGE, 1280, "light").await;
     }
 
-    /// Follows a link, is asked, and says yes.
+    /// Follows a link and confirms the action.
     async fn act(&mut self, link: &str, name: &str) {
         self.browser.follow(PAGE, link).await;
         self.looks_well(&format!("asks-{name}")).await;
@@ -90,7 +90,7 @@ async fn operators_see_the_fleet_and_tend_it() {
     desk.open(&format!("/console/locations/{location}")).await;
     desk.sees("[data-part=health]", "green").await;
 
-    // By keyboard alone: past what is on all pages, to the content.
+    // With the keyboard alone: past the navigation to the content.
     desk.browser.press_key(PAGE, "Tab").await;
     assert_eq!(desk.browser.focused(PAGE).await, "Skip to the content");
     desk.browser.press_key(PAGE, "Enter").await;
@@ -102,7 +102,7 @@ async fn operators_see_the_fleet_and_tend_it() {
     }
     assert_eq!(on_the_way[0], "Health", "the sections of the page come first");
 
-    // What is paused waits, and shows on the page that is open.
+    // Writing is paused: bookings wait, and the open page shows the pause.
     desk.act("[href*='actions/pause'][href*=writing]", "pause").await;
     desk.sees(".done", "paused").await;
     desk.sees("[data-part=health]", "an operator paused writing").await;
@@ -131,7 +131,7 @@ async fn operators_see_the_fleet_and_tend_it() {
     desk.looks_well("webhooks").await;
     desk.open(&format!("/console/webhooks/{endpoint}")).await;
     desk.looks_well("webhook").await;
-    // A message that is made meanwhile comes in by itself, and so does an entry of the audit trail.
+    // New messages and new audit entries appear without a reload.
     caller.post(&format!("/webhook_endpoints/{endpoint}/test"), &json!({})).await.unwrap();
     desk.sees("[data-part=deliveries] tbody tr:nth-child(2)", "webhook_endpoint.test").await;
     desk.open("/console/audit").await;
@@ -154,7 +154,7 @@ async fn operators_see_the_fleet_and_tend_it() {
     desk.browser.close().await;
 }
 
-/// What goes wrong is seen, and mended from the page that shows it.
+/// Operators see failures and repair them from the page that shows them.
 #[actix::test]
 async fn operators_mend_what_went_wrong() {
     let Some(kit) = chromium::kit().await else { return };
@@ -171,7 +171,7 @@ async fn operators_mend_what_went_wrong() {
     desk.open(&page).await;
     desk.sees("[data-part=errors]", "Nothing went wrong").await;
 
-    // A write that the EHR refuses comes up on the page that is open, and is retried.
+    // A write that the EHR refuses appears on the open page and is retried.
     let refuse = json!([{"write": "create_patient", "times": 1, "code": "no_more_teeth"}]);
     ehr.ehr().control(switch("reject", refuse)).unwrap();
     let offers = process::offers(&mut caller, location).await.unwrap();
@@ -188,7 +188,7 @@ async fn operators_mend_what_went_wrong() {
     desk.sees("[data-part=queue]", "retried").await;
     desk.sees("[data-part=queue]", "done").await;
 
-    // Deletions that were stopped are let go.
+    // Deletions that were held back are accepted.
     ehr.ehr().control(Control::MassDelete { resource: Resource::Charges, percent: 80 }).unwrap();
     desk.act("[href*='actions/sync']", "sync").await;
     desk.sees("[data-part=cycle]", "stopped").await;
@@ -198,7 +198,7 @@ async fn operators_mend_what_went_wrong() {
     desk.sees(".done", "accepted").await;
     desk.sees("[data-part=health]", "green").await;
 
-    // Red, and found by it, while the EHR is away.
+    // The location turns red while the EHR is down, and the filter finds it.
     ehr.ehr().control(switch("down", json!({"until_ms": i64::MAX, "how": "broken"}))).unwrap();
     desk.act("[href*='actions/sync']", "sync").await;
     desk.sees("[data-part=health]", "red").await;
@@ -211,7 +211,7 @@ async fn operators_mend_what_went_wrong() {
     desk.browser.close().await;
 }
 
-/// One location runs a new version of its adapter, the other one does not, and back.
+/// One location runs a new version of its adapter, the other one does not. Then the version is rolled back.
 #[actix::test]
 async fn operators_roll_an_adapter_out_and_back() {
     let Some(kit) = chromium::kit().await else { return };
@@ -230,7 +230,7 @@ async fn operators_roll_an_adapter_out_and_back() {
     desk.sees("[data-part=adapter]", "sandbox 0.1.0").await;
     assert!(!desk.browser.text(PAGE, "[data-part=adapter]").await.unwrap().contains("Roll back"), "to what?");
     desk.looks_well("adapter-offered").await;
-    // A trial that fails changes nothing, and says why.
+    // A failed trial changes nothing and shows the reason.
     let down = |how: Value| Control::Switch([("down".to_owned(), how)].into_iter().collect());
     ehr.ehr().control(down(json!({"until_ms": i64::MAX, "how": "broken"}))).unwrap();
     desk.act("[href*='actions/roll-out']", "roll-out").await;
@@ -259,7 +259,7 @@ async fn operators_roll_an_adapter_out_and_back() {
 async fn operators_pair_workstations_and_revoke_them() {
     let Some(kit) = chromium::kit().await else { return };
     let settings = Settings { calls_per_minute: None, ..Settings::default() };
-    // That nobody is there is said soon.
+    // A short patience, so that a missing workstation is reported soon.
     let rules = format!("{HASTY}\n[defaults.workstation]\npatience = \"2s\"\n");
     let product = GatedProcess::open_on(binary(), &rules, CloudEhr::start(settings).unwrap()).await;
     let workstation = product.pair(LOCATION, "Front desk").await;

@@ -23,7 +23,7 @@ async fn readers_of_the_documentation_find_calls_and_send_them() {
     browser.type_into(PAGE, "#key", API_KEY).await;
     browser.click(PAGE, "#sign-in button").await;
     browser.see(PAGE, "#signed-in", "Token received").await;
-    // Institution and location are filled in, and the example finds slots at any hour.
+    // Institution and location are prefilled, and the example finds slots at any hour.
     browser.click(PAGE, "#search_slots .send button").await;
     browser.see(PAGE, SEARCH, "200 OK").await;
     browser.see(PAGE, SEARCH, "\"slot_token\": \"slt_").await;

@@ -1,4 +1,4 @@
-//! What the extension does when the engine, the EHR or the browser does what it should not: `tests/browser/extension.test.mjs`.
+//! The extension against misbehaving engines, EHRs and browsers: runs `tests/browser/extension.test.mjs`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! In a real Chromium: the browser extension, against an engine and an EHR that misbehave and as a practice uses it, end to end; the operators' console;
-//! the documentation page.
+//! Tests in Chromium: the browser extension against a misbehaving engine and EHR and end to end, the operators'
+//! console, and the documentation page.
 
 mod console;
 mod docs;

@@ -1,4 +1,4 @@
-//! The extension as its author builds and tests it: `npm test`, strict types and all.
+//! The extension's own build and tests: `npm test`, including strict types.
 
 use std::{fs, os::unix::fs::symlink, time::Duration};
 

@@ -1,5 +1,5 @@
-//! A day at a practice whose EHR is a web application: the product as a process of its own, two workstations with the real extension, the
-//! demo cloud EHR. Whatever happens at the workstations and to the engine, each booking is in the EHR once.
+//! A day at a practice whose EHR is a web application: the product as a process, two workstations with the real
+//! extension, and the demo cloud EHR. Each booking is in the EHR once, whatever fails at workstations or engine.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use tests::harness::{
     workstation::gated_process::{GatedProcess, LOCATION},
 };
 
-/// Slow enough that something can happen in the middle of a queue, quick to come back where it waits.
+/// Slow enough for events in the middle of a queue, with short pauses after failures.
 const RULES: &str = r#"
 [defaults.write]
 call_deadline = "10s"
@@ -39,7 +39,7 @@ const STATUS: &str = "#status-title";
 const LOG_OUT: &str = "form[action='/app/logout'] button";
 const PASSWORD: &str = "maple-street";
 
-/// A workstation and who sits at it.
+/// A workstation and its user.
 struct Desk<'a> {
     kit: &'a Kit,
     profile: tempfile::TempDir,
@@ -48,7 +48,7 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    /// Paired with the code an operator reads out.
+    /// Pairs a workstation with a pairing code.
     async fn set_up(kit: &'a Kit, product: &GatedProcess, name: &str, user: &'static str) -> Desk<'a> {
         let profile = tempfile::tempdir().unwrap();
         let mut browser = Browser::start(kit, profile.path()).await;
@@ -65,7 +65,7 @@ impl<'a> Desk<'a> {
 
     async fn log_in(&mut self, product: &GatedProcess) {
         self.browser.open(EHR, &format!("{}/app/login", product.ehr.origin())).await;
-        // A browser that was killed half a minute after a login or later has kept the session: nobody is asked to log in.
+        // The session survives if the browser was killed at least 30 seconds after the login.
         if self.browser.text(EHR, LOG_OUT).await.is_some() {
             return;
         }
@@ -86,7 +86,7 @@ impl<'a> Desk<'a> {
         self.browser.text(POPUP, STATUS).await
     }
 
-    /// The power fails; the computer is switched on again.
+    /// Simulates a power failure: kills the browser and starts it again.
     async fn power_failure(self) -> Desk<'a> {
         let Desk { kit, profile, browser, user } = self;
         browser.kill().await;
@@ -96,7 +96,8 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Who does the work and who stands by, once both are back: each comes when its own pause is over, and the first has the lease.
+/// Returns the workstations as (working, standby) once both are connected. The first to reconnect after its pause
+/// gets the lease.
 async fn at_work<'a>(mut one: Desk<'a>, mut two: Desk<'a>) -> (Desk<'a>, Desk<'a>) {
     let first_works = until("one working and one standby workstation", async || {
         match (one.status().await.as_deref(), two.status().await.as_deref()) {
@@ -108,7 +109,7 @@ async fn at_work<'a>(mut one: Desk<'a>, mut two: Desk<'a>) -> (Desk<'a>, Desk<'a
     if first_works.await { (one, two) } else { (two, one) }
 }
 
-/// Bookings made so far, and the times that are left.
+/// Bookings made so far, and the remaining slots.
 struct Bookings {
     caller: Caller,
     offers: Vec<String>,
@@ -119,7 +120,7 @@ impl Bookings {
     async fn of(product: &GatedProcess) -> Bookings {
         let mut caller = product.caller().await;
         let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
-        // Those that are used first lie far ahead.
+        // Distant slots first.
         offers.reverse();
         Bookings { caller, offers, made: Vec::new() }
     }
@@ -135,7 +136,7 @@ impl Bookings {
         }
     }
 
-    /// How many of them are in the EHR. More than once is never right.
+    /// Counts the bookings in the EHR and asserts that none is there twice.
     fn written(&self, ehr: &CloudEhr) -> usize {
         let all = ehr.appointments();
         let copies =
@@ -150,7 +151,7 @@ impl Bookings {
             .await;
     }
 
-    /// All are confirmed, and each is in the EHR once, for one patient.
+    /// Waits until all bookings are confirmed, and checks that each is in the EHR once, for one patient.
     async fn are_complete(&mut self, product: &GatedProcess) {
         self.written_at_least(product, self.made.len()).await;
         for (reference, note) in &self.made {
@@ -199,14 +200,15 @@ async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
     front.shows("Logged out").await;
     product.gate_is(LOCATION, "logged_out").await;
 
-    // What is booked meanwhile waits, and is written with the next login; in its middle somebody logs out.
+    // Bookings wait while the user is logged out and are written after the next login. The user logs out in the
+    // middle.
     bookings.make(&product, 10).await;
     assert_eq!(bookings.written(&product.ehr), 0);
     front.log_in(&product).await;
     bookings.written_at_least(&product, 1).await;
     front.browser.see(POPUP, "#last", "Written").await;
     front.browser.picture(POPUP, "practice-2-drains").await;
-    // However long the picture took, something still waits when somebody logs out.
+    // More bookings, so that some still wait at the logout even if the screenshot took long.
     bookings.make(&product, 8).await;
     front.log_out().await;
     front.shows("Logged out").await;
@@ -214,7 +216,7 @@ async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
     let interrupted = bookings.written(&product.ehr);
     assert!(interrupted < bookings.made.len(), "the logout came in the middle");
 
-    // Another workstation goes on; the first, back again, stands by.
+    // Another workstation continues; the first one returns as standby.
     let mut hygiene = Desk::set_up(kit, &product, "Hygiene", "hygiene").await;
     assert_eq!(bookings.written(&product.ehr), interrupted, "nothing moves while nobody is logged in");
     hygiene.log_in(&product).await;
@@ -224,7 +226,7 @@ async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
     front.browser.picture(POPUP, "practice-3-stands-by").await;
     bookings.written_at_least(&product, interrupted + 1).await;
 
-    // The engine dies and comes back.
+    // The engine crashes and restarts.
     bookings.make(&product, 4).await;
     let so_far = bookings.written(&product.ehr);
     assert!(so_far < bookings.made.len(), "the engine dies in the middle");
@@ -232,7 +234,7 @@ async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
     bookings.caller = product.caller().await;
     bookings.written_at_least(&product, so_far + 1).await;
 
-    // The computer that does the work loses its power; the other one takes over.
+    // The working computer loses power; the other one takes over.
     let (holder, mut other) = at_work(front, hygiene).await;
     bookings.make(&product, 4).await;
     let so_far = bookings.written(&product.ehr);
@@ -241,7 +243,7 @@ async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
     other.shows("Connected").await;
     bookings.are_complete(&product).await;
 
-    // The computer that was off knows its practice, and takes its place behind the other.
+    // The computer that was off is still paired and becomes the standby.
     holder.browser.see(POPUP, "#location", "Place 201").await;
     holder.log_in(&product).await;
     holder.shows("Standing by").await;
@@ -278,7 +280,7 @@ async fn the_staff_approves_and_declines_what_is_written() {
     assert_eq!(product.ehr.patients().iter().filter(|it| it.last_name.starts_with("Ångström-")).count(), 0);
     front.browser.see(POPUP, "#approvals-title", "(2)").await;
     front.browser.picture(POPUP, "approval-1-asked").await;
-    // Each time, what comes next of a booking is asked about as well: the patient first, then the visit.
+    // Each write of a booking is approved separately: the patient first, then the appointment.
     until("both bookings", async || {
         front.browser.press(POPUP, "#approve-all").await;
         (bookings.written(&product.ehr) == 2).then_some(())

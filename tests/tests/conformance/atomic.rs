@@ -1,5 +1,5 @@
-//! The FHIR adapter against a server written for tests, of the kind no registry has: transactions that are atomic, opaque links,
-//! capabilities that are stated. It is a fake, and no proof of what any real server does.
+//! The FHIR adapter against a test server with atomic transactions, opaque links and a capability statement. No
+//! public registry has such a server. The fake does not prove the behaviour of real servers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,8 +25,8 @@ pub struct Atomic {
     address: std::net::SocketAddr,
     server: Shared,
     site: String,
-    here: ExistingIds,
-    /// The starts of its slots, in order, and the last second they cover.
+    here: Here,
+    /// Sorted starts of the slots, in seconds; the last one limits the covered time.
     slots: Vec<i64>,
 }
 
@@ -54,7 +54,7 @@ impl Atomic {
         for (n, mut slot) in
             practice.into_iter().filter(|slot| slot["schedule"]["reference"] == own.as_str()).enumerate()
         {
-            // Some days from now on, whatever day it is.
+            // A fixed number of days ahead, independent of the current date.
             let start = (clock::now().0 / 1_000 / 86_400 + 60) * 86_400 + 1_800 * i64::try_from(n).unwrap();
             (slot["start"], slot["end"]) = (instant(start).into(), instant(start + 1_800).into());
             slot["status"] = "free".into();
@@ -142,7 +142,7 @@ impl EhrUnderTest for Atomic {
         self.here.clone()
     }
 
-    /// On its slots first, then where there are none.
+    /// Returns the start of slot `n`, or a time after all slots.
     fn free(&self, n: usize) -> i64 {
         let after = |n: usize| self.slots.last().unwrap() + 1_800 * i64::try_from(n + 2).unwrap();
         self.slots.get(n).copied().unwrap_or_else(|| after(n - self.slots.len()))

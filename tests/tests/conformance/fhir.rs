@@ -1,4 +1,4 @@
-//! Medplum's router: a FHIR R4 server nobody here wrote, filled with a small practice.
+//! Medplum's router, a third-party FHIR R4 server, with the data of a small practice.
 
 use location::resource::Operation;
 use records::ehr::{EhrAppointment, Resource, Write};
@@ -13,7 +13,7 @@ const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
 const FIRST_DAY: &str = "2027-01-11";
 const OFFSET: &str = "-05:00";
 const DAYS: usize = 25;
-/// Slots of a day: from nine to twelve and from one to five.
+/// Slots per day: nine to twelve and one to five.
 const A_DAY: usize = 14;
 const TYPES: &str = r#"[{"id":"CHECKUP","system":"urn:clinic:types","name":"Check-up – kurz","minutes":30}]"#;
 const HISTORY: &str = r#"[{"category":"allergies","system":"http://snomed.info/sct","code":"91936005","name":"Penicillin allergy"},
@@ -27,7 +27,7 @@ pub struct Fhir {
 }
 
 impl Fhir {
-    /// None: it is to be left out.
+    /// Returns `None` if the suite is not selected.
     pub async fn start() -> Option<Fhir> {
         let server = FhirServer::start(Program::Medplum, TOKEN).await?;
         let seeded = server.seed(FIRST_DAY, OFFSET, u32::try_from(DAYS).unwrap()).await;
@@ -67,7 +67,7 @@ impl Fhir {
     }
 }
 
-/// The type a resource of the contract is kept in, and a field in which staff could write something else.
+/// Returns the FHIR resource of a foreign id as type and id.
 fn kept(resource: Resource, id: &str) -> Option<(String, String)> {
     let name = match resource {
         Resource::Patients => "Patient",
@@ -118,7 +118,7 @@ impl EhrUnderTest for Fhir {
             ("slot_days", "120"),
         ];
         let settings = settings.map(|(name, value)| match name {
-            // All the adapter knows.
+            // All resources of the adapter.
             "resources" => (name.to_owned(), ALL.join(",")),
             _ => (name.to_owned(), value.to_owned()),
         });
@@ -142,7 +142,7 @@ impl EhrUnderTest for Fhir {
         }
     }
 
-    /// Slots of the seed from the second day on, and half hours without slots after the last.
+    /// Returns a seeded slot from the second day on, or a half hour after the last slot.
     fn free(&self, n: usize) -> i64 {
         let (day, nth) = (1 + n / A_DAY, n % A_DAY);
         let half_hours = if nth < 6 { 18 + nth } else { 20 + nth };
@@ -227,14 +227,14 @@ impl EhrUnderTest for Fhir {
     async fn delete(&self, resource: Resource, id: &str) -> bool {
         let Some((name, id)) = kept(resource, id) else { return false };
         if matches!(name.as_str(), "Location" | "Practitioner" | "Questionnaire") {
-            // Others depend on the few there are.
+            // Other resources depend on them.
             return false;
         }
         self.server.delete(&name, &id).await;
         true
     }
 
-    /// The server's validator knows which dates there are.
+    /// The server's validator rejects an invalid date.
     async fn refused(&self, write: Write) -> Option<Write> {
         let Write::CreatePatient(mut patient) = write else { return None };
         patient.date_of_birth = Some("28.02.1990".into());
@@ -242,7 +242,7 @@ impl EhrUnderTest for Fhir {
     }
 }
 
-/// Every resource type this adapter works with.
+/// All resource types of the adapter.
 const ALL: [&str; 17] = [
     "Patient",
     "Practitioner",

@@ -1,4 +1,4 @@
-//! The demo cloud EHR, through the session of somebody who is logged in.
+//! The demo cloud EHR, through the session of a logged-in user.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -116,7 +116,7 @@ impl EhrUnderTest for Cloud {
         }
     }
 
-    /// A chart number belongs to one patient, whom the refusal names.
+    /// Reuses a chart number; the EHR refuses it and names the other patient.
     async fn refused(&self, write: Write) -> Option<Write> {
         let Write::CreatePatient(mut patient) = write else { return None };
         patient.chart_id = self.ehr.practice().patient("P-01").unwrap().chart.clone();

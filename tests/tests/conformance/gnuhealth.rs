@@ -1,4 +1,4 @@
-//! GNU Health: a real server, with the practice of `tests/gnuhealth`.
+//! A real GNU Health server with the practice of `tests/gnuhealth`.
 
 use std::cell::Cell;
 
@@ -15,7 +15,8 @@ const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
 const FIRST_FREE: i64 = 1_799_676_000;
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}]"#;
 
-/// GNU Health tries all combinations of what was paid on an invoice: a dozen payments on one are enough.
+/// Number of invoices. GNU Health tries all combinations of an invoice's payments, so each gets about a dozen at
+/// most.
 const INVOICES: usize = 30;
 
 pub struct Clinic {
@@ -26,7 +27,7 @@ pub struct Clinic {
 }
 
 impl Clinic {
-    /// None: it is to be left out.
+    /// Returns `None` if the suite is not selected.
     pub async fn start() -> Option<Clinic> {
         use base64::Engine;
         let server = GnuHealth::start().await?;
@@ -34,14 +35,14 @@ impl Clinic {
         let authorization = format!("Basic {credentials}");
         let mut clinic = Clinic { server, authorization, invoices: Vec::new(), paid: Cell::new(0) };
         for _ in 0..INVOICES {
-            // More than the suite ever pays.
+            // An amount that the payments of the suite never reach.
             clinic.invoices.push(clinic.server.invoice(1, "100000.00", "2026-01-15").await);
         }
         clinic.fill().await;
         Some(clinic)
     }
 
-    /// Something of everything the adapter reads.
+    /// Creates a record of each kind that the adapter reads.
     async fn fill(&self) {
         let server = &self.server;
         let party = server.one("gnuhealth.patient", json!([["id", "=", 1]]), &["party"]).await["party"].clone();
@@ -88,7 +89,7 @@ fn number(id: &str) -> i64 {
     id.parse().unwrap_or(-1)
 }
 
-/// The model a resource of the contract is kept in, and the id there.
+/// Returns the model and the id of a foreign id in the EHR.
 fn kept(resource: Resource, id: &str) -> Option<(String, i64)> {
     if let Some((model, id)) = id.split_once(',') {
         return Some((model.to_owned(), number(id)));
@@ -106,7 +107,7 @@ fn kept(resource: Resource, id: &str) -> Option<(String, i64)> {
     Some((model.to_owned(), number(id)))
 }
 
-/// A field in which staff could write something else.
+/// Returns a field that staff could change.
 fn field(model: &str) -> Option<&'static str> {
     Some(match model {
         "gnuhealth.appointment" => "comments",
@@ -160,7 +161,7 @@ impl EhrUnderTest for Clinic {
         FIRST_FREE + 1_800 * i64::try_from(n).unwrap()
     }
 
-    /// A payment is for a charge, of which each has its turn.
+    /// Assigns payments to invoices in rotation.
     fn adjust(&self, write: &mut Write) {
         if let Write::Record(Operation::Create, EhrRecord::Payment(payment)) = write {
             let turn = self.paid.replace(self.paid.get() + 1);
@@ -224,7 +225,7 @@ impl EhrUnderTest for Clinic {
     async fn change(&self, resource: Resource, id: &str) -> bool {
         let Some((model, id)) = kept(resource, id) else { return false };
         match (resource, model.as_str()) {
-            // What stands on the form of a patient or a professional lies with the party behind them.
+            // Contact data of patients and professionals is stored with their party.
             (Resource::Patients | Resource::Providers, _) => {
                 let party =
                     self.server.one(&model, json!([["id", "=", id]]), &["party"]).await["party"].as_i64().unwrap();
@@ -254,7 +255,7 @@ impl EhrUnderTest for Clinic {
 
     async fn delete(&self, resource: Resource, id: &str) -> bool {
         let Some((model, id)) = kept(resource, id) else { return false };
-        // Others depend on the few there are, and the EHR keeps whom its books name.
+        // Other records depend on them, and the EHR does not delete parties named in its books.
         let kept = ["gnuhealth.healthprofessional", "account.invoice.payment.method", "gnuhealth.patient"];
         if kept.contains(&model.as_str())
             || matches!(resource, Resource::HistoryItems | Resource::InsurancePlans | Resource::ProcedureCodes)
@@ -265,7 +266,7 @@ impl EhrUnderTest for Clinic {
         true
     }
 
-    /// The EHR's own number of a person is one person's alone.
+    /// Reuses the EHR's unique number of a person.
     async fn refused(&self, write: Write) -> Option<Write> {
         let Write::CreatePatient(mut patient) = write else { return None };
         patient.chart_id = Some("C-0".into());

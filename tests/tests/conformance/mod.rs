@@ -1,4 +1,4 @@
-//! Every adapter against its EHR, by the one suite.
+//! Runs the conformance suite for every adapter against its EHR.
 
 mod atomic;
 #[path = "../../../adapters/fhir/tests/atomic_server/mod.rs"]
@@ -15,7 +15,7 @@ use tests::{
     harness::{components::root, external::Suite, javascript::Toolbox},
 };
 
-/// For the server written for tests, which in the adapter's own tests has the SDK's.
+/// Replaces the SDK's module of this name, which `atomic_server` uses in the adapter's own tests.
 mod adapter_time {
     pub fn instant_text(at: i64) -> String {
         let at = chrono::DateTime::from_timestamp(at, 0).unwrap();

@@ -1,4 +1,4 @@
-//! The fake Open Dental, written from public documentation: nobody here has met a real one.
+//! The fake Open Dental server, written from public documentation and never compared with a real one.
 
 use chrono::{DateTime, Days, TimeZone};
 use location::resource::Operation;
@@ -25,8 +25,8 @@ impl OpenDental {
         let today = DateTime::from_timestamp_millis(clock::now().0).unwrap().with_timezone(&ZONE).date_naive();
         let mut database = Database::new(ZONE, KEYS);
         let seeded = database.seed(&(today + Days::new(1)).to_string(), 3);
-        // Behind the seeded days, and before the window of a whole pass ends. Half an hour past midnight: an arrival is
-        // of that day.
+        // After the seeded days, and before the end of a full pass. Half past midnight, because an arrival must be on
+        // the same day.
         let midnight = ZONE.from_local_datetime(&(today + Days::new(10)).into()).earliest().unwrap().timestamp();
         let first_free = midnight + 1_800;
         OpenDental { server: OpenDentalServer::start(database).unwrap(), seeded, first_free }
@@ -36,7 +36,7 @@ impl OpenDental {
         self.server.database().shown(DateTime::from_timestamp(at, 0).unwrap())
     }
 
-    /// Rows of a table whose fields are these.
+    /// Counts the rows of a table with these field values.
     fn matching(&self, table: &str, wanted: Value) -> usize {
         let wanted = wanted.as_object().unwrap().clone();
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -44,7 +44,7 @@ impl OpenDental {
         self.server.database().rows(table).filter(fits).count()
     }
 
-    /// Rows whose note begins with a text.
+    /// Counts the rows whose note begins with a text.
     fn noted(&self, table: &str, field: &str, text: &str) -> usize {
         let database = self.server.database();
         database.rows(table).filter(|row| row[field].as_str().is_some_and(|note| note.starts_with(text))).count()
@@ -85,7 +85,7 @@ impl OpenDental {
     }
 }
 
-/// The row a foreign id stands for: its table and key.
+/// Returns the table and key of a foreign id.
 fn row_of(resource: Resource, id: &str) -> Option<(&'static str, u64)> {
     let number = |id: &str| id.parse().ok();
     let (table, key) = match resource {
@@ -121,7 +121,7 @@ impl EhrUnderTest for OpenDental {
         vec![("Authorization".into(), format!("ODFHIR {KEYS}"))]
     }
 
-    /// Far enough for the next change of the clocks and for all free places.
+    /// A horizon beyond the next change of the clocks and all free slots.
     fn settings(&self) -> Vec<(String, String)> {
         vec![("ahead_days".into(), "500".into())]
     }
@@ -143,20 +143,20 @@ impl EhrUnderTest for OpenDental {
         }
     }
 
-    /// An hour apart, so that what is found is told by its time.
+    /// One hour apart, so that the time identifies an appointment.
     fn free(&self, n: usize) -> i64 {
         self.first_free + 3_600 * i64::try_from(n).unwrap()
     }
 
     fn adjust(&self, write: &mut Write) {
         match write {
-            // It keeps addresses of its own country, and does not say so.
+            // The API stores addresses without a country.
             Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => {
                 if let Some(address) = &mut patient.address {
                     address.country = None;
                 }
             }
-            // Positive amounts belong to types that add to what is owed; neither is of the future.
+            // Positive amounts require a type that increases the balance; dates must not be in the future.
             Write::Record(Operation::Create, EhrRecord::Adjustment(adjustment)) => {
                 adjustment.adjustment_type = Some((self.seeded.discount + 1).to_string());
                 adjustment.adjusted_at = Some(Day(self.server.database().today().parse().unwrap()));
@@ -169,7 +169,7 @@ impl EhrUnderTest for OpenDental {
     }
 
     fn keeps(&self, resource: Resource, field: &str) -> bool {
-        // One status says whether an appointment is confirmed.
+        // Confirmation is one of the appointment statuses.
         !matches!((resource, field), (Resource::Appointments, "patient_confirmed"))
     }
 
@@ -206,7 +206,7 @@ impl EhrUnderTest for OpenDental {
             "appointmenttypes" => json!({"AppointmentTypeName": by_staff}),
             "schedules" if resource == Resource::Appointments => json!({"blockoutType": by_staff}),
             "schedules" => json!({"Note": by_staff}),
-            // Five minutes less.
+            // Five minutes shorter.
             "appointments" => json!({"Pattern": "/XXX/", "PatternSecondary": "/////"}),
             "commlogs" => json!({"Note": by_staff}),
             "procedurelogs" => json!({"ProcFee": "77.77"}),
@@ -223,7 +223,7 @@ impl EhrUnderTest for OpenDental {
         let Some((table, key)) = row_of(resource, id) else { return false };
         let mut database = self.server.database();
         match table {
-            // Others are about them.
+            // Other records refer to them.
             "providers" | "operatories" | "appointmenttypes" | "procedurecodes" | "commlogs" => return false,
             "procedurelogs" => database.change(table, key, json!({"ProcStatus": "D"})),
             "patients" => database.change(table, key, json!({"PatStatus": "Deleted"})),
@@ -232,12 +232,13 @@ impl EhrUnderTest for OpenDental {
         true
     }
 
-    /// A value that is none, in one field. Of schedules only a part of a week would be left out.
+    /// Writes an invalid value into one field. A schedule is not corrupted, because only a part of a week would be
+    /// skipped.
     async fn spoil(&self, resource: Resource, id: &str) -> bool {
         let Some((table, key)) = row_of(resource, id) else { return false };
         let broken = match table {
             "patients" => json!({"Birthdate": "soon"}),
-            // Hours and blockouts wait for operatories that can be read.
+            // Hours and blockouts depend on readable operatories.
             "providers" | "appointmenttypes" => json!({"IsHidden": "perhaps"}),
             "appointments" => json!({"DateTimeArrived": "soon"}),
             "commlogs" => json!({"CommDateTime": "soon"}),
@@ -251,10 +252,10 @@ impl EhrUnderTest for OpenDental {
         true
     }
 
-    /// The API checks what a new patient refers to.
+    /// The API checks references of a new patient.
     async fn refused(&self, write: Write) -> Option<Write> {
         let Write::CreatePatient(mut patient) = write else { return None };
-        // Nobody of that number takes care of them.
+        // No provider has this number.
         patient.provider = Some("999999".into());
         Some(Write::CreatePatient(patient))
     }

@@ -1,4 +1,4 @@
-//! The simulated EHR, on a port of its own.
+//! The simulated EHR on its own port.
 
 use records::ehr::{Resource, Write};
 use runtime::clock;
@@ -66,7 +66,7 @@ fn kept(resource: Resource) -> Kept {
     }
 }
 
-/// A field staff could change.
+/// Returns a field that staff could change.
 fn field(resource: Resource) -> Option<&'static str> {
     Some(match resource {
         Resource::Patients => "cell",
@@ -108,7 +108,7 @@ impl EhrUnderTest for Sandbox {
     }
 
     fn keeps(&self, resource: Resource, field: &str) -> bool {
-        // A history item's note is kept, and so on: all there is but these.
+        // Every other field is kept.
         !matches!((resource, field), (Resource::Payments | Resource::Adjustments, "note"))
     }
 
@@ -165,14 +165,14 @@ impl EhrUnderTest for Sandbox {
         field(resource).is_some() && self.control(Control::Delete { resource: kept(resource), ids: vec![id.into()] })
     }
 
-    /// Hours of a day of the week and of a date at once.
+    /// Sets a weekday and a date at once, which is invalid.
     async fn spoil(&self, resource: Resource, id: &str) -> bool {
         let fields = json!({"days": ["mon"], "date": "2031-01-06"}).as_object().unwrap().clone();
         resource == Resource::WorkingHours
             && self.control(Control::StaffEdits { resource: Kept::Hours, id: id.into(), fields })
     }
 
-    /// A patient with the same names and date of birth, and the answer that says so names them.
+    /// Makes the EHR refuse the patient as a duplicate, with the patient's name in the message.
     async fn refused(&self, write: Write) -> Option<Write> {
         let Write::CreatePatient(patient) = &write else { return None };
         let message = format!("{} {} is on file already", patient.first_name, patient.last_name);

@@ -1,4 +1,4 @@
-//! EHRs, and with them adapters, that go wrong in one thing each: the case that is about it finds it, and only then.
+//! EHRs with one defect each. The case for the defect must fail, and must pass without it.
 
 use adapter_conformance::{FromFile, Outcome, SubjectFile};
 use runtime::clock;
@@ -9,19 +9,19 @@ use tests::harness::{
     ehr_server::fake::{FakeServer, Request, Respond, Response},
 };
 
-/// What the server makes of the simulated EHR's answers.
+/// Defect added to the simulated EHR's answers.
 #[derive(Clone, Copy)]
 enum Wrong {
     Nothing,
-    /// The first look for a write comes before the index knows it.
+    /// The first search for a write finds nothing, like an index that lags.
     LateIndex,
-    /// Every new row is said to be the first one.
+    /// The answer to each creation contains the id of the first one.
     OneId,
-    /// What staff changed is on no later page.
+    /// Records changed by staff are missing from later pages.
     LostInTheWalk,
-    /// Hours that cannot be read are left out without a word.
+    /// Unreadable working hours are omitted without a report.
     SilentlyLeftOut,
-    /// Hours of a date begin an hour later than they were written.
+    /// Working hours of a date are shifted by one hour.
     AnHourLater,
 }
 
@@ -33,7 +33,7 @@ struct WrongEhr {
 }
 
 impl WrongEhr {
-    /// The status to answer with; the body as it is to be.
+    /// Applies the defect to the body and returns the status.
     fn spoil(&mut self, request: &SandboxRequest, status: u16, body: &mut Value) -> u16 {
         let (method, path) = (request.method.as_str(), request.path.as_str());
         let mut without = |out: &dyn Fn(&Value) -> bool| {
@@ -82,7 +82,7 @@ impl Respond for WrongEhr {
     }
 }
 
-/// What becomes of a case on this EHR, with the subject file of a new adapter.
+/// Returns the outcome of a case on this EHR, with the subject file of a new adapter.
 async fn outcome(wrong: Wrong, case: &str) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let new = dir.path().join("my-ehr");

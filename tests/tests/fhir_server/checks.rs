@@ -1,4 +1,4 @@
-//! What the server itself says of what we wrote there.
+//! Checks of the resources on the server.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use tests::harness::{
     },
 };
 
-/// The EHR has so many patients and appointments from us, each write once.
+/// Checks that the EHR has this number of our patients and appointments, each write once.
 pub async fn once_each(harness: &Harness, patients: usize, appointments: usize) {
     for (resource_type, expected) in [("Patient", patients), ("Appointment", appointments)] {
         let ours = harness.ours(resource_type).await;
@@ -26,7 +26,7 @@ pub async fn once_each(harness: &Harness, patients: usize, appointments: usize) 
     }
 }
 
-/// The appointment as the EHR has it: made by us, at this place and time, with its slot taken.
+/// Returns the appointment in the EHR after checking its origin, place, time, and that its slot is busy.
 pub async fn check_in_ehr(harness: &Harness, record: &Record<records::Appointment>, place: Placement) -> Value {
     let there = harness.in_ehr(record).await;
     let key = key_of(&there).unwrap();
@@ -55,13 +55,13 @@ fn span(resource: &Value) -> Span {
     Span { start: Timestamp(time("start")), end: Timestamp(time("end")) }
 }
 
-/// The patient of an appointment as the EHR has it.
+/// Returns an appointment's patient in the EHR.
 pub async fn patient_of(harness: &Harness, record: &Record<records::Appointment>) -> Value {
     let patient = harness.engine.patient(INSTITUTION, record.patient_id.unwrap()).unwrap().unwrap();
     harness.server.read("Patient", &patient.foreign_id.unwrap()).await
 }
 
-/// The id of an appointment's one slot.
+/// Returns the id of the appointment's only slot.
 pub fn slot_of(appointment: &Value) -> String {
     let slots = appointment["slot"].as_array().unwrap();
     assert_eq!(slots.len(), 1);

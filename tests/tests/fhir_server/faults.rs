@@ -1,4 +1,4 @@
-//! Requests and replies that are lost, a server that is down, an engine that stops in the middle.
+//! Lost requests and replies, server downtime, and an engine that stops in the middle of a write.
 
 use location::ids::AppointmentId;
 use records::Writeback;
@@ -57,7 +57,7 @@ async fn whatever_request_or_reply_is_lost_all_is_written_once() {
     harness.engine.stop().await;
 }
 
-/// Each fault of the server at each of so many writes.
+/// Returns each fault of the server for each of `writes` writes.
 fn losses(writes: u32) -> Vec<(&'static str, u32)> {
     ["drop_reply", "drop_request"].into_iter().flat_map(|fault| (1..=writes).map(move |n| (fault, n))).collect()
 }
@@ -111,7 +111,7 @@ async fn a_server_that_is_down_and_an_engine_that_restarts_delay_a_booking_and_n
 #[actix::test]
 async fn an_engine_that_stops_in_the_middle_of_a_booking_goes_on_with_it() {
     let Some(mut harness) = Harness::open().await else { return };
-    // Before the first write, after each, and when nothing but its answer is missing.
+    // Before the first write, after each write, and before the reply of the last one.
     for (n, writes) in [0, 1, 2, 3].into_iter().enumerate() {
         let place = harness.place(n % 3, 1, TEN + 30 * i64::try_from(n).unwrap());
         let person = visitor("Stopped", &format!("After {writes}"), &format!("555-050-{n:04}"));
@@ -127,7 +127,7 @@ async fn an_engine_that_stops_in_the_middle_of_a_booking_goes_on_with_it() {
     harness.engine.stop().await;
 }
 
-/// What was marked for a booking that never came is free again for the next one.
+/// A slot reserved for a booking that was never written is free for the next booking.
 #[actix::test]
 async fn a_booking_cancelled_while_it_could_not_be_written_blocks_nothing() {
     let Some(mut harness) = Harness::open().await else { return };

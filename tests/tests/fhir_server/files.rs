@@ -1,4 +1,4 @@
-//! What a practice files beside its schedule, both ways: insurance, medical history, alerts, the communication log.
+//! Records besides appointments, in both directions: insurance, medical history, alerts, the communication log.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use tests::harness::{
     in_process::{LOCATION, fhir::Harness},
 };
 
-/// All the adapter knows.
+/// All resources of the adapter.
 pub const RESOURCES: &str = "Patient,Practitioner,PractitionerRole,Location,HealthcareService,Schedule,Slot,Appointment,\
                              Organization,Coverage,AllergyIntolerance,Condition,MedicationStatement,Flag,Communication,\
                              Questionnaire,QuestionnaireResponse";
@@ -34,7 +34,7 @@ pub fn everything(place: &mut LocationSetup) {
     }
 }
 
-/// A record that came from the EHR, or went there.
+/// Returns the stored record with this foreign id, whether read or written.
 pub fn entry<T: Body>(harness: &Harness, foreign_id: &str) -> Option<Record<T>> {
     let id = harness.engine.id_of_foreign(SOURCE, Kind::Of(T::RESOURCE), foreign_id).unwrap()?;
     harness.engine.entry(SOURCE, id).unwrap()
@@ -49,7 +49,7 @@ pub fn new<T: Body>(patient: Option<u32>, body: Value) -> CreateRecord<T> {
     CreateRecord { body: schema::read(body).unwrap(), patient, number: None }
 }
 
-/// The record once it is in the EHR.
+/// Returns the record after it was written to the EHR.
 pub async fn filed<T: Body>(harness: &Harness, id: u64) -> Record<T> {
     harness.idle().await;
     let entry: Record<T> = harness.engine.entry(SOURCE, id).unwrap().unwrap();
@@ -86,7 +86,7 @@ async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str)
     let plan: Record<InsurancePlan> = save(harness, new(None, plan)).await;
     let body = json!({"patient_id": patient, "plan_id": plan.id, "relation": "self", "priority": 1, "active": true,
         "subscriber_number": "S-1"});
-    // The coverage waits for its plan.
+    // The coverage is written after its plan.
     let plan = filed::<InsurancePlan>(harness, plan.id).await;
     let coverage: Record<Coverage> = save(harness, new(Some(patient), body)).await;
     let coverage = filed::<Coverage>(harness, coverage.id).await;
@@ -109,7 +109,7 @@ async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str)
     let second = of(second["id"].as_str().unwrap());
     assert_eq!((second.body.plan_id, second.body.priority, second.body.patient_id), (plan.id, Some(2), patient));
 
-    // Each side takes one away.
+    // Each side deletes one.
     harness.server.delete("Coverage", second.foreign_id.as_deref().unwrap()).await;
     let _: Record<Coverage> = save(harness, RemoveRecord::<Coverage>::new(coverage.id)).await;
     harness.idle().await;

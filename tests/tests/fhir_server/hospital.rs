@@ -1,4 +1,5 @@
-//! SEKMET, a simulated hospital from PyPI: the story of the other server, and appointments that its staff book, move and cancel.
+//! SEKMET, a simulated hospital from PyPI: the story of the other server, and appointments booked, moved and
+//! cancelled by staff.
 
 use serde_json::{Value, json};
 use tests::harness::{ehr_server::fhir::Program, in_process::fhir::Harness};
@@ -16,7 +17,7 @@ async fn a_booking_is_seen_on_both_sides_at_a_hospital() {
     harness.engine.stop().await;
 }
 
-/// The id of the slot of a room at a time.
+/// Returns the id of a room's slot at a time.
 async fn slot(harness: &Harness, room: usize, day: i32, minute: i64) -> String {
     let schedule = format!("Schedule/{}", harness.seeded.schedules[room]);
     let slots = harness.server.search("Slot", &[("schedule", &schedule)]).await;
@@ -25,7 +26,7 @@ async fn slot(harness: &Harness, room: usize, day: i32, minute: i64) -> String {
     found.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
-/// Staff act; afterwards the hospital is read. Returns the id of the appointment.
+/// Performs a staff action, reads the hospital, and returns the appointment's id.
 async fn act(harness: &Harness, workflow: &str, arguments: Value) -> String {
     let done = harness.server.staff(workflow, arguments).await;
     harness.sync().await;
@@ -51,7 +52,7 @@ async fn appointments_of_hospital_staff_take_and_leave_their_times() {
     assert_eq!(seen.placement, harness.place(0, 1, NINE));
     assert!(seen.confirmed && seen.booking.is_none() && !is_free(&harness, 0, 1, "09:00").await);
 
-    // A hospital moves a visit by a new appointment and the cancellation of the old one.
+    // Staff move an appointment by creating a new one and cancelling the old one.
     let to = slot(&harness, 1, 1, TEN).await;
     let moved = act(&harness, "scheduling.reschedule", json!({"appointment": booked, "slot": to})).await;
     assert!(harness.seen(&booked).unwrap().cancelled && is_free(&harness, 0, 1, "09:00").await);
@@ -60,21 +61,21 @@ async fn appointments_of_hospital_staff_take_and_leave_their_times() {
     act(&harness, "scheduling.cancel", json!({"appointment": moved})).await;
     assert!(harness.seen(&moved).unwrap().cancelled && is_free(&harness, 1, 1, "10:00").await);
 
-    // A proposed appointment takes its time, although its slot is free; a declined one leaves it.
+    // A proposed appointment blocks its time although its slot is free; a declined one releases the time.
     let proposed = book(&harness, "proposed", (2, 1, NINE)).await;
     assert!(!harness.seen(&proposed).unwrap().confirmed && !is_free(&harness, 2, 1, "09:00").await);
     let declines = json!({"appointment": proposed, "participant_status": "declined"});
     act(&harness, "scheduling.respond", declines).await;
     assert!(harness.seen(&proposed).unwrap().cancelled && is_free(&harness, 2, 1, "09:00").await);
 
-    // A visit that took place keeps its time.
+    // A fulfilled appointment still blocks its time.
     let visit = book(&harness, "booked", (2, 1, TEN)).await;
     act(&harness, "scheduling.check_in", json!({"appointment": visit})).await;
     assert!(!harness.seen(&visit).unwrap().cancelled);
     act(&harness, "scheduling.complete", json!({"appointment": visit})).await;
     assert!(!harness.seen(&visit).unwrap().cancelled && !is_free(&harness, 2, 1, "10:00").await);
 
-    // A deleted one leaves it, once its slot is free again.
+    // A deletion releases the time once the slot is free.
     let deleted = book(&harness, "proposed", (0, 2, NINE)).await;
     harness.server.delete("Appointment", &deleted).await;
     harness.sync().await;
@@ -95,7 +96,7 @@ async fn staff_of_a_hospital_move_and_cancel_our_bookings() {
     let new = harness.seen(&moved).unwrap();
     assert_eq!((new.placement, new.patient_id), (harness.place(1, 1, NINE), ours.patient_id));
 
-    // A time that staff took after the last read is refused before the write.
+    // A booking at a time that staff took after the last read is refused before the write.
     let taken = slot(&harness, 2, 1, NINE).await;
     let arguments = json!({"patient": harness.seeded.patients[4], "slot": taken, "status": "booked"});
     harness.server.staff("scheduling.book", arguments).await;

@@ -1,5 +1,5 @@
-//! Whatever single request or reply is lost, of reads and writes alike, each record is in the EHR once. `PRACTICE_SYNC_SEEDS` says how
-//! many stories are told.
+//! After the loss of any single request or reply, of reads and writes alike, each record is in the EHR once.
+//! `PRACTICE_SYNC_SEEDS` specifies the number of stories.
 
 use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use location::{command::Placement, ids::AppointmentId};
@@ -14,12 +14,12 @@ use crate::fhir_server::{
 
 const VARIABLE: &str = "PRACTICE_SYNC_SEEDS";
 const FEW: u64 = 4;
-/// Stories for whose bookings a clinic has room.
+/// Maximum number of stories per clinic, limited by its free slots.
 const AT_ONE_CLINIC: u64 = 20;
-/// A booking takes so many requests: two for the patient, six for the appointment and its slot.
+/// Requests per booking: two for the patient, six for the appointment and its slot.
 const REQUESTS: u64 = 8;
 
-/// A small generator: the same seed, the same story.
+/// SplitMix64 generator; each seed produces one story.
 struct Random(u64);
 
 impl Random {
@@ -42,7 +42,7 @@ async fn each_write_is_in_the_ehr_once_whatever_is_lost() {
         for nth in 0..here {
             story(&harness, told + nth, usize::try_from(nth).unwrap()).await;
         }
-        // Not every write takes as many requests as the one that was to be lost.
+        // Some writes have fewer requests than the index of the request to lose.
         assert!(harness.proxy.spoilt() as u64 >= 2 * here, "{} of {here} stories", harness.proxy.spoilt());
         told += here;
         harness.engine.stop().await;
@@ -95,7 +95,7 @@ async fn story(harness: &Harness, seed: u64, nth: usize) {
     once_each(harness, nth + 1, nth + 1).await;
 }
 
-/// The first free place of a room.
+/// Returns the first free slot of a room.
 async fn free(harness: &Harness, room: usize) -> Placement {
     let room = room % 3;
     for day in 0..3 {

@@ -1,5 +1,5 @@
-//! The main job against FHIR R4 servers of other projects: what the engine reads there, what it writes there, and that it
-//! writes it once, whatever is lost on the way.
+//! The main job against third-party FHIR R4 servers: the records that the engine reads, the records that it writes,
+//! and that each write happens once despite lost messages.
 
 mod checks;
 mod faults;
@@ -98,8 +98,8 @@ async fn slots_are_free_where_nobody_stands(harness: &Harness) {
     let without = |taken: &[&str]| -> Vec<String> {
         whole_day.iter().filter(|time| !taken.contains(&time.as_str())).cloned().collect()
     };
-    // In the first room one is booked and one was missed; the cancelled one left its place. The third room's
-    // practitioner is at another site at nine.
+    // The first room has a booked, a missed and a cancelled appointment; only the cancelled one leaves its time free.
+    // The third room's practitioner is at another site at nine.
     assert_eq!(harness.free_times(0, 0).await, without(&["09:00", "10:30"]));
     assert_eq!(harness.free_times(1, 0).await, without(&["09:00"]));
     assert_eq!(harness.free_times(2, 0).await, without(&["09:00", "14:00", "14:30"]));
@@ -133,7 +133,7 @@ async fn a_new_patient_books(harness: &Harness) -> u64 {
     assert!(patient["meta"]["lastUpdated"].as_str() <= appointment["meta"]["lastUpdated"].as_str());
     once_each(harness, 1, 1).await;
 
-    // Read back it is the same appointment and the same patient.
+    // Reading back finds the same appointment and the same patient.
     let (appointments, patients) = (harness.appointments().len(), harness.patients().len());
     harness.sync().await;
     assert_eq!((harness.appointments().len(), harness.patients().len()), (appointments, patients));
@@ -154,7 +154,7 @@ async fn we_move_it(harness: &Harness, id: u64) {
     once_each(harness, 1, 1).await;
 }
 
-/// The version a change rests on is the one that was read: `If-Match` stops it, and the booking stands where the EHR has it.
+/// The change is based on the last version read. `If-Match` rejects it, and the booking keeps the EHR's placement.
 async fn a_change_by_staff_is_not_overwritten(harness: &Harness, id: u64) {
     let (stood, to) = (harness.place(1, 1, TEN), harness.place(2, 1, TEN));
     let mut theirs = harness.in_ehr(&harness.appointment(id)).await;
@@ -215,7 +215,7 @@ async fn we_cancel_it_and_the_patient_books_again(harness: &Harness, id: u64) {
     assert!(harness.appointment(id).cancelled && !harness.appointment(again.id).cancelled);
 }
 
-/// Staff do not free the slot that was marked for it.
+/// Staff cancel the appointment but do not free its slot.
 async fn staff_cancel_it(harness: &Harness) {
     let place = harness.place(0, 2, TEN);
     let booked = harness.book(place, "story-3", &zoe(), "one more").await.unwrap();
@@ -243,7 +243,7 @@ async fn staff_book_and_close_rooms(harness: &Harness) {
         ],
     });
     let theirs = harness.server.create(&theirs).await["id"].as_str().unwrap().to_owned();
-    // Not read yet: the booking is taken, and refused by the look before the write.
+    // The staff's appointment was not read yet. The booking is accepted, and the check before the write refuses it.
     let place = harness.place(1, 2, NINE);
     let late = harness.book(place, "story-5", &zoe(), "too late").await.unwrap().appointment.id;
     harness.idle().await;

@@ -1,4 +1,4 @@
-//! A server that takes access tokens only: an authorization server of these tests hands them out, for a while.
+//! A server that requires access tokens, which a test authorization server grants with a limited lifetime.
 
 use std::sync::{
     Arc,
@@ -23,7 +23,7 @@ use tests::harness::in_process::{
 
 use crate::fhir_server::{NINE, checks::check_in_ehr};
 
-/// Made for tests, and of no use elsewhere.
+/// A test key without any other use.
 const KEY: &[u8] = include_bytes!("../../../engine/adapter-host/tests/adapter_host/keys/p384.pem");
 
 #[derive(Deserialize)]
@@ -32,8 +32,8 @@ struct Asked {
     client_assertion: String,
 }
 
-/// What the assertion must hold is tested with the host; here it must be there. Of the tokens the first is one the server does not
-/// take: as if it had been revoked.
+/// Checks only that the assertion is a JWT; the tests of the host verify its content. The server rejects the first
+/// granted token, as if revoked.
 async fn token(asked: Form<Asked>, granted: Data<AtomicUsize>) -> HttpResponse {
     if asked.grant_type != "client_credentials" || asked.client_assertion.split('.').count() != 3 {
         return HttpResponse::BadRequest().json(json!({"error": "invalid_request"}));

@@ -1,5 +1,5 @@
-//! Requests and replies that are lost between the engine and the server, at every call of a booking in turn: one patient and one
-//! appointment each. `GNUHEALTH_SEEDS` says how many.
+//! Loses requests and replies between engine and server at each call of a booking in turn. Each booking creates one
+//! patient and one appointment. `GNUHEALTH_SEEDS` limits the number of bookings.
 
 use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use serde_json::{Value, json};
@@ -7,9 +7,10 @@ use tests::harness::ehr_server::gnuhealth::{LOGIN, moment};
 
 use crate::gnuhealth::practice::Practice;
 
-/// Calls a booking of a new patient makes, three for the patient and three for the appointment; and one more, that none may be missed.
+/// Calls of a booking with a new patient: three for the patient, three for the appointment. One more ensures that
+/// none is missed.
 const CALLS: u64 = 7;
-/// Each of them with its request and with its reply.
+/// Each call once with its request and once with its reply.
 const SEEDS: u64 = 2 * CALLS;
 
 #[actix::test]
@@ -45,7 +46,7 @@ async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
     practice.close().await;
 }
 
-/// A time of its own for each seed, within the days whose free places are read: the n-th day, and minutes after midnight.
+/// Returns a distinct time per seed within the synchronized days, as day and minute after midnight.
 fn time_of(seed: u64) -> (i64, i64) {
     let (days, seed) = (50, i64::try_from(seed).unwrap());
     let minute = 15 * 60 + seed / days * 30;

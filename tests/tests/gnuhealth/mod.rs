@@ -1,4 +1,4 @@
-//! A practice's day against a GNU Health server nobody here wrote: what of it is GNU Health's own. The main story is told in
+//! A practice's day against a real GNU Health server: the parts specific to GNU Health. The main story is in
 //! `tests/src/main_story`.
 
 mod losses;
@@ -16,7 +16,7 @@ use practice::{Practice, number};
 
 const NINE: i64 = 9 * 60;
 const TEN: i64 = 10 * 60;
-/// As many half hours as are open, from nine on.
+/// All open half hours.
 const ALL_OPEN: [&str; 8] = ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30", "12:00", "12:30"];
 
 fn zoe() -> Value {
@@ -83,10 +83,10 @@ async fn a_new_patient_books(practice: &mut Practice) -> u64 {
     );
     let contacts = person["contact_mechanisms."].to_string();
     assert!(contacts.contains("zoe@mail.example") && contacts.contains("555"), "{contacts}");
-    // It took its place instead of standing beside it.
+    // The appointment took the free place's record instead of adding another one.
     assert_eq!(free_places(practice, 1, practice.at(0, TEN)).await, 0);
     assert_eq!(practice.times("1", 0).await, without(&["10:00"]));
-    // Read back it is the same appointment and the same patient, and nobody hears of a change.
+    // Reading back finds the same appointment and the same patient, without changes in the feed.
     let cursor = practice.get("/changes").await["cursor"].clone();
     practice.sync().await;
     let since = format!("/changes?since={}", cursor.as_str().unwrap_or_default());
@@ -155,7 +155,7 @@ async fn staff_cancel_one_and_book_one(practice: &mut Practice) {
     practice.written(id).await;
     let foreign = number(practice.appointment(id).foreign_id.as_deref().unwrap());
     practice.server.write("gnuhealth.appointment", foreign, json!({"state": "center_cancelled"})).await;
-    // Not read yet: the booking is taken, and refused by the look before the write.
+    // The staff's appointment was not read yet. The booking is accepted, and the check before the write refuses it.
     let late = practice.offers("2", 0).await.remove("12:00").unwrap();
     let theirs = json!({"patient": 2, "healthprof": 2, "institution": 1, "state": "confirmed", "comments": null,
         "appointment_date": moment(practice.at(0, 12 * 60 + 15)), "appointment_date_end": moment(practice.at(0, 12 * 60 + 45))});
@@ -171,7 +171,7 @@ async fn staff_cancel_one_and_book_one(practice: &mut Practice) {
     assert!(!times.iter().any(|time| ["12:00", "12:30"].contains(&time.as_str())), "{times:?}");
 }
 
-/// The appointment as the EHR has it: ours, with this professional, at this time, for half an hour.
+/// Returns the appointment in the EHR after checking its professional, its time and its length of half an hour.
 async fn check_in_ehr(practice: &Practice, id: u64, professional: i64, start: i64) -> Value {
     let there = practice.in_ehr(id).await;
     assert_eq!(there["healthprof"], professional, "{there}");
@@ -296,7 +296,7 @@ async fn pays(practice: &mut Practice, zoe: &Value) {
             .clone();
     assert_eq!(invoice["amount_to_pay"]["decimal"], "75.00", "{invoice}");
     assert_eq!(invoice["payment_lines"].as_array().unwrap().len(), 1);
-    // More than is open: the practice's books stay as they are.
+    // More than the open amount: the EHR's books remain unchanged.
     practice.post("/payments", pay("500.00")).await;
     practice.idle().await;
     let failed = practice.list("/write_requests?status=failed").await;
@@ -306,7 +306,7 @@ async fn pays(practice: &mut Practice, zoe: &Value) {
     assert_eq!(invoice["amount_to_pay"]["decimal"], "75.00", "{invoice}");
 }
 
-/// The login of the front desk may book and may not see histories.
+/// The front desk's login may book but not read histories.
 #[actix::test]
 async fn what_a_role_may_not_write_is_refused_with_the_ehrs_words() {
     let Some(mut practice) = Practice::open(RECEPTION).await else { return };
@@ -328,7 +328,7 @@ async fn what_a_role_may_not_write_is_refused_with_the_ehrs_words() {
     practice.close().await;
 }
 
-/// Whose password is set has no session any more, wherever it was.
+/// Setting a user's password ends all sessions of the user.
 #[actix::test]
 async fn a_session_the_server_ended_is_opened_again() {
     let Some(mut practice) = Practice::open(LOGIN).await else { return };

@@ -1,4 +1,4 @@
-//! A practice whose health record system is GNU Health: the product before it, reached over HTTP, with a proxy between the two.
+//! A practice with GNU Health: the product, reached over HTTP, and a proxy between product and EHR.
 
 use adapter_conformance::flaky_proxy::FlakyProxy;
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
@@ -40,18 +40,18 @@ const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}
 
 pub struct Practice {
     pub server: GnuHealth,
-    /// The product's way to the server.
+    /// Proxy between the product and the server.
     pub proxy: FlakyProxy,
     pub engine: Arc<Engine>,
     pub caller: Caller,
     http: ServerHandle,
     _dir: TempDir,
-    /// Midnight of tomorrow, local, in seconds since 1970.
+    /// Local midnight of tomorrow, in seconds since 1970.
     pub midnight: i64,
 }
 
 impl Practice {
-    /// A practice the product has read once. None: the test is to be left out.
+    /// Starts a practice and reads it once. Returns `None` if the suite is not selected.
     pub async fn open(login: &str) -> Option<Practice> {
         let server = GnuHealth::start().await?;
         let midnight = (clock::now().0 / 1_000 - OFFSET).div_euclid(86_400) * 86_400 + 86_400 + OFFSET;
@@ -70,12 +70,12 @@ impl Practice {
         self.engine.stop().await;
     }
 
-    /// Reads the EHR now, to the end.
+    /// Reads the EHR completely.
     pub async fn sync(&self) {
         in_process::sync(&self.engine).await;
     }
 
-    /// Waits until nothing is left to be written.
+    /// Waits until no write is pending.
     pub async fn idle(&self) {
         in_process::idle(&self.engine).await;
     }
@@ -86,7 +86,7 @@ impl Practice {
         answer
     }
 
-    /// The data of a list, all on one page.
+    /// Returns all records of a list from one page.
     pub async fn list(&mut self, path: &str) -> Vec<Value> {
         let joined = if path.contains('?') { '&' } else { '?' };
         self.get(&format!("{path}{joined}per_page=1000")).await["data"].as_array().expect("a list").clone()
@@ -104,7 +104,7 @@ impl Practice {
         answer
     }
 
-    /// The offers of a professional on the n-th day: local time and slot token.
+    /// Returns a professional's offers on the n-th day as slot tokens by local time.
     pub async fn offers(&mut self, provider: &str, day: i64) -> BTreeMap<String, String> {
         let provider = self.our_id("/providers", provider).await;
         let (kind, start) = (self.list("/appointment_types").await[0]["id"].clone(), self.date(day));
@@ -122,14 +122,14 @@ impl Practice {
         self.offers(provider, day).await.into_keys().collect()
     }
 
-    /// Books the offer at a local time; the booking as it was answered.
+    /// Books the offer at a local time and returns the booking from the response.
     pub async fn book(&mut self, provider: &str, day: i64, time: &str, key: &str, person: &Value) -> Value {
         let token = self.offers(provider, day).await.remove(time).unwrap_or_else(|| panic!("{time} is not offered"));
         let body = json!({"slot_token": token, "idempotency_key": key, "patient": person, "note": "läuft ☺"});
         self.post("/intent/booking/book", body).await["booking"].clone()
     }
 
-    /// Waits until a booking's insert is done.
+    /// Waits until the booking is written to the EHR.
     pub async fn written(&self, id: u64) -> Record<records::Appointment> {
         in_process::written(&self.engine, id).await
     }
@@ -138,7 +138,7 @@ impl Practice {
         in_process::appointment(&self.engine, id)
     }
 
-    /// The appointment as the EHR has it.
+    /// Returns the appointment in the EHR.
     pub async fn in_ehr(&self, id: u64) -> Value {
         let foreign = number(self.appointment(id).foreign_id.as_deref().expect("it was written"));
         let fields = [
@@ -153,14 +153,14 @@ impl Practice {
         self.server.one("gnuhealth.appointment", json!([["id", "=", foreign]]), &fields).await
     }
 
-    /// Our id of what the EHR calls so.
+    /// Returns our id of a foreign id.
     pub async fn our_id(&mut self, list: &str, foreign_id: &str) -> Value {
         let all = self.list(list).await;
         let found = all.iter().find(|record| record["foreign_id"] == foreign_id);
         found.unwrap_or_else(|| panic!("{list} has no {foreign_id}: {all:?}"))["id"].clone()
     }
 
-    /// A local time of day, in minutes, on the n-th day.
+    /// Returns the local time of a minute on the n-th day, in seconds since 1970.
     pub fn at(&self, day: i64, minute: i64) -> i64 {
         self.midnight + day * 86_400 + minute * 60
     }
@@ -192,7 +192,7 @@ fn full(path: &str) -> String {
 async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) {
     let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
-    // The engine before may still be letting go of its last calls.
+    // The previous engine may still be finishing its last calls.
     let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::views::record_views::RecordViews::shared());
     parts.adapters = components::load(&["gnuhealth"]).await;
@@ -239,7 +239,7 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
             breaker_pause_cap: 400,
             ..WriteRules::default()
         },
-        // Read once, and then when a test asks for it.
+        // Reads once, and later only on request of a test.
         pull: PullRules {
             every: HOUR,
             retry_base: 100,

@@ -1,5 +1,5 @@
-//! What clients asked and were told, held against what is there in the end: the schedule, the EHR, the ledger, the messages. It knows
-//! nothing of how the product works.
+//! Compares the clients' calls and answers with the final schedule, EHR, ledger and messages. The checker is
+//! independent of the product's implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,13 +32,13 @@ pub enum Asked {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// The record, and what else names it.
+    /// The record's id and its booking reference, if any.
     Accepted {
         id: u64,
         name: String,
     },
     Refused(u16),
-    /// 503, or no answer: it is known later whether it was done.
+    /// 503 or no answer: whether the call had an effect is unknown.
     Nothing,
 }
 
@@ -51,7 +51,7 @@ pub struct Call {
     pub answered: Answered,
 }
 
-/// How an appointment is.
+/// The state of an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub place: Place,
@@ -67,21 +67,21 @@ pub struct Message {
     pub visit: Visit,
 }
 
-/// What is there in the end.
+/// The final state.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// In our lists, by id.
+    /// Appointments in our lists, by id.
     pub ours: BTreeMap<u64, Visit>,
-    /// In the EHRs, by the key that was sent as the note.
+    /// Appointments in the EHRs, by the key that was sent as the note.
     pub in_ehr: Vec<(String, Visit)>,
     /// Keys and cents.
     pub payments: Vec<(String, u64)>,
     pub payments_in_ehr: Vec<(String, u64)>,
-    /// In the order in which they came.
+    /// In order of arrival.
     pub messages: Vec<Message>,
 }
 
-/// What is wrong, in words. Nothing: every promise was kept.
+/// Returns the violations as text; empty if there are none.
 pub fn findings(history: &[Call], outcome: &Outcome) -> Vec<String> {
     let wanted = wanted(history);
     [
@@ -95,7 +95,7 @@ pub fn findings(history: &[Call], outcome: &Outcome) -> Vec<String> {
     .concat()
 }
 
-/// An accepted booking, as the calls about it that were accepted leave it.
+/// The expected state of an accepted booking after all accepted calls about it.
 struct Wanted {
     key: String,
     visit: Visit,
@@ -127,7 +127,7 @@ fn is_accepted(call: &Call) -> bool {
     matches!(call.answered, Answered::Accepted { .. })
 }
 
-/// Key, place, id of the appointment, and when it was known.
+/// Returns key, place, id and time of acknowledgement of each accepted booking.
 fn booked(history: &[Call]) -> impl Iterator<Item = (&str, Place, u64, u128)> {
     history.iter().filter_map(|call| match (&call.asked, &call.answered) {
         (Asked::Book { key, place }, Answered::Accepted { id, .. }) => Some((key.as_str(), *place, *id, call.ended)),
@@ -146,7 +146,7 @@ fn keys_have_one_answer(history: &[Call]) -> Vec<String> {
     several.map(|(key, answers)| format!("the key {key} has several answers: {answers:?}")).collect()
 }
 
-/// A booking surely has its place from when it was acknowledged until somebody begins to cancel or to move it.
+/// A booking certainly holds its place from its acknowledgement until a call to cancel or move it begins.
 fn no_place_was_given_twice(history: &[Call]) -> Vec<String> {
     let left = |id: u64, after: u128| {
         let leaves = |call: &&Call| match &call.asked {
@@ -202,7 +202,7 @@ fn visits_are_there_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> V
         let there: Vec<&Visit> =
             outcome.in_ehr.iter().filter(|(note, _)| note == key).map(|(_, there)| there).collect();
         match there.as_slice() {
-            // What was cancelled before it was sent is never sent.
+            // A booking cancelled before it was sent is never sent.
             [] if visit.cancelled => {}
             [one] if visit.cancelled && one.cancelled => {}
             [one] if *one == visit => {}
@@ -244,13 +244,14 @@ fn payments_are_there_once(history: &[Call], outcome: &Outcome) -> Vec<String> {
     found
 }
 
-/// Of one record later messages have greater numbers, and the last one tells how it is. A message that comes again has its id.
+/// Later messages of a record have greater numbers, and the last one has the final state. Repeated messages have the
+/// same id.
 fn messages_are_in_order(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> Vec<String> {
     let (mut seen, mut last) = (BTreeSet::new(), BTreeMap::<u64, (u64, Visit)>::new());
     let mut found = Vec::new();
     for message in outcome.messages.iter().filter(|message| seen.insert(&message.delivery)) {
         let told = (message.sequence, message.visit);
-        // Two of one commit have one number, and tell the same.
+        // Two messages of one commit have the same number and the same content.
         let wrong = |before: &(u64, Visit)| before.0 > told.0 || (before.0 == told.0 && before.1 != told.1);
         if let Some((before, _)) = last.insert(message.appointment, told).filter(wrong) {
             found.push(format!("appointment {}: message {} came after {before}", message.appointment, told.0));
@@ -336,7 +337,7 @@ mod tests {
     #[test]
     fn kept_promises_are_no_finding() {
         assert_eq!(found(|_, _| {}), "");
-        // Whoever comes after the move has the place; cancelled before it was sent, it is not in the EHR.
+        // After the move the place can be booked again. A booking cancelled before it was sent is not in the EHR.
         let later = found(|history, outcome| {
             history
                 .extend([call(21, 22, book("b", HERE), id(2)), call(23, 24, Asked::Cancel { appointment: 2 }, id(2))]);

@@ -1,5 +1,5 @@
-//! Clients of a practice, at any node: they book, hold, release, move, confirm, cancel and pay, ask again until they are told, and write
-//! down what they asked and heard.
+//! Clients of a practice, at any node. They book, hold, release, move, confirm, cancel and pay, retry until they get
+//! an answer, and record calls and answers.
 
 use std::{
     collections::BTreeSet,
@@ -26,9 +26,9 @@ use crate::nodes::{
     cluster::{at, subdomain},
 };
 
-/// How long a call may take: longer than a node waits for what is moving.
+/// Time limit of a call, longer than a node waits for a location that is moving.
 const CALL: Duration = Duration::from_secs(12);
-/// What two busy processors may need.
+/// Sufficient for a machine with two busy processors.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A free time of an operatory and a provider.
@@ -39,9 +39,9 @@ pub struct Offer {
     provider: u64,
 }
 
-/// What all clients share.
+/// State shared by all clients.
 pub struct World {
-    /// Nodes that may be asked.
+    /// Addresses of nodes that accept requests.
     pub addresses: Mutex<Vec<SocketAddr>>,
     pub offers: Mutex<Vec<Offer>>,
     history: Mutex<Vec<Call>>,
@@ -74,7 +74,7 @@ impl World {
         locked(&self.history).clone()
     }
 
-    /// Two free times of one operatory and provider, or one.
+    /// Takes two offers of one operatory, provider and length, or one if there is no second.
     fn take(&self) -> Option<(Offer, Option<Offer>)> {
         let mut offers = locked(&self.offers);
         let one = offers.pop()?;
@@ -88,7 +88,7 @@ impl World {
     }
 }
 
-/// What a client does, one after the other.
+/// A client's sequence of calls.
 #[derive(Clone, Copy, Debug)]
 enum Story {
     Book,
@@ -119,7 +119,7 @@ struct Booked {
     patient: u64,
 }
 
-/// Until it is told to end, or nothing is free any more.
+/// Runs stories until the test ends or no offer is left.
 pub async fn client(world: Arc<World>, mut random: Random) {
     while !world.ended.load(Ordering::SeqCst) {
         let Some((one, other)) = world.take() else { return };
@@ -147,7 +147,7 @@ impl Teller<'_> {
             (Story::HoldAndRelease, _) => {
                 self.hold(&one).await;
                 self.release(&one).await;
-                // It is free at once, for anybody.
+                // The released slot can be booked at once.
                 self.book(&key, &one).await;
             }
             (Story::BookHeld, _) => {
@@ -178,7 +178,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Two want the same time, under keys of their own, at the same moment.
+    /// Two clients book the same time concurrently under different keys.
     async fn rivals(&mut self, offer: &Offer) {
         let (first, second) = (format!("nodes-{}", self.number), format!("nodes-{}-rival", self.number));
         let mut chance = Random::new(self.random.draw());
@@ -198,7 +198,7 @@ impl Teller<'_> {
         let asked = Asked::Book { key: key.to_owned(), place: offer.place };
         let answer = self.insist(asked.clone(), "POST", &at("/intent/booking/book", self.location), &body).await?;
         if self.random.chance(300) {
-            // Whoever asks again is told the same.
+            // A repeated call returns the same answer.
             self.insist(asked, "POST", &at("/intent/booking/book", self.location), &body).await?;
         }
         let made = &answer["booking"];
@@ -240,7 +240,7 @@ impl Teller<'_> {
         self.insist(asked, "POST", &path, &json!({ "payment": payment })).await.unwrap();
     }
 
-    /// Asks, each time at a node by chance, until it is told; what it was told if something else stands in its way.
+    /// Repeats the call at random nodes until it is answered. Returns the answer as `Err` on a conflict.
     async fn insist(&mut self, asked: Asked, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
         let since = Instant::now();
         loop {
@@ -252,7 +252,7 @@ impl Teller<'_> {
                 Ok(Ok((200..=299, answer))) => (accepted(&answer), Some(Ok(answer))),
                 Ok(Ok((503, _))) | Ok(Err(_)) | Err(_) => (Answered::Nothing, None),
                 Ok(Ok((409, answer))) => (Answered::Refused(409), Some(Err(answer))),
-                // The EHR does not have it yet: nothing was done, and it is worth asking again.
+                // The EHR does not have the record yet. The call had no effect and can be repeated.
                 Ok(Ok((400, answer))) if is_not_written_yet(&answer) && since.elapsed() < PATIENCE => {
                     sleep(Duration::from_millis(100)).await;
                     continue;
@@ -270,7 +270,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The appointment a call was about, for whoever reads why it was refused.
+    /// Describes the appointment of a call, for error messages.
     async fn what_is_there(&self, node: SocketAddr, asked: &Asked) -> String {
         let (Asked::Move { appointment, .. } | Asked::Confirm { appointment } | Asked::Cancel { appointment }) = asked
         else {
@@ -295,7 +295,7 @@ async fn ask(node: SocketAddr, method: &str, path: &str, body: &Value) -> std::i
     }
 }
 
-/// What the answer names: a booking, an appointment or a payment. A hold has no name.
+/// Returns the id of the booking, appointment or payment in the answer. A hold has none.
 fn accepted(answer: &Value) -> Answered {
     let (booking, data) = (&answer["booking"], &answer["data"]);
     let name = booking["booking_ref"].as_str().unwrap_or_default().to_owned();
@@ -307,14 +307,14 @@ pub fn instant_text(at: i64) -> String {
     chrono::DateTime::from_timestamp(at, 0).unwrap().to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
-/// Seconds since 1970 of a time on the wire.
+/// Parses an RFC 3339 time into seconds since 1970.
 pub fn seconds(text: &Value) -> i64 {
     chrono::DateTime::parse_from_rfc3339(text.as_str().unwrap_or_else(|| panic!("{text} is no time")))
         .unwrap()
         .timestamp()
 }
 
-/// Offers of a location that do not overlap.
+/// Returns offers of a location that do not overlap.
 pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<Offer> {
     let answer = told(caller, &format!("{}&per_page=100", at("/operatories", location))).await;
     let search = at("/intent/booking/search", location);
@@ -339,17 +339,17 @@ pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<Offer>
     offers
 }
 
-/// Books, however often it has to ask.
+/// Books with retries.
 pub async fn book(caller: &mut Caller, location: u32, body: &Value) -> Value {
     insisting("a booking", async || caller.post(&at("/intent/booking/book", location), body).await.unwrap()).await
 }
 
-/// Reads, however often it has to ask.
+/// Reads with retries.
 pub async fn told(caller: &mut Caller, path: &str) -> Value {
     insisting(path, async || caller.get(path).await.unwrap()).await
 }
 
-/// What moves is 503 for a moment, which says that nothing was done.
+/// Repeats a request while it returns 503, as it does during a move: the call had no effect.
 pub async fn insisting(what: &str, mut ask: impl AsyncFnMut() -> (u16, Value)) -> Value {
     let since = Instant::now();
     loop {

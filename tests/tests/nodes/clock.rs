@@ -1,4 +1,4 @@
-//! A process whose clock is wrong: what it is told of the time of day is moved, what it is told of time that passes is not.
+//! Processes with a wrong wall clock. Monotonic time is not changed.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,13 +7,13 @@ use std::{
 
 use tests::harness::process::Installation;
 
-/// Its processes will think that it is so many seconds later than it is.
+/// Sets the wall clock of the installation's processes ahead by `seconds`.
 pub fn set_apart(installation: Installation, folder: &Path, seconds: i64) -> Installation {
     let library = shim(folder).to_str().expect("a name that is text").to_owned();
     installation.with_variable("LD_PRELOAD", library).with_variable("SECONDS_AHEAD", seconds.to_string())
 }
 
-/// The library to preload, compiled once for a folder.
+/// Compiles the library to preload, once per folder.
 fn shim(folder: &Path) -> PathBuf {
     let library = folder.join("libclock.so");
     if library.exists() {

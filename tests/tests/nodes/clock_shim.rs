@@ -1,4 +1,5 @@
-//! Preloaded into a process whose clock is to be wrong: `SECONDS_AHEAD` says by how much. Compiled by the test; no module of it.
+//! A preloaded library that sets the wall clock ahead by `SECONDS_AHEAD`. The test compiles it; it is not a module of
+//! the test.
 
 use std::{
     ffi::{c_char, c_int, c_void},
@@ -21,7 +22,7 @@ unsafe extern "C" {
 type Gettime = extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// # Safety
-/// As the function of the C library: `time` is null or may be written to.
+/// As for the C library's function: `time` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int {
     static REAL: OnceLock<usize> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Nodes on one database, each as its own process, and a proxy between each of them and the database.
+//! Nodes on one database, each as a process, with a proxy between each node and the database.
 
 use std::{fs, net::SocketAddr, path::Path, process::Command, time::Duration};
 
@@ -17,14 +17,14 @@ use tests::harness::{
 
 use crate::nodes::clock;
 
-/// Those that run from the beginning, and those that may come later.
+/// The first [`FIRST`] run from the beginning, the others may join later.
 pub const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 pub const FIRST: usize = 3;
-/// Each has one location, and an EHR of its own.
+/// Number of institutions, each with one location and its own EHR.
 pub const INSTITUTIONS: u32 = 5;
-/// How often a node is started again.
+/// Maximum restarts of a node.
 const STARTS: u32 = 5;
-/// Short, so that others take over soon.
+/// Short, so that other nodes take over soon.
 pub const PERIOD: Duration = Duration::from_secs(2);
 
 pub struct Node {
@@ -57,7 +57,7 @@ fn key(name: &str, key: &str, grants: &str) -> String {
     )
 }
 
-/// All nodes have the same file but for `[node]` and what is a machine's own.
+/// Returns a node's configuration. Nodes differ only in `[node]` and in addresses.
 fn configuration(
     dir: &Path,
     Listen { address, operators }: Listen,
@@ -122,7 +122,8 @@ sandbox = "{component}"
 }
 
 impl Nodes {
-    /// All that may ever be, of which none runs. `clocks`: how many seconds those of some nodes are ahead.
+    /// Creates all nodes without starting them. `clocks` contains the seconds by which the clocks of some nodes are
+    /// ahead.
     pub fn new(behaviours: &Behaviours, clocks: &[(&str, i64)]) -> Nodes {
         let ehr = |seed: u32| {
             let profile = Profile {
@@ -156,7 +157,7 @@ impl Nodes {
             Node { installation, internal, database, process: None }
         });
         let nodes = Nodes { nodes: nodes.into(), cluster, ehrs, _dir: dir };
-        // One makes the store, and all have its key.
+        // One node creates the store; all nodes get its key.
         let first = &nodes.nodes[0];
         let made =
             Command::new(binary()).args(["store", "migrate", "--config"]).arg(first.installation.config()).output();
@@ -168,7 +169,7 @@ impl Nodes {
         nodes
     }
 
-    /// As a supervisor does: one that did not find the database in time is started again.
+    /// Starts a node with retries, as a supervisor does, if it did not find the database in time.
     pub async fn start(&mut self, node: usize) {
         let mut tries = 0;
         let process = loop {
@@ -181,7 +182,7 @@ impl Nodes {
         self.nodes[node].process = Some(process);
     }
 
-    /// The first of them serve.
+    /// Creates the nodes and starts the first ones.
     pub async fn started(behaviours: &Behaviours, clocks: &[(&str, i64)]) -> Nodes {
         let mut nodes = Nodes::new(behaviours, clocks);
         for node in 0..FIRST {
@@ -203,7 +204,7 @@ impl Nodes {
         self.nodes[node].installation.sign_in().await.unwrap()
     }
 
-    /// Which node serves a location, as an operator is told by any of them.
+    /// Returns the node that serves a location, as reported to operators by node `through`.
     pub async fn owner(&self, through: usize, location: u32) -> usize {
         let mut operator = self.nodes[through].installation.operator().await.unwrap();
         until("the node of a location", async || {
@@ -217,7 +218,7 @@ impl Nodes {
         self.nodes[node].process.as_ref().unwrap().signal(signal).unwrap();
     }
 
-    /// The ends of the nodes' logs, for whoever reads why a test failed.
+    /// Returns the last lines of the nodes' logs, for error messages.
     pub fn last_logged(&self) -> String {
         let last = |node: &Node| {
             let log = node.installation.log().unwrap_or_default();
@@ -227,7 +228,7 @@ impl Nodes {
         self.nodes.iter().map(last).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// What the nodes call errors in their logs.
+    /// Returns errors and panics in the nodes' logs.
     pub fn faults(&self) -> String {
         let faults = |(name, node): (&str, &Node)| {
             let log = node.installation.log().unwrap_or_default();
@@ -238,7 +239,7 @@ impl Nodes {
     }
 
     pub async fn no_panics(&self) {
-        // Some may never have come.
+        // Some nodes may never have started.
         for node in self.nodes.iter().filter(|node| node.installation.log().is_ok()) {
             assert_eq!(node.installation.panics().unwrap(), [""; 0]);
         }

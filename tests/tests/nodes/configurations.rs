@@ -1,4 +1,4 @@
-//! A configuration that the nodes get one after the other.
+//! A configuration change applied to one node after the other.
 
 use postgres_server::is_left_out;
 use sandbox_ehr::Behaviours;
@@ -15,7 +15,7 @@ fn patients(location: u32) -> String {
     format!("/patients?subdomain={}&location_id={location}", subdomain(1))
 }
 
-/// Takes the location into the configuration of a node, which takes it over.
+/// Adds the location to a node's configuration, which the node reloads.
 async fn add(nodes: &Nodes, node: usize) {
     let installation = &nodes.nodes[node].installation;
     let text = std::fs::read_to_string(installation.config()).unwrap();
@@ -45,7 +45,8 @@ async fn is_answered(nodes: &Nodes, node: usize, path: &str, wanted: u16) {
     until(&what, async || (asked(nodes, node, path).await == wanted).then_some(())).await;
 }
 
-/// Right after a change the others may still say 404: they see it within a quarter of `period`. Hence what is waited for here.
+/// Right after a change, other nodes may still return 404 until they see it, within a quarter of `period`. The test
+/// therefore waits for the expected status.
 #[actix::test]
 async fn a_location_that_some_nodes_know_is_not_denied_by_others_that_have_seen_the_change() {
     if is_left_out() {
@@ -58,7 +59,7 @@ async fn a_location_that_some_nodes_know_is_not_denied_by_others_that_have_seen_
         assert_eq!(asked(&nodes, node, &patients(LAKESIDE)).await, 404);
     }
 
-    // One knows it, and it lives on one that does not.
+    // One node knows the location, and its owner does not.
     add(&nodes, early).await;
     for node in [owner, early, late] {
         is_answered(&nodes, node, &patients(LAKESIDE), 503).await;
@@ -69,7 +70,7 @@ async fn a_location_that_some_nodes_know_is_not_denied_by_others_that_have_seen_
     }
     assert_eq!(operator_asked(&nodes, late).await, 503);
 
-    // It lives where it is known, and one does not know it.
+    // The owner knows the location, and one node does not.
     add(&nodes, owner).await;
     for node in [owner, early, late] {
         is_answered(&nodes, node, &patients(LAKESIDE), 200).await;

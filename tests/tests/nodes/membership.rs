@@ -1,4 +1,4 @@
-//! Who is believed to be a node, and what two nodes are asked at once.
+//! Authentication of nodes, and concurrent requests at two nodes.
 
 use std::{
     io::{Read, Write},
@@ -19,7 +19,7 @@ use testing::until;
 
 const LIE: &str = r#"{"code":true,"data":[{"id":666}],"page_info":{"has_next_page":false}}"#;
 
-/// Says the same to everybody; how often it was asked.
+/// Runs a server that gives everyone the same answer. Returns the number of requests it got.
 fn stranger(listener: TcpListener) -> Arc<AtomicUsize> {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
@@ -56,8 +56,8 @@ async fn who_has_not_the_secret_is_believed_nothing() {
     let internal: SocketAddr = nodes.nodes[owner].internal;
     let listener = until("the address of the dead node", async || TcpListener::bind(internal).ok()).await;
     let asked = stranger(listener);
-    // The others still think that the node is there.
-    let after = until("a node that hosts the institution", async || {
+    // The other nodes still consider the node alive.
+    let after = until("somebody who has the institution", async || {
         let (status, answer) = caller.get(&at("/patients", 1)).await.unwrap();
         assert!(matches!(status, 200 | 503), "{status} {answer}");
         assert!(!answer.to_string().contains("666"), "the stranger was believed: {answer}");
@@ -73,7 +73,7 @@ async fn body(answer: reqwest::Response) -> Option<Value> {
     serde_json::from_slice(&answer.bytes().await.ok()?).ok()
 }
 
-/// The same key at two nodes at one moment makes one endpoint.
+/// Concurrent requests with the same key at two nodes create one endpoint.
 #[actix::test]
 async fn a_key_counts_once_at_all_nodes() {
     if is_left_out() {
@@ -112,7 +112,7 @@ async fn a_key_counts_once_at_all_nodes() {
     nodes.no_panics().await;
 }
 
-/// Two processes that an operator gave one name by mistake.
+/// An operator gave two processes the same name by mistake.
 #[actix::test]
 async fn the_second_process_of_a_name_waits_until_the_first_has_ended() {
     if is_left_out() {
@@ -136,7 +136,7 @@ async fn the_second_process_of_a_name_waits_until_the_first_has_ended() {
         said["reason"].as_str().filter(|reason| reason.contains("another process")).map(str::to_owned)
     });
     assert!(told.await.contains("is the node a"));
-    // The first ends in order, and the second has its place.
+    // The first process shuts down, and the second one takes its place.
     let first = nodes.nodes[0].process.take().unwrap();
     tokio::task::spawn_blocking(move || first.stop().unwrap()).await.unwrap();
     until("the second in its place", async || ready().await.filter(|(status, _)| *status == 200)).await;
