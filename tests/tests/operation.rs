@@ -1,4 +1,5 @@
-//! What operators see of the product from its start to its stop: lines of its log, and a stop that keeps to its time and drops nobody.
+//! Operation from start to stop: log lines, the operators' interfaces, and a stop that is on time and drops no
+//! request.
 
 use std::{
     fs,
@@ -25,7 +26,7 @@ use tests::harness::{
 };
 
 const CLIENTS: usize = 8;
-/// A receiver at which nothing listens.
+/// A receiver without a listener.
 const TARGET: &str = "http://127.0.0.1:9/hook";
 
 fn small_practice() -> EhrServer {
@@ -33,7 +34,7 @@ fn small_practice() -> EhrServer {
     EhrServer::start(profile).unwrap()
 }
 
-/// An installation with these lines of its configuration file replaced.
+/// Creates an installation with these lines of its configuration replaced.
 fn installation(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Installation {
     let installation = Installation::new(binary(), dir, &ehr.url(), "").unwrap();
     let file = dir.join("practice-sync.toml");
@@ -63,7 +64,7 @@ async fn a_start_says_which_adapters_are_loaded_and_when_each_practice_was_read(
     }
 }
 
-/// Asks again and again over one connection until the server says that it closes; how often it was answered.
+/// Sends requests over one connection until the server closes it, and counts the answers.
 fn keep_asking(address: SocketAddr, answered: &AtomicUsize) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -103,7 +104,7 @@ async fn a_stop_leaves_no_request_on_a_kept_connection_without_an_answer() {
     }
 }
 
-/// A receiver that has taken a message, and does not answer as long as it is held.
+/// Returns the connection of a receiver that has got a message and does not answer while the connection is held.
 async fn mute_receiver(caller: &mut Caller) -> TcpStream {
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = json!({"target_url": format!("http://{}/hook", mute.local_addr().unwrap())});
@@ -123,7 +124,7 @@ async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
     let mut caller = installation.sign_in().await.unwrap();
     let _held = mute_receiver(&mut caller).await;
     let took = tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
-    // A receiver may take 15 s.
+    // A receiver's timeout is 15 s.
     assert!(took < Duration::from_secs(12), "{took:?}");
 }
 
@@ -159,7 +160,7 @@ async fn operators_have_a_listener_of_their_own() {
     assert_eq!(caller.get(&patients).await.unwrap().0, 200);
 }
 
-/// What an operator types, at a server whose practice is read.
+/// Checks the operators' commands on a server whose practice was read.
 fn command_line(server: &str) {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(binary());
@@ -193,7 +194,7 @@ fn command_line(server: &str) {
     assert!(named.status.success() && named.stdout.starts_with(b"{\"id\":101"), "{named:?}");
 }
 
-/// Pauses and resumes a location. Meanwhile its problem has a next step.
+/// Pauses and resumes a location, and checks the suggested next step.
 fn pausing(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
     assert_eq!(run(&["pause", "101", "--writing"]), (Some(0), "location 101: writing is paused\n".to_owned()));
     let (_, red) = run(&["locations", "--red"]);
@@ -237,7 +238,7 @@ async fn doctor_knows_its_server_and_asks_how_its_work_goes() {
         code == Some(1) && line(&paused, "locations", "101 main-street: not reading: an operator paused reading"),
         "{paused}"
     );
-    // The same ports, and another data directory.
+    // The same ports with another data directory.
     let text = fs::read_to_string(installation.config()).unwrap();
     let other = dir.path().join("other.toml");
     let data = dir.path().join("data").display().to_string();
@@ -247,7 +248,7 @@ async fn doctor_knows_its_server_and_asks_how_its_work_goes() {
     assert!(!line(&foreign, "server", "ready"), "{foreign}");
 }
 
-/// Draining: not ready any more, and nothing else has changed.
+/// A draining server is not ready, but serves requests as before.
 #[actix::test]
 async fn a_stop_drains_first_when_it_is_told_how_long() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
@@ -268,7 +269,7 @@ async fn a_stop_drains_first_when_it_is_told_how_long() {
     tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
 }
 
-/// The endpoint `TARGET` failed to take one message.
+/// Checks the endpoint `TARGET`, which has one failed message.
 fn webhooks(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
     let (code, json) = run(&["webhooks", "list", "--json"]);
     let endpoint: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
@@ -290,7 +291,7 @@ fn webhooks(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
     assert_eq!(run(&["webhooks", "deliveries", &id, "--status", "lost"]).0, Some(2));
 }
 
-/// What systemd would be told, within ten seconds.
+/// Returns the next notification to systemd, within ten seconds.
 fn told(socket: &UnixDatagram) -> String {
     let mut said = [0; 200];
     let length = socket.recv(&mut said).unwrap();
@@ -313,7 +314,7 @@ async fn the_service_manager_is_told_and_a_second_signal_stops_at_once() {
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
     assert_eq!(told(&systemd).trim(), "READY=1");
     let mut caller = installation.sign_in().await.unwrap();
-    // It keeps an orderly stop waiting.
+    // Delays the orderly stop.
     let _held = mute_receiver(&mut caller).await;
     process.signal("TERM").unwrap();
     assert_eq!(told(&systemd).trim(), "STOPPING=1");
@@ -321,7 +322,7 @@ async fn the_service_manager_is_told_and_a_second_signal_stops_at_once() {
     assert!(took < Duration::from_secs(30), "{took:?}");
 }
 
-/// What a command of the product said; it succeeded.
+/// Runs a command, which must succeed, and returns its output.
 fn succeeds(arguments: &[&str]) -> String {
     let ended = Command::new(binary()).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
@@ -329,7 +330,7 @@ fn succeeds(arguments: &[&str]) -> String {
     said
 }
 
-/// The ids and names of all patients, while a process serves.
+/// Starts a process and returns the ids and names of all patients.
 async fn patients(installation: &Installation) -> Vec<String> {
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -359,7 +360,7 @@ async fn a_store_is_made_anew_and_salvaged_by_hand_and_holds_what_it_held() {
     fs::write(config, text.replacen(&path("data"), &path("salvaged"), 1)).unwrap();
     fs::remove_dir_all(dir.path().join("data")).unwrap();
 
-    // Where nothing can be salvaged, nothing is left in the way.
+    // A failed salvage leaves no files.
     let lost = dir.path().join("lost");
     fs::create_dir(&lost).unwrap();
     fs::copy(path("salvaged/store.key"), lost.join("store.key")).unwrap();

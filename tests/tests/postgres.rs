@@ -1,4 +1,5 @@
-//! The product with its store in a database: a practice that goes on when the database is back, and stores that move in and out.
+//! The product with its store in a database: recovery after database downtime, and migration of stores into and out
+//! of it.
 
 use std::{
     path::{Path, PathBuf},
@@ -35,7 +36,7 @@ fn ehr() -> EhrServer {
     EhrServer::start(profile).unwrap()
 }
 
-/// What a client does that is told to try later.
+/// Books, with retries on 503.
 async fn until_booked(caller: &mut Caller, location: u32, body: &Value) -> Value {
     until("the booking", async || match caller.post(&path("/intent/booking/book", location), body).await.unwrap() {
         (200, answer) => Ok(answer),
@@ -71,7 +72,7 @@ async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back
     cluster.stop().unwrap();
     let second = next("second");
     let url = format!("http://{}", installation.address);
-    // Another test of this process may have said it before.
+    // Another test in this process may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::new();
     for _ in 0..3 {
@@ -106,8 +107,7 @@ async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back
     assert_eq!(installation.panics().unwrap(), [""; 0]);
 }
 
-/// What a command printed, and whether it succeeded.
-/// Whoever changes something reads before, too: no thread that answers others waits for the database.
+/// Writes read first, too. No thread that answers requests may block on the database.
 #[actix::test]
 async fn a_probe_of_the_process_is_answered_while_every_call_waits_for_the_database() {
     if is_left_out() {
@@ -165,7 +165,7 @@ fn refused(arguments: &[&str], told: &str) {
     assert!(!succeeded && said.contains(told), "{arguments:?}: {said}");
 }
 
-/// A practice is served on sled, then from a database, then on fjall; each of its bookings is there in the end.
+/// Serves a practice on sled, then from a database, then on fjall, and checks that each booking is kept.
 #[actix::test]
 async fn a_store_moves_into_a_database_and_out_of_it() {
     if is_left_out() {
@@ -197,7 +197,7 @@ async fn a_store_moves_into_a_database_and_out_of_it() {
     assert!(succeeds(&["store", "migrate", "--config", &config]).contains("version 1 already"));
     let checked = succeeds(&["store", "check", "--config", &config]);
     assert!(checked.contains("The store is sound") && checked.contains("fsync is off"), "{checked}");
-    // Straight out of it again: the same values.
+    // A copy back has the same values.
     let copy = text(dir.path().join("copy"));
     let back = succeeds(&["store", "copy", "--from-config", &config, "--to", &copy, "--engine", "fjall"]);
     assert_eq!(digest(&back), digest(&said));
@@ -209,7 +209,7 @@ async fn a_store_moves_into_a_database_and_out_of_it() {
     assert_eq!(bookings.len(), 3);
 }
 
-/// Serves for as long as one booking takes, and shows those of before.
+/// Serves, checks the earlier bookings, and makes another one.
 async fn serve_and_book(installation: &Installation, location: u32, before: &[Value]) -> Value {
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -225,7 +225,7 @@ async fn serve_and_book(installation: &Installation, location: u32, before: &[Va
     made
 }
 
-/// Beside an embedded store, or without the database it was made in, nothing is begun anew by mistake.
+/// Next to an embedded store, or without its own database, no new store is created by mistake.
 #[actix::test]
 async fn a_database_that_is_not_the_stores_is_refused_with_what_to_do() {
     if is_left_out() {
@@ -248,7 +248,7 @@ async fn a_database_that_is_not_the_stores_is_refused_with_what_to_do() {
     fails(&url, "sealed with another key").await;
 }
 
-/// Two and a half thousand values on an embedded engine.
+/// Creates an embedded store with 2,500 values.
 async fn embedded(dir: &Path) -> StoreKeys {
     std::fs::create_dir(dir).unwrap();
     let key = StoreKeys::load_or_create(&dir.join("store.key")).unwrap();
@@ -300,21 +300,21 @@ async fn a_copy_into_a_database_that_was_broken_off_is_not_served_and_is_gone_on
     assert_eq!(copied().await, (2_502, CopyStep::Copying { done: 1_000, all: 2_502 }), "not from the beginning");
     let store = open().unwrap();
     assert_eq!(store.scan_keys(keys::Space::Journal.range(), Direction::Forward, 9_999).unwrap().len(), 2_500);
-    // Sequences go on from where the one of the embedded store was, those of owners who had none among them.
+    // Sequences continue from those of the embedded store, also for owners without a sequence there.
     let mut batch = Batch::new();
     batch.append(3 << 32 | 1, vec![3]).append(3 << 32 | 9, vec![4]);
     store.commit(batch).await.unwrap();
     assert_eq!(store.feed_end(Some(3 << 32 | 9)).unwrap(), 4);
     drop(store);
 
-    // What others have put there stays.
+    // Data of others remains.
     std::fs::remove_dir_all(&to).unwrap();
     let occupied = engine::copy_to_database(&from, &setup, &to, |_| {}).await.unwrap_err();
     assert!(matches!(occupied, Incomplete::OccupiedDatabase), "{occupied}");
     assert_eq!(open().unwrap().feed_end(None).unwrap(), 4);
 }
 
-/// A store that was served while its copy lay half finished is copied from the beginning.
+/// If a store was served while its copy was incomplete, the copy starts from the beginning.
 #[actix::test]
 async fn the_beginning_of_another_copy_is_removed() {
     if is_left_out() {
@@ -338,7 +338,7 @@ async fn the_beginning_of_another_copy_is_removed() {
     PostgresStore::open(&config, &key, owners()).unwrap();
 }
 
-/// Values that a command seals with a new key could not be read by a server that does not have it.
+/// A server without the new key could not read values that the command seals.
 #[actix::test]
 async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
     if is_left_out() {
@@ -346,7 +346,7 @@ async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
     let cluster = Cluster::temporary(Durability::Written).unwrap();
-    // The first process is stopped while it reads: the second asks again once the call of the first has no time left.
+    // The first process stops during a read. The second one repeats the read after the first one's deadline.
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let installation = installation.on_database(&cluster.database().unwrap()).unwrap();
     let config = installation.config().to_str().unwrap().to_owned();
@@ -365,7 +365,8 @@ async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
     process.stop().unwrap();
 }
 
-/// A location and a data source that come while it is served are kept as those of a start are: what readers merge is numbered together.
+/// A location and a data source added at runtime are stored like those of a start: streams that readers merge share a
+/// sequence.
 #[actix::test]
 async fn a_location_comes_with_its_data_source_while_it_is_served() {
     if is_left_out() {
@@ -398,7 +399,7 @@ async fn a_location_comes_with_its_data_source_while_it_is_served() {
     let made = until_booked(&mut caller, location, &booking(&slot, "hill", 1, "hill")).await;
     process.stop().unwrap();
 
-    // By itself this opener knows of no place: what it says was said to the database.
+    // This opener knows no locations, so its result is based on the database alone.
     let keys = StoreKeys::load(&dir.path().join("data").join("store.key")).unwrap();
     let database = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(&url) };
     let store = PostgresStore::open(&database, &keys, engine::owners_of(&Setup::default())).unwrap();

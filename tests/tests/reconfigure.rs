@@ -1,4 +1,4 @@
-//! Another setup takes the place of the one that is served, with adapters and EHRs as they are.
+//! Reconfiguration of a running engine with real adapters and EHRs.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -37,7 +37,7 @@ async fn is_read(engine: &Engine, location: LocationId) {
     until("the first reading", async || engine.sync_state(location).await.ok()?.last_sync).await;
 }
 
-/// Confirmed by the EHR: what it calls the appointment.
+/// Books, waits for the EHR's confirmation, and returns the appointment's foreign id.
 async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
     let today = Date(i32::try_from(engine.now().0.div_euclid(DAY)).unwrap());
     let query = SlotQuery { limit: 50, ..testing::slot_query(today.add_days(1), 7, 30 * MINUTE, engine.now()) };
@@ -55,7 +55,7 @@ async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
     };
     let patient = PatientDetails {
         first_name: "Zoë".to_owned(),
-        // Who came before is known at the EHR before.
+        // A distinct name, so that each key has its own patient.
         last_name: format!("Ångström-{key}"),
         date_of_birth: Date::from_ymd(1990, 2, 28),
         email: Some(format!("{key}@example.org")),
@@ -81,7 +81,7 @@ async fn an_ehr_at_another_address_is_called_there_from_the_next_call_on() {
 
     let taken = engine.reconfigure(at(&new.url()), &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(taken.changes.sources.changed, [fixtures::SOURCE]);
-    // Whoever still called it there would not read to the end.
+    // `stop` waits for open calls.
     old.stop().await;
     let before = engine.sync_state(fixtures::MAIN_STREET).await.unwrap().last_sync;
     engine.sync_now(fixtures::MAIN_STREET).await.unwrap();
@@ -115,7 +115,7 @@ async fn a_practice_comes_with_its_adapter_and_its_simulated_ehr() {
     is_read(&engine, fixtures::MAIN_STREET).await;
     let id = booked(&engine, fixtures::MAIN_STREET, "one").await;
 
-    // The second location of an EHR that is running.
+    // The second location of a running EHR.
     engine.reconfigure(whole(), &sandboxes).await.unwrap_or_else(|error| panic!("{error}"));
     is_read(&engine, lakeside.id).await;
     booked(&engine, lakeside.id, "two").await;

@@ -1,5 +1,5 @@
-//! What a client can rehearse in the sandbox: every state and message of the specification that a practice which behaves never shows, over
-//! HTTP, on the simulated EHR that the product hosts itself. `GET /docs/sandbox` promises it.
+//! Rehearsal in the sandbox, over HTTP and on the hosted simulated EHR: every state and message of the specification
+//! that a well-behaved practice never shows. `GET /docs/sandbox` promises it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tests::harness::{
 
 const MAIN_STREET: u32 = LOCATIONS[0].0;
 const LAKESIDE: u32 = LOCATIONS[1].0;
-/// To the next whole minute, and what the server may need then.
+/// Time limit: up to one minute until the next whole minute, plus processing.
 const A_MINUTE_AND: Duration = Duration::from_secs(110);
 
 struct Sandbox {
@@ -26,7 +26,7 @@ struct Sandbox {
     _dir: TempDir,
 }
 
-/// `rules` are tables of the configuration.
+/// `rules` are additional tables of the configuration.
 async fn sandbox(rules: &str) -> Sandbox {
     let dir = tempfile::tempdir().unwrap();
     let program = binary();
@@ -53,7 +53,7 @@ fn booking(slot_token: &str, last_name: &str, more: Value) -> Value {
 }
 
 impl Sandbox {
-    /// An open time; a client that looks for one each time finds none that is taken.
+    /// Returns an open slot. Clients that search each time get one that is free.
     async fn slot(&mut self) -> String {
         let search = path("/intent/booking/search", MAIN_STREET);
         let (status, found) = self.client.post(&search, &json!({"days": 14, "limit": 1})).await.unwrap();
@@ -67,7 +67,7 @@ impl Sandbox {
         self.client.post(&book, &booking(&slot, last_name, more)).await.unwrap()
     }
 
-    /// The accepted booking once it is no longer pending.
+    /// Returns the accepted booking once it is no longer pending.
     async fn outcome(&mut self, (status, booked): (u16, Value)) -> Value {
         assert_eq!((status, &booked["booking"]["ehr_writeback"]), (200, &json!("pending")), "{booked}");
         let booking_ref = booked["booking"]["booking_ref"].as_str().unwrap();
@@ -79,7 +79,7 @@ impl Sandbox {
         .await
     }
 
-    /// A patient of that name, registered at Main Street.
+    /// Registers a patient with this last name at Main Street.
     async fn register(&mut self, last_name: &str) -> Value {
         self.register_as("Rae", last_name).await
     }
@@ -93,7 +93,7 @@ impl Sandbox {
         made["data"]["user"]["id"].clone()
     }
 
-    /// The same, once the EHR has them.
+    /// Registers a patient and waits until the EHR has them. Returns both ids.
     async fn known(&mut self, last_name: &str) -> (Value, String) {
         let id = self.register(last_name).await;
         let one = format!("/patients/{id}?subdomain={SUBDOMAIN}");
@@ -119,7 +119,7 @@ impl Sandbox {
         self.operator.post(&format!("/locations/{MAIN_STREET}/simulated_ehr"), &control).await.unwrap()
     }
 
-    /// Until what the EHR says of itself is known.
+    /// Changes switches of the EHR and waits until the engine knows its new capabilities.
     async fn switch(&mut self, switches: Value, known: impl Fn(&Value) -> bool) {
         let (status, done) = self.control(json!({"switch": switches})).await;
         assert_eq!(status, 200, "{done}");
@@ -131,7 +131,7 @@ impl Sandbox {
         .await;
     }
 
-    /// Told of appointments and their way into the EHR.
+    /// Starts a receiver subscribed to appointments and their writeback.
     async fn receiver(&mut self) -> WebhookReceiver {
         let receiver = WebhookReceiver::start().unwrap();
         let (_, made) = self.client.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
@@ -143,7 +143,7 @@ impl Sandbox {
         receiver
     }
 
-    /// Has staff clear a chair for a time, opens it then, and books it.
+    /// Lets staff clear a chair, opens working hours there, and books the time.
     async fn appointment(&mut self, patient: &Value, start: DateTime<Utc>) -> Value {
         let provider = self.first(&path("/providers", MAIN_STREET)).await["id"].clone();
         let chair = self.first(&path("/operatories", MAIN_STREET)).await["id"].clone();
@@ -164,7 +164,7 @@ impl Sandbox {
         .await
     }
 
-    /// Working hours of ten minutes, as the clocks of Main Street show them.
+    /// Creates ten minutes of working hours in Main Street's local time.
     async fn open(&mut self, provider: &Value, operatory: &Value, start: DateTime<Utc>, types: Value) {
         let local = start.with_timezone(&chrono_tz::America::New_York);
         let hour = json!({"working_hour": {"provider_id": provider, "operatory_id": operatory,
@@ -219,7 +219,7 @@ async fn an_appointment_whose_time_passes_is_timed_out_and_told() {
     let mut sandbox = sandbox("").await;
     let receiver = sandbox.receiver().await;
     let patient = sandbox.register("Sandbox-Timeout").await;
-    // The next whole minute that is not over before it is booked.
+    // The next whole minute at least 20 seconds ahead.
     let start = (now() + TimeDelta::seconds(20)).duration_trunc(TimeDelta::minutes(1)).unwrap();
     let made = sandbox.appointment(&patient, start + TimeDelta::minutes(1)).await;
     assert_eq!(made["ehr_writeback"], "pending");
@@ -232,7 +232,7 @@ async fn an_appointment_whose_time_passes_is_timed_out_and_told() {
     let told = event(&receiver, "appointment_insertion.timed_out").await;
     assert_eq!(told["data"]["appointment"]["id"], made["id"]);
     let one = format!("/appointments/{}?subdomain={SUBDOMAIN}", made["id"]);
-    // The wait can be longer than `keep_alive`, after which the service has closed the first connection.
+    // The wait may exceed `keep_alive`, so the first connection may be closed.
     let mut client = sandbox.installation.sign_in().await.unwrap();
     let (_, shown) = client.get(&one).await.unwrap();
     assert_eq!((&shown["data"]["ehr_writeback"], &shown["data"]["foreign_id"]), (&json!("failed"), &Value::Null));
@@ -250,7 +250,7 @@ async fn staff_take_the_chair_first() {
         (&failed["ehr_writeback"], &failed["failure_reason"]),
         (&json!("failed"), &json!("the operatory is occupied at that time"))
     );
-    // Once what staff did is read, the time is taken for everybody.
+    // After the staff's change was read, the slot is taken for all clients.
     sandbox.control(json!({"behave": {}})).await;
     until("the chair to be seen as taken", async || {
         let again = booking(&slot, "Sandbox-Reject", json!({}));
@@ -290,7 +290,7 @@ async fn an_appointment_may_not_be_for_this_patient_or_of_this_type() {
     let mut sandbox = sandbox("").await;
     let provider = sandbox.first(&path("/providers", MAIN_STREET)).await["id"].clone();
     let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await["id"].clone();
-    // At night nobody else works.
+    // A time at night, without other appointments.
     let night = (now() + TimeDelta::days(40)).duration_trunc(TimeDelta::days(1)).unwrap() + TimeDelta::hours(7);
     let appt = |patient: &Value, more: Value| {
         let mut appt = json!({"patient_id": patient, "provider_id": provider, "operatory_id": chair,
@@ -325,7 +325,7 @@ async fn an_appointment_may_not_be_for_this_patient_or_of_this_type() {
 
 #[actix::test]
 async fn a_location_with_more_writes_than_it_keeps_answers_503_until_its_ehr_is_back() {
-    // A patient and their appointment.
+    // One booking queues two writes: the patient and the appointment.
     let mut sandbox = sandbox("[defaults.write]\nmax_queue = 2").await;
     let down = json!({"switch": {"down": {"until_ms": 4_102_444_800_000_i64, "how": "unavailable"}}});
     let (status, state) = sandbox.control(down).await;

@@ -1,4 +1,4 @@
-//! A location whose actor panicked comes back by itself: what it has to do waits for nobody's request.
+//! A location whose actor panicked restarts without a request, so that its pending work continues.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use tests::harness::fixtures;
 
 #[actix::test]
 async fn a_location_that_panicked_comes_back_unasked() {
-    // Its first write takes the actor down.
+    // The first write panics the actor.
     let ehr = Arc::new(FakeEhr { write: Box::new(|_| panic!("poison")), ..FakeEhr::default() });
     let mut setup = fixtures::setup("sandbox:");
     setup.locations.remove(&fixtures::LAKESIDE);
@@ -21,7 +21,7 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let engine = Engine::start(setup, parts).await.unwrap();
     until("the first question who it is", async || (ehr.described.get() == 1).then_some(())).await;
     let plan = CreateRecord { body: insurance_plan(), patient: None, number: None };
-    // The engine knows what the EHR can do some time after the EHR has described it.
+    // The engine learns the EHR's capabilities shortly after the EHR has described them.
     until("the write is accepted", async || engine.send(fixtures::MAIN_STREET, plan.clone()).await).await;
     until("the write", async || (ehr.pushed.get() > 0).then_some(())).await;
     until("its return", async || (ehr.described.get() > 1).then_some(())).await;

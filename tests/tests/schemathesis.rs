@@ -1,7 +1,8 @@
-//! Schemathesis against the product as it runs: every operation of all OpenAPI documents with valid and invalid requests, alone and in
-//! sequences, and every answer held against what the document promises. `tests/schemathesis.toml` says which of its checks do not
-//! apply here, and why. It tries the same requests every time, so that the gate says something of a change; `SCHEMATHESIS_CASES=20000`
-//! tries others, until so many requests were answered.
+//! Runs Schemathesis against the product: every operation of all OpenAPI documents, with valid and invalid requests,
+//! alone and in sequences. Each answer is checked against the document.
+//!
+//! `tests/schemathesis.toml` lists the checks that do not apply, with reasons. The requests are deterministic;
+//! `SCHEMATHESIS_CASES=20000` sends random ones until that number was answered.
 
 use std::{
     fs,
@@ -21,7 +22,7 @@ use tests::harness::{
 };
 use tokio::process::Command;
 
-/// Tried at the same time.
+/// Tested concurrently.
 const DOCUMENTS: [&str; 5] = [
     "/openapi.json",
     "/openapi.json?version=v2.2.2",
@@ -30,9 +31,9 @@ const DOCUMENTS: [&str; 5] = [
     "/openapi.json?for=workstations",
 ];
 const SEED: &str = "1";
-/// Of each operation, in each of the phases that make requests up.
+/// Examples per operation and generating phase.
 const EXAMPLES: &str = "10";
-/// The longest it may take, on a machine that has other things to do.
+/// Time limit on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[actix::test]
@@ -80,7 +81,7 @@ fn wanted() -> Option<u64> {
     std::env::var("SCHEMATHESIS_CASES").ok().map(|cases| cases.parse().expect("SCHEMATHESIS_CASES is a number"))
 }
 
-/// What it complains of.
+/// Runs Schemathesis on a document and returns its complaints.
 async fn round(python: &Path, document: String, token: &str, seed: Option<&str>) -> Option<String> {
     let mut command = Command::new(python);
     let (config, hooks) = (root().join("tests/schemathesis.toml"), root().join("tests/schemathesis/hooks.py"));
@@ -97,14 +98,14 @@ async fn round(python: &Path, document: String, token: &str, seed: Option<&str>)
     complaint.or_else(|| unsaid(&fs::read(report).unwrap()))
 }
 
-/// What its exit code keeps to itself: it takes requests that it could not send, and operations it did not come to, for success.
+/// Returns problems that the exit code does not report: requests not sent and operations not reached.
 fn unsaid(report: &[u8]) -> Option<String> {
     let report: Value = serde_json::from_slice(report).unwrap();
     let (cases, operations) = (&report["test_cases"], &report["operations"]);
     let status = |phase: &str| report["phases"][phase]["status"].clone();
     let all = operations["tested"].as_u64() > Some(0) && operations["tested"] == operations["selected"];
     let tried = ["examples", "coverage", "fuzzing"].iter().all(|phase| status(phase) == "success");
-    // One operation alone has no sequences.
+    // A single operation has no sequences.
     let alone = operations["total"] == 1 && status("stateful") == "skip";
     let sound =
         cases["errored"] == 0 && report["errors"] == json!([]) && tried && (alone || status("stateful") == "success");
@@ -125,7 +126,7 @@ fn requests_that_were_never_sent_are_no_success() {
     assert!(!report(1, 9, &phase) && !report(0, 8, &phase) && !report(0, 9, &json!({"status": "skip"})));
 }
 
-/// Requests the server answered so far.
+/// Returns the number of requests answered so far.
 async fn answered(installation: &Installation) -> u64 {
     let text = installation.metrics().await.unwrap();
     let lines = text.lines().filter(|line| line.starts_with("practice_sync_http_responses_total"));

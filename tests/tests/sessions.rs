@@ -1,4 +1,4 @@
-//! The sessions of README.md, the guide and install.md, block by block: the calls are made, and the answers compared.
+//! The sessions in README.md, the guide and install.md, block by block: makes the calls and compares the answers.
 
 use std::fs;
 
@@ -10,10 +10,10 @@ use crate::adapter_author::{
     steps::{self, Others, Seen, Step, What},
 };
 
-/// The demo that README.md and the guide begin with.
+/// The demo at the beginning of README.md and the guide.
 const DEMO: &str = "practice-sync demo --listen 127.0.0.1:8080 --operators 127.0.0.1:8081";
 
-/// Follows the steps of a section, after one that begins before it.
+/// Follows the steps of a section, after the step `before`.
 fn follow(document: &str, heading: &str, before: Option<Step>) {
     if Suite::Shell.is_left_out() {
         return;
@@ -29,7 +29,7 @@ fn follow(document: &str, heading: &str, before: Option<Step>) {
 }
 
 fn demo() -> Option<Step> {
-    // Behind the walkthrough, for which the practice was read.
+    // The last line of the walkthrough, which waits for the first read.
     let sees = vec![Seen::Line("For operators: ...".to_owned())];
     Some(Step { line: 0, what: What::Background { text: DEMO.to_owned(), sees } })
 }

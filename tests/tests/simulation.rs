@@ -1,7 +1,7 @@
-//! The whole engine but its sockets, in virtual time and with a lying EHR: many locations, clients, staff and crashes drawn from a seed.
-//! The same seed gives the same run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n` says how many there are. The same on
-//! PostgreSQL, where it is installed: `SIM_POSTGRES_SEED=n`, `SIM_POSTGRES_SEEDS=n`.
-// A few thousand events in memory: their size does not matter, their names do.
+//! Simulation of the engine without sockets, in virtual time and with an unreliable EHR. A seed determines locations,
+//! clients, staff and crashes, and thereby the run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n`
+//! sets the number of seeds. On PostgreSQL, if installed: `SIM_POSTGRES_SEED=n`, `SIM_POSTGRES_SEEDS=n`.
+// A few thousand events in memory: names matter more than sizes.
 #![allow(clippy::large_enum_variant, clippy::enum_variant_names)]
 
 mod agenda;
@@ -37,13 +37,13 @@ use store::{
 
 const SEEDS: u64 = 200;
 const THREADS: usize = 2;
-/// On PostgreSQL, where each read and each commit goes to a server.
+/// Number of seeds on PostgreSQL, where each read and commit is a round trip.
 const SEEDS_ON_POSTGRES: u64 = 3;
 
-/// How a run ended.
+/// The result of a run.
 struct Ended {
     sim: Sim,
-    /// What did not hold.
+    /// The violated invariant.
     broken: Option<String>,
 }
 
@@ -109,7 +109,7 @@ fn the_same_seed_gives_the_same_log() {
     }
 }
 
-/// A test of the test: an EHR that does not find what was written makes us write twice, and that is noticed.
+/// Checks the simulation itself: it detects duplicate writes if an EHR forgets keys.
 #[test]
 fn an_ehr_that_breaks_its_contract_is_noticed() {
     let forgetful = |sim: &mut Sim| sim.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
@@ -118,7 +118,7 @@ fn an_ehr_that_breaks_its_contract_is_noticed() {
     assert!(noticed);
 }
 
-/// The first seeds, each on a database of its own, which each of two processes reaches by itself.
+/// Runs the first seeds, each on its own database with two processes.
 #[test]
 fn every_promise_is_kept_on_postgres() {
     if is_left_out() {

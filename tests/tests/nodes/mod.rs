@@ -1,7 +1,9 @@
-//! Several nodes on one database, each as its own process, behind no load balancer but these tests: any node takes any call. Nodes are
-//! killed, paused, cut off from the database, stopped in order, added and removed while clients book, change, cancel, pay and hold through
-//! all of them; the clocks of some are wrong, and the EHRs lose replies and recognise nothing. In the end `checker` holds what the clients
-//! were told against what is there. `NODES_ROUNDS` says how often something happens, `NODES_SEED` makes the same choices again.
+//! Several nodes on one database, each as a process, without a load balancer: any node takes any call.
+//!
+//! Nodes are killed, paused, cut off from the database, stopped, added and removed while clients book, change,
+//! cancel, pay and hold through all of them. Some clocks are wrong; the EHRs lose replies and are not idempotent. In
+//! the end, `checker` compares the clients' answers with the final state. `NODES_ROUNDS` is the number of events,
+//! `NODES_SEED` repeats a run.
 
 mod checker;
 mod clients;
@@ -36,7 +38,7 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let mut nodes = Nodes::started(&Behaviours::default(), &[]).await;
     let mut callers = [nodes.sign_in(0).await, nodes.sign_in(1).await, nodes.sign_in(2).await];
 
-    // A key is one booking, whoever is asked.
+    // A key makes one booking, independent of the node.
     for location in 1..=INSTITUTIONS {
         let slot = offers(&mut callers[0], location, 2).await.pop().unwrap().token;
         let key = format!("nodes-{location}");
@@ -51,7 +53,7 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let all = told(&mut callers[2], "/sync_status").await;
     assert_eq!(all["data"].as_array().map(Vec::len), Some(INSTITUTIONS as usize), "{all}");
 
-    // What travels with a call that is handed on.
+    // Method, headers and body of a forwarded call.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let owner = nodes.owner(0, 1).await;
@@ -77,15 +79,15 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
             let sent = asked(method.clone(), path.clone()).header("content-type", "application/json");
             let sent = if method == reqwest::Method::POST { sent.body("{}") } else { sent };
             let answer = sent.send().await.unwrap();
-            // What moves just now is 503.
+            // A location that is moving returns 503.
             (answer.status() != 503).then_some((forwarded(&nodes, other).await - before, answer))
         })
         .await;
         assert_eq!(answer.status().as_u16(), status, "{method} {path}");
         assert_eq!(answer.headers()["x-request-id"], "of-this-test", "{method} {path}");
         assert!(!answer.headers().contains_key("x-node-proof"), "what nodes say to each other stays with them");
-        // Whether there is such a method is nobody's institution.
-        // Twice where the other node did not answer the first time.
+        // An unsupported method is rejected without forwarding. A call is forwarded twice if the other node did not
+        // answer the first time.
         assert_eq!(handed_on > 0, status != 405, "{method} {path}");
         let length = answer.content_length();
         let body = answer.bytes().await.unwrap();
@@ -94,12 +96,12 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let large = vec![b' '; (1 << 20) + 1];
     let answer = asked(reqwest::Method::POST, at("/intent/booking/book", 1)).body(large).send().await;
     assert!(answer.map_or(true, |answer| answer.status() == 413), "too large a body is refused where it comes in");
-    // Who has no secret is not served.
+    // Requests without the secret are rejected.
     let internal = nodes.nodes[owner].internal;
     let stranger = client.get(format!("http://{internal}{}", at("/patients", 1))).send().await.unwrap();
     assert_eq!(stranger.status(), 403);
 
-    // A token of operators opens nothing where clients call, whichever node has it; nor does a key where operators call.
+    // Operators' tokens are not valid for client routes at any node, nor API keys for operators' routes.
     let installation = &nodes.nodes[other].installation;
     for node in [owner, other] {
         let clients = nodes.nodes[node].installation.address;
@@ -113,7 +115,7 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let mut misplaced = callers[other].another(installation.operators).await.unwrap();
     assert_eq!(misplaced.get("/sync_status").await.unwrap().0, 401);
 
-    // A version of an adapter that one node was given.
+    // An adapter version uploaded to one node is available at all nodes.
     let operator = nodes.nodes[other].installation.operator().await.unwrap();
     let as_operator = |path: &str| {
         let request = client.post(format!("http://{}{path}", nodes.nodes[other].installation.operators));
@@ -129,14 +131,14 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let rolled_out = insisting("the roll-out", async || {
         let roll_out = as_operator("/locations/1/adapter").header("content-type", "application/json");
         match answered(roll_out.body(body.clone())).await {
-            // A call of the trial has two seconds here; where one takes longer nothing is changed.
+            // Calls of the trial have a limit of two seconds here. If one takes longer, nothing is changed.
             (422, answer) if answer.to_string().contains("The trial failed") => (503, answer),
             answer => answer,
         }
     });
     rolled_out.await;
 
-    // A node that is stopped in order hands over: a client that tries again for a moment notices nothing.
+    // A node that shuts down hands over its locations. A client that retries briefly sees no error.
     let left = nodes.nodes[owner].process.take().unwrap();
     let stopping = tokio::task::spawn_blocking(move || left.stop().unwrap());
     let since = Instant::now();
@@ -155,7 +157,7 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let again = book(&mut nodes.sign_in(owner).await, 1, &body).await;
     assert_eq!((&again["replay"], &again["booking"]["booking_ref"]), (&json!(true), &made["booking"]["booking_ref"]));
 
-    // A node that is killed: the others take over.
+    // After a node is killed, the others take over.
     let owner = nodes.owner(other, 2).await;
     let other = (owner + 1) % FIRST;
     let slot = offers_when_there(&nodes, other, 2).await;
@@ -167,7 +169,7 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     eprintln!("nodes: booked {took:?} after kill -9 of the node that had the location, with a period of {PERIOD:?}");
     nodes.start(owner).await;
 
-    // One that stands still for longer than its period: the others go on, and it gives out nothing of the past.
+    // A node is suspended for longer than its period. The others continue, and it returns no stale answers.
     let owner = nodes.owner(other, 3).await;
     let other = (owner + 1) % FIRST;
     let slot = offers_when_there(&nodes, other, 3).await;
@@ -188,7 +190,7 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     nodes.no_panics().await;
 }
 
-/// The sandbox adapter under another version.
+/// Returns the sandbox adapter under another version.
 fn next_version() -> Vec<u8> {
     let known = std::fs::read_to_string(components::root().join("adapters/sandbox/adapter.toml")).unwrap();
     let manifest = Manifest::parse(&known.replace("version = \"0.1.0\"", "version = \"2.0.0\"")).unwrap();

@@ -1,4 +1,4 @@
-//! Whatever happens to nodes and database, no promise to a client is broken.
+//! Failures of nodes and of the database break no promise to clients.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use crate::nodes::{
 };
 
 const CLIENTS: usize = 6;
-/// Ahead of the right time, in seconds.
+/// Offset of the wall clock in seconds.
 const CLOCKS: [(&str, i64); 3] = [("a", 60), ("c", -60), ("e", 60)];
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ const TROUBLES: [Trouble; 8] = [
     Trouble::DatabaseEnds,
 ];
 
-/// Longer than a node keeps its place, now and then.
+/// Returns a random duration, sometimes longer than a node's period.
 fn a_while(random: &mut Random) -> Duration {
     Duration::from_millis(300 + random.draw() % 3_500)
 }
@@ -99,7 +99,7 @@ async fn stopped(nodes: &mut Nodes, node: usize) {
     tokio::task::spawn_blocking(move || process.stop().unwrap()).await.unwrap();
 }
 
-/// The rounds at which a node comes, one goes for good, and another comes.
+/// The rounds in which a node joins, one leaves permanently, and another one joins.
 struct Members {
     serving: Vec<usize>,
     at: [usize; 3],
@@ -171,7 +171,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_by_nodes_in_trou
         };
         told.push_str(&format!(" {happened}"));
         let (before, since) = (world.accepted(), Instant::now());
-        // The practices go on.
+        // Bookings continue.
         while world.accepted() < before + 3 {
             let logged = || nodes.last_logged();
             assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{told}\n{}", logged());
@@ -189,7 +189,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_by_nodes_in_trou
     let mut caller = nodes.sign_in(*random.pick(&members.serving).unwrap()).await;
     let (since, mut outcome) = (Instant::now(), gather(&nodes, &mut caller, &receiver).await);
     let mut found = checker::findings(&history, &outcome);
-    // What is on its way arrives; what is wrong stays so.
+    // Pending writes and messages arrive; real violations remain.
     while !found.is_empty() && since.elapsed() < PATIENCE {
         sleep(Duration::from_millis(500)).await;
         outcome = gather(&nodes, &mut caller, &receiver).await;
@@ -218,7 +218,7 @@ fn summary(history: &[Call], outcome: &Outcome) -> String {
     format!("{}; messages {}", counts.join(", "), outcome.messages.len())
 }
 
-/// One endpoint for all institutions, each subscribed through a node by chance.
+/// Creates one endpoint and subscribes it for each institution through a random node.
 async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut Random) {
     let mut caller = nodes.sign_in(0).await;
     let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
@@ -238,7 +238,7 @@ async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut Rando
     }
 }
 
-/// What is there, as anybody may see it.
+/// Collects the final state through public interfaces.
 async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) -> Outcome {
     let mut outcome = Outcome::default();
     for (location, ehr) in (1..=INSTITUTIONS).zip(&nodes.ehrs) {
@@ -279,7 +279,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
         let told = &body["data"]["appointment"];
         let told = if told.is_null() { &body["data"]["appointments"][0] } else { told };
         let appointment = told["id"].as_u64().unwrap();
-        // Staff and earlier appointments of the practice are none of ours.
+        // Ignores appointments of staff and of the seed.
         let Some(location) = locations.get(&appointment) else { continue };
         let (delivery, sequence) = (message.headers["delivery-id"].clone(), body["sequence"].as_u64().unwrap());
         outcome.messages.push(Message { delivery, sequence, appointment, visit: shown(*location, told) });
@@ -287,7 +287,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
     outcome
 }
 
-/// The appointments that findings name by their keys, for whoever reads why.
+/// Describes the appointments whose keys are in the findings, for error messages.
 async fn told_of(found: &[String], caller: &mut Caller) -> String {
     let ever = format!("&start={}&end={}", instant_text(1_700_000_000), instant_text(2_500_000_000));
     let mut lines = Vec::new();
@@ -308,7 +308,7 @@ fn is_ours(key: Option<&str>) -> bool {
     key.is_some_and(|key| key.starts_with("nodes-"))
 }
 
-/// An appointment as the API and its messages show it.
+/// Parses an appointment in the format of the API and the messages.
 fn shown(location: u32, it: &Value) -> Visit {
     let operatory = it["operatory_id"].as_u64().unwrap();
     let place = Place { location, operatory, start: seconds(&it["start_time"]), end: seconds(&it["end_time"]) };
@@ -320,7 +320,7 @@ fn cents(amount: &Value) -> u64 {
     digits.parse().unwrap()
 }
 
-/// All pages.
+/// Returns the records of all pages.
 async fn list(caller: &mut Caller, path: &str) -> Vec<Value> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {

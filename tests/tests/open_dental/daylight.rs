@@ -1,4 +1,4 @@
-//! The days on which clocks change: the office's times are local and have no offset.
+//! Days with a clock change. The office's times are local, without an offset.
 
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::Tz;
@@ -21,7 +21,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
         ZONE,
         move |database, seeded| {
             for date in &seed {
-                // Somebody works through the night.
+                // A provider works through the night.
                 let night = json!({"SchedDate": date, "StartTime": "00:00:00", "StopTime": "06:00:00",
                     "ProvNum": seeded.providers[0].to_string(), "operatories": seeded.operatories[0].to_string()});
                 database.insert("schedules", night);
@@ -40,7 +40,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
     )
     .await;
 
-    // The office shows a time there was not: it is what clocks show an hour later. Of two it is the first.
+    // A skipped time is read as the time one hour later, an ambiguous time as the first of the two.
     let seen: Vec<Timestamp> = harness
         .appointments()
         .into_iter()
@@ -49,7 +49,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
         .collect();
     assert_eq!(seen, [forward.plus(30 * MINUTE), back.plus(-30 * MINUTE)]);
 
-    // No half hour is offered that the night does not have.
+    // No slots are offered in the skipped hour.
     let night = ZONE.from_local_datetime(&local(forward).date_naive().into()).earliest().unwrap();
     let night = Timestamp(night.timestamp_millis());
     let from = location::zone::Date::from_ymd(
@@ -62,7 +62,8 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
         harness.free_on(0, from).await.into_iter().map(|slot| slot.span.start.since(night) / MINUTE).collect();
     assert!(starts.iter().all(|minute| *minute <= 5 * 60 - 30), "06:00 is five hours after midnight: {starts:?}");
 
-    // Both sides of the leap, and the first of two: written as the office's clocks show them, read back as they were.
+    // Times before and after the skipped hour, and the first of two ambiguous ones, are written as local times and
+    // read back unchanged.
     let at = [forward.plus(-30 * MINUTE), forward, back.plus(-HOUR), back.plus(HOUR)];
     for (n, start) in at.into_iter().enumerate() {
         let person = visitor("Night", &format!("Owl {n}"), &format!("555-060-{n:04}"));
@@ -73,7 +74,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
         assert_eq!(harness.appointment(record.id).placement.span.start, start);
     }
 
-    // The second of two has no name there: it would become the first.
+    // The second of two ambiguous times cannot be represented: it would become the first.
     let person = visitor("Night", "Twice", "555-060-0099");
     let id = harness.book(harness.place_at(0, back), "twice", &person, "").await.unwrap().appointment.id;
     harness.idle().await;
@@ -83,7 +84,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
     harness.engine.stop().await;
 }
 
-/// The next instants at which clocks leap forward and fall back.
+/// Returns the next instants at which the clocks go forward and back.
 fn changes() -> (Timestamp, Timestamp) {
     let offset = |at: i64| {
         let naive = DateTime::from_timestamp(at, 0).unwrap().naive_utc();

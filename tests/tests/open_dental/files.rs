@@ -1,4 +1,4 @@
-//! The files of the practice, both ways: insurance, history, communication logs, the ledger.
+//! The practice's files, in both directions: insurance, history, communication logs, the ledger.
 
 use location::pull::Resource;
 use processor::commands::{CreateRecord, RemoveRecord, SaveHistoryItem};
@@ -75,7 +75,7 @@ async fn the_first_pull_shows_the_files() {
     harness.engine.stop().await;
 }
 
-/// A location that is one clinic of an office has its own operatories and appointments, and everybody's patients.
+/// A location that is a clinic of an office has its own operatories and appointments, and all patients of the office.
 #[actix::test]
 async fn a_clinic_of_an_office_has_its_own_rooms() {
     let harness = Harness::open_with(
@@ -125,7 +125,7 @@ async fn insurance_is_written_and_taken_back() {
     let carrier = harness.row("carriers", row["CarrierNum"].as_u64().unwrap());
     assert_eq!((&carrier["CarrierName"], &carrier["ElectID"]), (&json!("Aetna Łódź"), &json!("60054")));
     assert!(row["PlanNote"].as_str().unwrap().starts_with("[ref:ps-"));
-    // A second plan of the carrier does not make it again.
+    // A second plan does not create the carrier again.
     let second = harness.file(&InsurancePlan { group_number: Some("G-78".into()), ..plan.clone() }, None).await;
     harness.filed::<InsurancePlan>(second).await;
     assert_eq!(harness.server.database().holding("carriers", "CarrierName", "Aetna").len(), 1);
@@ -161,7 +161,7 @@ async fn insurance_is_written_and_taken_back() {
     assert_eq!(harness.server.database().rows("inssubs").count(), 2, "the subscription stays");
     harness.sync().await;
     assert!(harness.entry_by_id::<Coverage>(id).deleted_at.is_some());
-    // What staff drop is seen, too.
+    // A coverage dropped by staff is deleted here.
     harness.server.database().remove("patplans", harness.seeded.coverage);
     harness.sync_of_none(Resource::Coverages).await;
     let dropped = harness.entry::<Coverage>(&harness.seeded.coverage.to_string());
@@ -219,7 +219,7 @@ async fn a_communication_log_is_one_entry() {
         occurred_at: harness.at(-1, 0).into(),
         extra: Vec::new(),
     };
-    // Two that say the same are two.
+    // Two identical entries remain two.
     let ids = [harness.file(&log, Some(patient)).await, harness.file(&log, Some(patient)).await];
     let mut written = Vec::new();
     for id in ids {
@@ -294,7 +294,7 @@ async fn money_is_posted_and_comes_back_as_it_was() {
     let seen = harness.entry::<Adjustment>(&foreign);
     assert_eq!((seen.id, seen.body.amount, seen.body.transaction_id.as_deref()), (id, usd("-12.50"), Some("t-9")));
 
-    // The office's own reason reaches the record: a discount takes away.
+    // The record contains the office's reason: a discount must be negative.
     let wrong = Adjustment { amount: usd("12.50"), ..adjustment };
     let new = CreateRecord { body: wrong, patient: Some(zoe), number: None };
     let saved = harness.engine.send(LOCATION, new);

@@ -1,4 +1,4 @@
-//! Requests and replies that are lost, each of a story in turn, by chance over seeds: whatever is lost, there is one record of each.
+//! Requests and replies of a story are lost in turn, spread over seeds. Each record exists once in the end.
 
 use location::{ids::AppointmentId, pull::Resource};
 use processor::commands::SaveHistoryItem;
@@ -13,11 +13,12 @@ use tests::harness::{
 
 use crate::open_dental::{NINE, once};
 
-/// How many seeds run; more by the environment.
+/// Default number of seeds.
 const SEEDS: u64 = 24;
 const VARIABLE: &str = "OPEN_DENTAL_SEEDS";
 
-/// One story: a new patient books, moves and cancels; a log, a payment, a plan with a coverage and an allergy are filed.
+/// In one story, a new patient books, moves and cancels. A log, a payment, a plan with a coverage, and an allergy are
+/// filed.
 #[actix::test]
 async fn whatever_is_lost_there_is_one_record_of_each() {
     let harness = Harness::open().await;
@@ -28,12 +29,12 @@ async fn whatever_is_lost_there_is_one_record_of_each() {
     once_of_each(&harness, seeds, "nothing lost");
     assert!((28..36).contains(&requests), "a story of {requests} requests is another one");
     for seed in 0..seeds {
-        // Each request meets both fates in turn; few seeds are spread over all of them.
+        // Each request and each reply is lost in turn; a smaller number of seeds is spread over all of them.
         let at = if seeds < 2 * requests { seed * 2 * requests / seeds } else { seed % (2 * requests) };
         let (n, fate) = (at / 2, if at % 2 == 0 { Fate::ReplyLost } else { Fate::RequestLost });
         harness.fate(n, fate);
         story(&harness, seed).await;
-        // Two lanes of writes meet in another order each time: the last few requests may be fewer.
+        // The order of two concurrent writes varies, so the number of requests varies slightly.
         let met = harness.server.database().switches.fates.is_empty();
         assert!(met || n + 3 >= requests, "seed {seed}: request {n} of {requests} was not there");
         once_of_each(&harness, seed, &format!("seed {seed}: request {n} {fate:?}"));
@@ -45,7 +46,7 @@ async fn whatever_is_lost_there_is_one_record_of_each() {
 }
 
 async fn story(harness: &Harness, seed: u64) {
-    // Rooms and half hours in turn: what is cancelled is free again.
+    // Alternates rooms and times, because a cancelled appointment frees its time.
     let place = harness.place(usize::try_from(seed % 2).unwrap(), 1, NINE);
     let person = visitor("Lost", &format!("Seed {seed}"), &format!("+1 555 300 {seed:04}"));
     let booked = harness.book(place, &format!("lost-{seed}"), &person, "lost").await.unwrap().appointment.id;

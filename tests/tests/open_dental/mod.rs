@@ -1,5 +1,6 @@
-//! The engine and its Open Dental adapter against the fake in `tests/src/harness/ehr_server/open_dental`, which is written from public documentation: nobody
-//! here has met a real Open Dental. What is proved is that the adapter does what the documentation says, once, whatever is lost.
+//! The engine and its Open Dental adapter against the fake in `tests/src/harness/ehr_server/open_dental`. The fake is
+//! written from public documentation and was never compared with a real Open Dental. The tests prove that the adapter
+//! follows the documentation and writes once despite losses.
 
 mod daylight;
 mod files;
@@ -71,7 +72,7 @@ fn the_first_pull_shows_the_practice(harness: &Harness) {
         harness.seen(&format!("blockout:{}:{}", harness.seeded.blockout, harness.seeded.operatories[1])).unwrap();
     assert!(blocked.unavailable && blocked.patient_id.is_none());
     assert_eq!((blocked.placement.span.start, blocked.note.as_deref()), (harness.at(0, 16 * 60), Some("Huddle")));
-    // Booked, broken, and the blockout in two rooms; neither the planned one nor the one of years ago.
+    // A scheduled and a broken appointment, and the blockout in two rooms. Planned and old appointments are not read.
     assert_eq!(harness.appointments().len(), 4);
 }
 
@@ -98,7 +99,7 @@ async fn a_new_patient_books(harness: &Harness) -> u64 {
     let record = harness.written(booked.appointment.id).await;
     let row = harness.in_ehr(&record);
     assert_eq!(row["AptDateTime"], local(harness, place.span.start));
-    // The type's pattern, for it has the length that was booked.
+    // The pattern of the type, because the booked length equals the type's.
     assert_eq!((&row["Pattern"], &row["AptStatus"]), (&json!("/XXXX/"), &json!("Scheduled")));
     assert_eq!(row["Op"], harness.seeded.operatories[0]);
     assert_eq!(
@@ -112,7 +113,7 @@ async fn a_new_patient_books(harness: &Harness) -> u64 {
     assert_eq!((&patient["Birthdate"], &patient["Email"]), (&json!("1985-07-14"), &json!("visitor@example.org")));
     assert_eq!(patient["Guarantor"], patient["PatNum"]);
     once_each(harness, 1);
-    // It is one record on both sides, and its note is as it was written.
+    // One record on both sides, with an unchanged note.
     let known = harness.appointments().len();
     harness.sync().await;
     assert_eq!(harness.appointments().len(), known);
@@ -139,7 +140,8 @@ async fn staff_move_it(harness: &Harness, id: u64) {
     let (time, room, dentist) =
         (local(harness, to.span.start), harness.seeded.operatories[2], harness.seeded.providers[2]);
     harness.server.database().change("appointments", key, json!({"AptDateTime": time, "Op": room, "ProvNum": dentist}));
-    // Nobody has read that yet: a move that rests on the old place is refused, and theirs shown.
+    // The staff's change was not read yet. A move based on the old place is refused, and theirs is shown after the
+    // next read.
     let stale = harness.place(0, 1, 14 * 60);
     harness.engine.reschedule(LOCATION, AppointmentId(id), stale, true).await.unwrap();
     harness.idle().await;
@@ -194,7 +196,7 @@ async fn staff_break_it(harness: &Harness) {
     assert!(harness.free_times(0, 1).await.contains(&"10:00".to_owned()));
 }
 
-/// What nobody has read yet is seen by the look before a write.
+/// The check before a write finds appointments that were not read yet.
 async fn staff_book_and_block(harness: &Harness) {
     let (patient, rooms) = (harness.seeded.patients[3], harness.seeded.operatories.clone());
     let day = harness.first_day.add_days(1).to_string();
@@ -220,7 +222,7 @@ async fn staff_book_and_block(harness: &Harness) {
     let seen = harness.seen(&theirs.to_string()).unwrap();
     assert_eq!(seen.placement.span.end.since(seen.placement.span.start), 60 * MINUTE);
     assert!(harness.seen(&format!("blockout:{blockout}:{}", rooms[1])).is_some_and(|blocked| blocked.unavailable));
-    // A blockout has no stamp: that it went, the pass after the next shows.
+    // A blockout has no modification time. Its removal is visible after the second pass.
     harness.server.database().remove("schedules", blockout);
     harness.sync().await;
     harness.sync().await;
@@ -250,7 +252,7 @@ async fn patients_are_changed_here_and_there() {
     let seen = harness.patient_by_foreign(key);
     assert_eq!((seen.last_name.as_str(), seen.address.as_ref().unwrap().city.as_deref()), ("Łopata", Some("Evanston")));
     assert!(seen.unsubscribed_sms);
-    // An archived patient stays what they are when their telephone number changes.
+    // An archived patient remains archived when the telephone number changes.
     let archived = harness.seeded.patients[5];
     harness.server.database().change("patients", archived, json!({"PatStatus": "Archived"}));
     harness.sync().await;
@@ -265,7 +267,7 @@ async fn patients_are_changed_here_and_there() {
     harness.engine.stop().await;
 }
 
-/// So many appointments from us, each with a key of its own.
+/// Checks the number of our appointments, and that each has its own key.
 fn once_each(harness: &Harness, appointments: usize) {
     let ours = harness.ours("appointments", "Note");
     let keys: std::collections::BTreeSet<_> = ours.iter().map(|row| row["Note"].as_str().unwrap().to_owned()).collect();
@@ -273,7 +275,7 @@ fn once_each(harness: &Harness, appointments: usize) {
     assert_eq!(harness.server.database().holding("patients", "LName", "Ångström").len(), 1);
 }
 
-/// The one row there is.
+/// Returns the only row.
 fn once(rows: &[Row], at: &str) -> Row {
     assert_eq!(rows.len(), 1, "{at}: {rows:?}");
     rows[0].clone()

@@ -1,4 +1,4 @@
-//! What the office refuses, and how often it may be asked.
+//! Refusals of the office and its rate limit.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::open_dental::{NINE, TEN};
 #[actix::test]
 async fn a_refusal_has_its_reason_and_no_patient() {
     let harness = Harness::open().await;
-    // Somebody of that name who is told apart by their contacts here, and not there.
+    // The refusal contains a patient's name, date of birth and telephone number.
     harness.server.database().switches = Switches {
         out: Some((400, "\"Zoë Łopata, born 1985-07-14, 555-010-1234, is on a list\"")),
         ..Switches::default()
@@ -86,7 +86,7 @@ async fn an_econnector_that_is_away_is_no_refusal() {
     harness.engine.stop().await;
 }
 
-/// Rows that come and go while a list is walked hide nothing: pages overlap, and a pass that may have missed something is done again.
+/// Rows that appear and disappear during a walk hide no others: pages overlap, and an incomplete pass is repeated.
 #[actix::test]
 async fn what_is_deleted_goes_and_the_rest_stays() {
     let harness = Harness::open_with(

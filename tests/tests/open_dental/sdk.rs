@@ -1,5 +1,5 @@
-//! The fake read by `opendental-sdk` from PyPI, a typed client of another author: its models refuse rows that lack
-//! documented fields, and it writes in the documented forms. The engine shows its writes, and it reads the engine's.
+//! The fake, read by a third-party typed client: `opendental-sdk` from PyPI. Its models reject rows without
+//! documented fields, and it writes in the documented forms. Engine and client see each other's writes.
 
 use std::{path::Path, time::Duration};
 
@@ -36,7 +36,7 @@ async fn a_typed_client_reads_the_rows_whole_and_both_sides_see_what_the_other_w
     }
     let harness = Harness::open().await;
     let (visit, arrived) = (harness.seeded.booked, harness.at(1, TEN - 7));
-    // Ours: booked, confirmed and checked in through the engine.
+    // Booked, confirmed and checked in through the engine.
     let id = harness.book(harness.place(1, 1, TEN), "sdk-1", &ludmila(), "").await.unwrap().appointment.id;
     let ours = harness.written(id).await;
     for change in [

@@ -1,4 +1,4 @@
-//! What will happen when. Things of the same moment happen in the order in which they were planned.
+//! Schedule of future events. Events of the same instant keep the order in which they were planned.
 
 use std::collections::BTreeMap;
 
@@ -12,39 +12,39 @@ use records::ehr::{Resource, Write};
 use super::{ask::Ask, clients::Asked};
 
 pub enum Happening {
-    /// A client has an idea.
+    /// A client starts an action.
     Client,
-    /// A client asks, or asks again.
+    /// A client sends or repeats a request.
     Ask(Asked),
-    /// Somebody at the practice works in the EHR.
+    /// Staff change something in the EHR.
     Staff {
         source: u32,
     },
-    /// Somebody there sees an appointment that just came.
+    /// Staff notice a new appointment.
     Notice {
         source: u32,
         id: String,
     },
-    /// An EHR becomes reachable or not.
+    /// An EHR becomes reachable or unreachable.
     Weather {
         source: u32,
     },
-    /// A crash, a full disk, a location leaving memory.
+    /// A crash, a full disk, or a location leaving memory.
     Trouble,
-    /// An operator asks for something.
+    /// An operator sends a request.
     Operator,
     DiskFreed,
-    /// The process is started again.
+    /// The process restarts.
     Restart,
-    /// The directory looks who is due.
+    /// The directory loads locations that are due.
     Look,
-    /// The location's one timer.
+    /// The location's timer.
     Timer {
         location: LocationId,
         incarnation: u64,
         at: Timestamp,
     },
-    /// The EHR says what it can do.
+    /// The EHR describes its capabilities.
     Described {
         location: LocationId,
         incarnation: u64,
@@ -59,13 +59,13 @@ pub enum Happening {
     },
 }
 
-/// A call on its way to an EHR.
+/// A call in flight to an EHR.
 pub struct Trip {
     pub location: LocationId,
-    /// An answer is heard only by the incarnation that asked.
+    /// Other incarnations ignore the answer.
     pub incarnation: u64,
     pub question: Question,
-    /// When the true answer arrives; none: it is lost.
+    /// Arrival of the EHR's answer; `None` if it is lost.
     pub answer_at: Option<Timestamp>,
 }
 
@@ -75,7 +75,7 @@ pub enum Question {
     Pull { resource: Resource, call: u64, cursor: Option<String>, limit: u32 },
 }
 
-/// Calls on their way, those of former incarnations included.
+/// Maximum number of calls in flight, including those of former incarnations.
 pub const TRIPS_PER_LOCATION: usize = 20;
 
 #[derive(Default)]
@@ -94,7 +94,7 @@ impl Agenda {
         self.plans.pop_first().map(|((at, _), what)| (at, what))
     }
 
-    /// The next thing that may as well happen a little earlier: a client's request, or a page, of another location than this.
+    /// Takes a later event that may happen early: a client's request or a page, of a location other than `other`.
     pub fn sooner(&mut self, than: Timestamp, other: LocationId) -> Option<Happening> {
         let early = |what: &Happening| match what {
             Happening::Ask(asked) => asked.location != other,
@@ -105,7 +105,7 @@ impl Agenda {
         self.plans.remove(&key)
     }
 
-    /// Forgets what clients, staff and fate still had in mind: calls, answers and timers go on.
+    /// Removes planned actions of clients, staff and faults. Calls, answers and timers remain.
     pub fn calm(&mut self) {
         self.plans.retain(|_, what| match what {
             Happening::Client

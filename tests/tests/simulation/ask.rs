@@ -1,4 +1,4 @@
-//! What a location is asked in the simulation, by a client or by itself: requests of several kinds in one queue.
+//! Requests to a location in the simulation, from clients and from itself, as one type.
 
 use location::{
     command::{Command, DecisionContext},

@@ -1,4 +1,4 @@
-//! Calls to the EHR: what the actor would wait for, as things that will happen.
+//! Calls to the EHR, as scheduled events instead of futures.
 
 use location::{
     command::{Command, Failure, Written},
@@ -18,7 +18,7 @@ use super::{
 };
 
 impl Sim {
-    /// A call starts.
+    /// Starts a call.
     pub fn call(&mut self, id: LocationId, call: Call) {
         let Some(host) = self.process.hosts.get(&id) else { return };
         let (incarnation, settings) = (host.incarnation, host.processor.settings());
@@ -72,7 +72,7 @@ impl Sim {
         self.agenda.plan(at, Happening::Answer { location, incarnation, request });
     }
 
-    /// A call reaches the EHR.
+    /// Delivers a call to the EHR.
     pub fn land(&mut self, trip: Trip) {
         let Trip { location, incarnation, question, answer_at } = trip;
         let Some(source) = self.plan.setup.locations.get(&location).and_then(|location| location.source) else {
@@ -104,7 +104,7 @@ impl Sim {
         }
     }
 
-    /// Somebody may at once change what we wrote.
+    /// May schedule a change by staff to an appointment that we wrote.
     fn staff_may_notice(&mut self, source: u32, id: &str) {
         let often = if self.plan.hectic { 600 } else { 100 };
         if !self.calm && self.random.chance(often) {
@@ -113,7 +113,7 @@ impl Sim {
         }
     }
 
-    /// An answer arrives, if the one who asked is still there.
+    /// Delivers an answer unless the calling incarnation is gone.
     pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Ask) {
         if self.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation) {
             self.own(location, request);
@@ -128,7 +128,7 @@ enum Heard {
     Page(Box<ehr::Page>),
 }
 
-/// What the actor would tell itself.
+/// Returns the message that the actor would send to itself.
 fn outcome(question: &Question, heard: Heard) -> Ask {
     let written = |receipt: ehr::Receipt| -> Written { push_payload::written(receipt) };
     match question {

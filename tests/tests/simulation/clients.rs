@@ -1,4 +1,4 @@
-//! Clients: they search, hold, book, move and cancel, race each other, repeat themselves when they hear nothing, and reuse keys.
+//! Clients: they search, hold, book, move and cancel, race each other, repeat unanswered requests, and reuse keys.
 
 use location::{
     command::{Command, Hold, Placement},
@@ -20,11 +20,11 @@ use super::{
     sim::{Sim, document},
 };
 
-/// Times a client asks again before it gives up.
+/// Maximum number of attempts per request.
 const PATIENCE: u32 = 30;
 const OFFER_LASTS: i64 = 15 * MINUTE;
 
-/// A client's wish, until it is answered.
+/// A client's request until it is answered.
 pub struct Asked {
     pub location: LocationId,
     pub what: What,
@@ -78,7 +78,7 @@ fn place(offer: &Offer) -> Placement {
 }
 
 impl Sim {
-    /// One client does something that it thought of by itself.
+    /// Performs one random action of a client.
     pub fn client_acts(&mut self) {
         let locations: Vec<LocationId> = self.plan.setup.locations.keys().copied().collect();
         let Some(location) = self.random.pick(&locations).copied() else { return };
@@ -112,7 +112,7 @@ impl Sim {
         }
     }
 
-    /// Later, and from now on as often as it takes.
+    /// Schedules a request within a time span. Unanswered requests are repeated.
     fn ask(&mut self, within: i64, location: LocationId, what: What) {
         let at = self.now.plus(self.random.between(0..=within));
         self.agenda.plan(at, Happening::Ask(Asked { location, what, tries: 0 }));
@@ -212,7 +212,8 @@ impl Sim {
         self.ask(MINUTE, request.offer.location, What::Book(Box::new(request)));
     }
 
-    /// The same key at another location of the institution, or for something new at any: allowed once its lifetime is over.
+    /// Reuses a key at another location of the institution or for another booking. This is allowed after the key has
+    /// expired.
     fn use_key_elsewhere(&mut self, anywhere: bool) -> Option<()> {
         let old = self.some_promise()?;
         let others: Vec<LocationId> = self
@@ -229,7 +230,7 @@ impl Sim {
         Some(())
     }
 
-    /// A client's request reaches the engine.
+    /// Delivers a client's request to the engine.
     pub fn asked(&mut self, asked: Asked) {
         let location = asked.location;
         if let What::Book(request) = &asked.what {
@@ -238,7 +239,7 @@ impl Sim {
         }
         self.attend(location);
         if let What::Cancel(id) | What::Move(id, _) = &asked.what {
-            // Staff moved it to another location: it is asked for there.
+            // Skipped if staff moved the appointment to another location.
             let kept: Option<Record<records::Appointment>> = document(self, 0, id.0);
             if kept.is_some_and(|kept| kept.location() != location.0) {
                 return;

@@ -1,4 +1,4 @@
-//! Which locations are in memory: what the directory does, with all the ways in which one can leave.
+//! The directory of locations in memory, including all ways to leave memory.
 
 use location::{
     ids::LocationId,
@@ -18,7 +18,7 @@ use super::{
 };
 
 impl Sim {
-    /// Brings a location into memory, unless the process is down.
+    /// Loads a location unless the process is down.
     pub fn attend(&mut self, id: LocationId) {
         if !self.process.up || self.process.hosts.contains_key(&id) {
             return;
@@ -38,7 +38,7 @@ impl Sim {
         self.set_timer(id);
     }
 
-    /// All memory is gone. Calls that were on their way reach the EHR nevertheless.
+    /// Loses all memory. Calls in flight still reach the EHR.
     pub fn kill_process(&mut self, when: &str) {
         self.say(|| format!("the process dies {when}"));
         self.process = Process::start(self.plan.setup.clone(), self.store.clone());
@@ -47,7 +47,7 @@ impl Sim {
         self.agenda.plan(at, Happening::Restart);
     }
 
-    /// An actor panics; the directory brings the location in again.
+    /// Simulates a panic of an actor, which the directory restarts later.
     pub fn kill_location(&mut self, id: LocationId, when: &str) {
         self.say(|| format!("location {id} dies {when}"));
         self.process.hosts.remove(&id);
@@ -55,7 +55,7 @@ impl Sim {
         self.agenda.plan(at, Happening::Restart);
     }
 
-    /// What a start does: locations that were in memory, those that are due, and those never seen.
+    /// Restarts the process: loads active, due and new locations.
     pub fn restart(&mut self) {
         self.process.up = true;
         let known = |space: Space, parse: fn(&[u8]) -> Option<u32>| {
@@ -72,7 +72,7 @@ impl Sim {
         self.look();
     }
 
-    /// Brings in who is due, and looks again when the next one is.
+    /// Loads the locations that are due and schedules the next check.
     pub fn look(&mut self) {
         if !self.process.up {
             return;
@@ -90,7 +90,7 @@ impl Sim {
         }
     }
 
-    /// Out of memory in order; a commit that fails keeps it in.
+    /// Unloads a location. If the commit fails, the location remains in memory.
     pub fn leave(&mut self, id: LocationId) {
         let Some(host) = self.process.hosts.get(&id) else { return };
         let batch = host.processor.leave().expect("a state can be written");

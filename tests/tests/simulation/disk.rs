@@ -1,5 +1,4 @@
-//! The store under the simulation: in memory or in a database, with troubles of its own. Nobody waits for it: a commit is done, or has
-//! failed, when the call returns.
+//! Store of the simulation, in memory or in a database, with fault injection. Commits are synchronous.
 
 use std::{
     collections::VecDeque,
@@ -11,9 +10,9 @@ use store::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-/// What the next commit is to suffer.
+/// A fault of the next commit.
 pub enum Fault {
-    /// Everything is written, yet the answer is `StoreError::Unknown`.
+    /// The batch is written, but the result is `StoreError::Unknown`.
     LoseAnswer,
 }
 
@@ -30,7 +29,7 @@ struct Troubles {
 }
 
 impl Disk {
-    /// Two ways to the same.
+    /// Returns two handles of the same store.
     pub fn in_memory() -> [Disk; 2] {
         let store = Arc::new(MemoryStore::new());
         [Disk::of(store.clone()), Disk::of(store)]
@@ -45,7 +44,7 @@ impl Disk {
         self.troubles().faults.push_back(fault);
     }
 
-    /// While full, every commit is refused as such.
+    /// While the disk is full, every commit is refused.
     pub fn set_full(&self, full: bool) {
         self.troubles().full = full;
     }

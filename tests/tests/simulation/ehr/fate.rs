@@ -1,4 +1,4 @@
-//! What becomes of a call: when it reaches the EHR, and when and with what the location is answered.
+//! Random outcome of a call: the time it reaches the EHR, and the time and content of the answer.
 
 use location::time::{MINUTE, Millis, SECOND, Timestamp};
 use records::ehr::Fault;
@@ -7,24 +7,24 @@ use super::{Ehr, Weather};
 use tests::harness::random::Random;
 
 pub struct Fate {
-    /// When it takes effect; none: never.
+    /// Time at which the call takes effect, or `None`.
     pub lands: Option<Timestamp>,
     pub answer: Answer,
 }
 
 pub enum Answer {
-    /// What the EHR says when the call lands, heard then.
+    /// The EHR's answer, delivered at this time.
     Truth(Timestamp),
     Fault(Timestamp, Fault),
     Never,
 }
 
-/// A call's frame: when it starts, and until when the location waits for it.
+/// Start and deadline of a call.
 #[derive(Clone, Copy)]
 pub struct Frame {
     pub now: Timestamp,
     pub until: Timestamp,
-    /// How long after an unknown outcome the location leaves the EHR alone. A write lands within it.
+    /// Quiet period after an unknown outcome. The write takes effect within it or never.
     pub settle: Millis,
 }
 
@@ -45,7 +45,7 @@ impl Ehr {
                 Fate { lands, answer: Answer::Fault(heard, unknown()) }
             }
             4 => fault(soon(random), unknown()),
-            // Later than the location waits: heard too late, or never.
+            // After the deadline: the answer is late or never arrives.
             5 => {
                 let wait = until.since(now) + settle;
                 let lands = now.plus(random.between(1..=wait - 1));
@@ -85,13 +85,13 @@ impl Ehr {
             Weather::Down if random.chance(500) => {
                 fault(soon, Fault::RetryLater { reason: "connection refused".to_owned(), after: None })
             }
-            // Nothing listens, and the connection hangs until the call's own deadline.
+            // The connection hangs until the call's deadline.
             Weather::Down => fault(until.minus(SECOND / 2), unknown()),
         })
     }
 }
 
-/// Quick more often than slow, and in time.
+/// Returns a timely answer, with short delays most likely.
 fn truth(now: Timestamp, random: &mut Random) -> Fate {
     let slowest = [200, 3 * SECOND, 25 * SECOND][random.weighted(&[60, 30, 10])];
     let lands = now.plus(random.between(5..=slowest));
