@@ -1,5 +1,5 @@
-//! What needs more than one crate, a suite a module: `cargo test --workspace --test suites kill9::` runs one. They share one program, since
-//! each would link the whole product again, and take turns on all cores: a suite that waits leaves its core to the next.
+//! Tests across crates, one suite per module: `cargo test --workspace --test suites kill9::` runs one. The suites
+//! share one executable, because each executable links the whole product, and share all cores.
 #![allow(clippy::unwrap_used)]
 
 mod adapter_author;

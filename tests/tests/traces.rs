@@ -1,5 +1,5 @@
-//! Traces as a collector gets them: a booking from its request to the call that wrote it and the message that tells of it, although these come
-//! after the answer; and a collector that is away.
+//! Traces received by a collector. A booking's trace contains its request, the later write and the webhook message.
+//! An unavailable collector has no effect.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -22,7 +22,7 @@ fn program() -> &'static Path {
     binary()
 }
 
-/// Calls with further headers.
+/// Sends a request with additional headers.
 async fn call(at: &Installation, caller: &Caller, method: &str, path: &str, of: &[(&str, &str)], body: &str) -> u16 {
     let mut connection = Connection::open(at.address).await.unwrap();
     let mut headers = vec![("authorization", caller.authorization()), ("svc-api-version", "v3.0.0")];
@@ -31,7 +31,7 @@ async fn call(at: &Installation, caller: &Caller, method: &str, path: &str, of: 
     connection.send(&request(method, path, &headers, body.as_bytes())).await.unwrap().status
 }
 
-/// Has the location's appointments told to a receiver.
+/// Subscribes a receiver to the location's appointments.
 async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
     let (_, made) = caller.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
     let id = &made["data"]["id"];
@@ -93,7 +93,7 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     assert_eq!((&*above.name, above.field("request")), ("ehr_call", Some(BOOKING)));
     assert_eq!(named(&spans, "webhook").next().unwrap().field("outcome"), Some("200"));
 
-    // A caller that traces sees us below its own span. What is asked last is sent before the process ends.
+    // A caller's trace context becomes the parent of our span. Spans are exported before the process ends.
     let traceparent = format!("00-{CALLERS_TRACE}-{CALLERS_SPAN}-01");
     let route = format!("{}&name=Nobody", path("/patients", LOCATIONS[0].0));
     assert_eq!(call(&at, &caller, "GET", &route, &[("traceparent", &traceparent)], "").await, 200);
@@ -104,14 +104,14 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     let of_caller: Vec<_> = callers.iter().map(|span| (&*span.trace, &*span.parent, &*span.name)).collect();
     assert_eq!(of_caller, [(CALLERS_TRACE, CALLERS_SPAN, "GET /patients")]);
     assert_eq!(collector.of_request("the-last")[0].name, "GET /patients/{id}");
-    // Routes, not paths; no queries; nothing asks for what probes ask.
+    // Spans contain routes instead of paths and no queries. Probes have no spans.
     let text = collector.text();
     assert!(!text.contains("/4711") && !text.contains("Nobody") && !text.contains(SUBDOMAIN), "{text}");
     assert!(collector.spans().iter().all(|span| !span.name.contains("readyz")));
     ehr.stop().await;
 }
 
-/// The end of the first write begins the second, in the turn of the first one's request.
+/// The end of the first write starts the second one, in the turn of the first request.
 #[actix::test]
 async fn a_write_that_waited_for_another_stands_in_the_trace_of_its_own_request() {
     const BOOKINGS: [&str; 2] = ["the-first-of-two", "the-second-of-two"];
@@ -125,7 +125,7 @@ async fn a_write_that_waited_for_another_stands_in_the_trace_of_its_own_request(
     let mut caller = at.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     let offers = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap();
-    // Slow enough that the second booking is there before the first is written.
+    // Slow enough that the second booking arrives before the first is written.
     ehr.ehr().control(Control::Behave(Behaviours { delay_ms: 400, ..Behaviours::default() })).unwrap();
     for (request, (offer, person)) in BOOKINGS.into_iter().zip(offers.iter().zip(1..)) {
         book_offer(&at, &caller, offer, request, person).await;
@@ -158,7 +158,7 @@ async fn a_write_that_waited_for_another_stands_in_the_trace_of_its_own_request(
 #[actix::test]
 async fn a_collector_that_is_away_holds_nothing_up() {
     let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
-    // It takes connections and never answers.
+    // Accepts connections and never answers.
     let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let endpoint = silent.local_addr().unwrap();
     let rules = format!("{HASTY}\n[traces]\nendpoint = \"http://{endpoint}\"\n");

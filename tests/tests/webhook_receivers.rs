@@ -1,6 +1,6 @@
-//! Messages as the product sends them, verified by those who get them: the libraries of the Standard Webhooks convention from npm and
-//! PyPI, and the snippets of our documentation in five languages. Each accepts what is ours, with either secret while one is rotated,
-//! and nothing else. Ruby and Go are used where they are at hand.
+//! Verification of real messages by receivers: the Standard Webhooks libraries from npm and PyPI, and the
+//! documentation's snippets in five languages. Each accepts our messages, with either secret during a rotation, and
+//! rejects all others. Ruby and Go are used if installed.
 
 use std::{
     fs,
@@ -26,10 +26,10 @@ use webhooks::{model::Owner, sign::SecretKey};
 
 const SNIPPETS: &str = "api/src/resources/documentation/snippets";
 const STEP: Duration = Duration::from_secs(60);
-/// What the programs end with when they refuse a message.
+/// Exit code of the programs for a rejected message.
 const REFUSED: i32 = 3;
 
-/// Real messages, and which secret they should be accepted with.
+/// Real messages and the secrets that they were signed with.
 struct Sent {
     /// Signed with the first secret, with both during the overlap, and with the second one.
     messages: Vec<Message>,
@@ -64,7 +64,7 @@ impl Sent {
         Sent { messages: receiver.messages(), secrets: [first, second].map(|secret| secret.reveal().to_owned()) }
     }
 
-    /// Secret, message, and whether the one accepts the other.
+    /// Returns secret, message, and whether verification must succeed.
     fn cases(&self) -> Vec<(&str, Message, bool)> {
         let [first, second] = [0, 1].map(|n| self.secrets[n].as_str());
         let message = |n: usize| self.messages[n].clone();
@@ -97,7 +97,7 @@ impl Sent {
         ]
     }
 
-    /// Each case by a program that takes the secret, a file with the headers and one with the body.
+    /// Verifies each case with a program that takes the secret, a file with the headers and a file with the body.
     async fn are_judged_by(&self, what: &str, program: &[&str], folder: &Path) {
         for (n, (secret, message, accepted)) in self.cases().into_iter().enumerate() {
             let (headers, body) = (folder.join(format!("{n}.json")), folder.join(format!("{n}.body")));
@@ -114,7 +114,7 @@ impl Sent {
     }
 }
 
-/// A folder with the snippet of a language and the program around it.
+/// Returns a folder with a language's snippet and the program around it.
 fn program(language: &str, files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in files {
@@ -130,7 +130,7 @@ fn of(language: &str) -> PathBuf {
     root().join("tests/webhooks").join(language)
 }
 
-/// Whether a language that nobody has to have is there.
+/// Returns whether an optional language is installed.
 async fn at_hand(program: &str, argument: &str) -> bool {
     let there = Command::new(program).arg(argument).output().await.is_ok_and(|output| output.status.success());
     if !there {

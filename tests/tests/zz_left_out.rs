@@ -1,5 +1,5 @@
-//! The last test of a run reports which suites were left out and how to run them. The test harness starts tests in the
-//! order of their names.
+//! The last test of a run reports the suites that were skipped and how to run them. The test harness starts tests in
+//! the order of their names.
 
 use tests::harness::external::{Suite, named, say, summary};
 

@@ -1,4 +1,4 @@
-//! What the simulation may hold the engine to: what clients were told, and what each location committed itself to.
+//! The reference for the invariants: answers to clients, and events committed by locations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use location::{
 };
 use processor::commands::BookSlot;
 
-/// A booking some location committed.
+/// A booking committed by a location.
 pub struct Booking {
     pub location: LocationId,
-    /// Where it stands, as far as the location knows.
+    /// The current place, as known to the location.
     pub place: Placement,
-    /// Its slot is free again: it failed, or the EHR has it no more.
+    /// The slot is free again: the booking failed, or it is no longer in the EHR.
     pub ended: bool,
-    /// A client was told.
+    /// A client got the answer.
     pub acknowledged: bool,
 }
 
-/// An accepted key, as a client knows it.
+/// An accepted key from the client's view.
 pub struct Promise {
     pub location: LocationId,
     pub appointment: AppointmentId,
@@ -35,17 +35,17 @@ pub type KeyName = (InstitutionId, String);
 pub struct Ledger {
     pub bookings: BTreeMap<AppointmentId, Booking>,
     pub promises: BTreeMap<KeyName, Promise>,
-    /// Every use of a key anybody tried: where, and with what data.
+    /// All uses of a key, with location and data.
     pub attempts: BTreeMap<KeyName, BTreeSet<(LocationId, String)>>,
 }
 
 impl Ledger {
-    /// A promise that still binds.
+    /// Returns the promise unless it has expired.
     pub fn promise(&self, key: &KeyName, now: Timestamp) -> Option<&Promise> {
         self.promises.get(key).filter(|promise| now < promise.expires)
     }
 
-    /// Follows what a location committed.
+    /// Applies a committed event.
     pub fn note(&mut self, location: LocationId, event: &Event) {
         match event {
             Event::Booked { appointment, placement, .. } => {
@@ -75,7 +75,7 @@ impl Ledger {
     }
 }
 
-/// What a request says, for telling same from other.
+/// Returns the content of a request for comparisons.
 pub fn said(request: &BookSlot) -> String {
     let BookSlot { offer, patient, note, .. } = request;
     format!("{} {} {:?} {note:?}", offer.hold, patient.last_name, patient.phone_number)

@@ -1,4 +1,4 @@
-//! The end of a run: with honest EHRs, time passes and everything comes to its end. Then our documents and the EHRs say the same.
+//! The end of a run. With honest EHRs, all work completes, and our documents agree with the EHRs.
 
 use location::{
     command::{Command, Placement},
@@ -22,7 +22,7 @@ use super::{
     sim::{Sim, document},
 };
 
-/// Virtual time everything has to come to its end.
+/// Virtual time in which all work must complete.
 pub const PATIENCE: Millis = 2 * DAY;
 
 impl Sim {
@@ -31,14 +31,14 @@ impl Sim {
     }
 }
 
-/// Nothing is left to write, and each location has seen all of its EHR since.
+/// Returns whether nothing is left to write and each location has since read its EHR completely.
 pub fn at_rest(sim: &mut Sim) -> bool {
     let locations = sim.integrated();
     let hosts: Vec<_> = locations.iter().filter_map(|(id, _)| sim.process.hosts.get(id)).collect();
     let drained = hosts.len() == locations.len()
         && hosts.iter().all(|host| host.processor.machine.state.queue.is_empty())
         && sim.agenda.trips() == 0;
-    // A pull on its way does not undo that nothing is left to write.
+    // A pull in flight does not reset `drained`.
     if hosts.len() < locations.len() || hosts.iter().any(|host| !host.processor.machine.state.queue.is_empty()) {
         sim.drained = None;
         return false;
@@ -47,7 +47,7 @@ pub fn at_rest(sim: &mut Sim) -> bool {
     drained
         && hosts.iter().all(|host| {
             let (pulls, rules) = (&host.processor.machine.state.pulls, host.processor.settings().pull);
-            // Two passes: the first may have begun before.
+            // Two passes, because the first may have begun earlier.
             let seen = since.plus(rules.every * 3 / 2 + 30 * MINUTE);
             pulls.guarded.is_empty() && pulls.last_success.is_some_and(|at| seen <= at)
         })
@@ -68,7 +68,7 @@ pub fn unfinished(sim: &Sim) -> String {
     left.join("\n")
 }
 
-/// The operator looks at what the guard stopped, and accepts it.
+/// The operator accepts the deletions that the guard held back.
 pub fn accept_deletions(sim: &mut Sim) {
     for (id, _) in sim.integrated() {
         let Some(host) = sim.process.hosts.get(&id) else { continue };
@@ -95,7 +95,7 @@ pub fn check(sim: &Sim) {
     }
 }
 
-/// Every appointment a location remembers is one the EHR has.
+/// Checks that the EHR has every appointment in a location's memory.
 fn nothing_is_made_up(sim: &Sim, ehr: &Ehr, location: LocationId) {
     let host = sim.process.hosts.get(&location).expect("everybody is in memory");
     for (id, known) in host.processor.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
@@ -114,7 +114,7 @@ fn nothing_is_made_up(sim: &Sim, ehr: &Ehr, location: LocationId) {
     }
 }
 
-/// A patient of the EHR is one patient here.
+/// Checks that each patient of the EHR is one patient here.
 fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
     let range = keys::records(Kind::Of(Resource::Patients).byte(), institution);
     for (_, bytes) in sim.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
@@ -128,14 +128,14 @@ fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
     }
 }
 
-/// Our id of what the EHR calls so.
+/// Returns our id of a foreign id.
 pub fn linked(sim: &Sim, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
     let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
     let link = sim.store.get(&key).expect("the store reads");
     link.and_then(|bytes| Link::from_bytes(&bytes)).map(|link| link.id)
 }
 
-/// Each booking is confirmed or failed, and a confirmed one is in the EHR.
+/// Checks that each booking is confirmed or failed, and that the EHR has the confirmed ones.
 fn every_booking_has_an_end(sim: &Sim) {
     for (id, booking) in &sim.ledger.bookings {
         let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("a booking has its document");
@@ -157,7 +157,7 @@ fn every_booking_has_an_end(sim: &Sim) {
     }
 }
 
-/// Absent from whole passes, which need not show what has begun: nobody can tell that it is gone.
+/// Full passes need not contain appointments that have begun, so a missing one may or may not exist.
 fn may_have_vanished(sim: &Sim, ehr: &Ehr, place: &Placement) -> bool {
     ehr.whole.contains(&Resource::Appointments) && place.span.start <= sim.now
 }
@@ -167,7 +167,7 @@ fn standing_for(ehr: &Ehr, location: LocationId, work: WriteIntent) -> Vec<EhrAp
     made.filter_map(|(_, row)| row.standing().cloned()).collect()
 }
 
-/// What the EHR shows and what we answer clients is the same appointment.
+/// Checks that the EHR's appointment equals our document.
 fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
     let processor = &sim.process.hosts.get(&location).expect("everybody is in memory").processor;
     let source = ehr.source;
@@ -189,7 +189,7 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_i
     }
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };
-    // One that was cancelled behind our back stays where it was seen to stand last.
+    // An appointment cancelled by staff keeps its last known place.
     assert_eq!(kept.location(), location.0, "liveness: location of {what}");
     let place = &kept.placement;
     assert_eq!(

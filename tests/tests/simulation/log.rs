@@ -1,4 +1,4 @@
-//! What happened, one line a step. The digest of all lines tells whether two runs were the same; the last ones say how it ended.
+//! Log of a run, one line per step. The digest of all lines compares runs; the last lines explain a failure.
 
 use std::collections::VecDeque;
 

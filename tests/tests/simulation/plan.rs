@@ -1,4 +1,4 @@
-//! The practices of a run: institutions, data sources, locations and what their EHRs hold at the start, drawn from the seed.
+//! Setup of a run, drawn from the seed: institutions, data sources, locations and initial EHR records.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +19,7 @@ use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Se
 use super::ehr::Ehr;
 use tests::harness::random::Random;
 
-/// Clocks change in one of the zones at each of these: New York, Berlin and London in spring and autumn of 2026.
+/// Instants of clock changes in at least one of the zones: New York, Berlin and London in spring and autumn of 2026.
 const CHANGES: [(i64, &[Tz]); 4] = [
     (1_772_953_200_000, &[chrono_tz::America::New_York, chrono_tz::America::Chicago, chrono_tz::America::Phoenix]),
     (1_774_746_000_000, &[chrono_tz::Europe::Berlin, chrono_tz::Europe::London, chrono_tz::Asia::Kolkata]),
@@ -27,9 +27,9 @@ const CHANGES: [(i64, &[Tz]); 4] = [
     (1_793_512_800_000, &[chrono_tz::America::New_York, chrono_tz::America::Chicago, chrono_tz::Australia::Lord_Howe]),
 ];
 
-/// The location without EHR.
+/// The location without an EHR.
 pub const ALONE: LocationId = LocationId(9);
-/// Persons that book, in each institution; the first of them the EHRs know already.
+/// Number of persons who book per institution. The EHRs initially know the first [`KNOWN_PERSONS`].
 pub const PERSONS: usize = 14;
 const KNOWN_PERSONS: usize = 4;
 
@@ -37,7 +37,7 @@ pub struct Plan {
     pub setup: Arc<Setup>,
     pub descriptions: BTreeMap<u32, Description>,
     pub start: Timestamp,
-    /// How long clients, staff and troubles go on.
+    /// Duration of actions by clients and staff, and of faults.
     pub busy: Millis,
     /// Staff are quick and crashes frequent.
     pub hectic: bool,
@@ -81,7 +81,7 @@ impl Plan {
     }
 }
 
-/// Knobs all locations of a run share.
+/// Settings shared by all locations of a run.
 struct Rules {
     booking: BookingRules,
     write: WriteRules,
@@ -172,7 +172,7 @@ fn description(ehr: &Ehr) -> Description {
     }
 }
 
-/// Providers, operatories, types, hours and patients an EHR holds from the start.
+/// Adds the EHR's initial providers, operatories, types, hours and patients.
 fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &mut Random) {
     let providers: Vec<String> = (0..2)
         .map(|n| {
@@ -212,7 +212,7 @@ fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &m
             .collect();
         for (n, provider) in providers.iter().enumerate() {
             for operatory in &operatories {
-                // The first works at day, the second through the night in which clocks change.
+                // The first provider works by day, the second through the night in which clocks change.
                 let (begin, end) = [("08:00", "17:00"), ("22:00", "06:00")][n % 2];
                 let kinds = if random.chance(300) { vec![types[0].clone()] } else { Vec::new() };
                 ehr.add(Some(*location), EhrRecord::WorkingHour(hours(provider, Some(operatory), begin, end, kinds)));
@@ -234,7 +234,7 @@ fn hours(provider: &str, operatory: Option<&String>, begin: &str, end: &str, typ
     }
 }
 
-/// A person as a client describes them. Names are unique within an institution.
+/// Returns a client's description of a person. Names are unique within an institution.
 pub fn person(institution: u32, number: usize) -> PatientDetails {
     PatientDetails {
         first_name: format!("Given{number}"),
@@ -255,7 +255,7 @@ pub fn patient_of(details: &PatientDetails) -> EhrPatient {
     }
 }
 
-/// The machine speaks milliseconds, the EHR seconds.
+/// Converts the machine's milliseconds into the EHR's seconds.
 pub fn seconds(at: Timestamp) -> i64 {
     at.0.div_euclid(SECOND)
 }

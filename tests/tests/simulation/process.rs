@@ -1,5 +1,5 @@
-//! The process: what the actors do in the engine, with crashes in all the places where one can happen. Only waiting,
-//! the clock and the EHR are made up; what is decided, committed and replayed is the engine's own.
+//! The process: the actors' work in the engine, with a crash possible at every step. Waiting, the clock and the EHR
+//! are simulated; decisions, commits and replay are the engine's code.
 
 use std::{
     collections::BTreeMap,
@@ -43,10 +43,10 @@ const TRIES: u32 = 20;
 /// A location in memory.
 pub struct Host {
     pub processor: Processor,
-    /// Answers and timers are for one stay in memory only.
+    /// Number of the load. Answers and timers of other incarnations are ignored.
     pub incarnation: u64,
     pub timer: Option<Timestamp>,
-    /// Another process committed for this location: what is in memory is older than the disk.
+    /// Another process committed for this location, so that memory is behind the disk.
     pub behind: bool,
 }
 
@@ -56,16 +56,16 @@ pub struct Process {
     pub up: bool,
 }
 
-/// What a caller hears.
+/// Result for a caller.
 pub enum Heard {
     Reply(Option<Booked>),
     Refused(Refusal),
     Busy,
-    /// The process or the location died; or nobody was there.
+    /// The process or the location crashed or was not running.
     Nothing,
 }
 
-/// Where in a turn the process dies.
+/// Step of a turn at which the process crashes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Death {
     BeforeCommit,
@@ -99,7 +99,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
     })
 }
 
-/// Nothing of the store ever waits here.
+/// Polls a future that never waits, because the simulated store is synchronous.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -112,7 +112,7 @@ impl Sim {
         DecisionContext { now: self.now, random: self.random.draw() }
     }
 
-    /// Memory follows the disk again; calls in flight go on.
+    /// Reloads a location from the store. Calls in flight continue.
     fn reload(&mut self, id: LocationId) {
         match Processor::load(self.process.deps.clone(), id) {
             Ok(processor) => {
@@ -146,7 +146,7 @@ impl Sim {
         }
     }
 
-    /// A request of the location's own. What could not be committed is due again.
+    /// Runs a request of the location itself. After a failed commit, the timer is set again.
     pub fn own(&mut self, id: LocationId, request: &Ask) {
         match self.turn(id, request) {
             Heard::Reply(_) | Heard::Refused(_) | Heard::Nothing => {}
@@ -163,7 +163,7 @@ impl Sim {
         }
     }
 
-    /// Decide, commit, evolve, act.
+    /// Runs a turn: decide, commit, evolve, act.
     pub fn turn(&mut self, id: LocationId, request: &Ask) -> Heard {
         for _ in 0..TRIES {
             let cx = self.cx();
@@ -243,7 +243,7 @@ impl Sim {
         Heard::Busy
     }
 
-    /// Another location's turn between a decision and its commit. False: the process died in it.
+    /// Runs a turn of another location between a decision and its commit. Returns `false` if the process died in it.
     fn meanwhile(&mut self, id: LocationId) -> bool {
         if self.nested || !self.random.chance(100) {
             return true;
@@ -256,7 +256,7 @@ impl Sim {
         self.process.hosts.get(&id).map(|host| host.incarnation) == incarnation
     }
 
-    /// The same turn in another process that believes it hosts the location, and ends before it makes a call.
+    /// Runs the turn in another process that believes it hosts the location. The process ends before it makes a call.
     pub fn turn_elsewhere(&mut self, id: LocationId, request: &Ask) -> Heard {
         let deps = self.rival.clone();
         for _ in 0..TRIES {
@@ -288,7 +288,7 @@ impl Sim {
             if let Some(host) = self.process.hosts.get_mut(&id) {
                 host.behind = true;
             }
-            // Calls that it started pass their deadline, and nobody knows what became of them.
+            // Its calls are never made. They pass their deadline with an unknown outcome.
             drop(processor.finish(turn));
             return Heard::Reply(reply);
         }
@@ -329,7 +329,7 @@ impl Sim {
         }
     }
 
-    /// The EHR said what it can do, or did not.
+    /// The EHR described its capabilities, or failed to.
     pub fn described(&mut self, id: LocationId, incarnation: u64) {
         let setup = self.plan.setup.clone();
         let Some(source) = setup.locations.get(&id).and_then(|location| location.source) else { return };
@@ -343,7 +343,7 @@ impl Sim {
             return;
         }
         let batch = host.processor.describing(&description).expect("a description can be written");
-        // Where it is not stored the EHR is asked again after the next load.
+        // If the description is not stored, the EHR is asked again after the next load.
         let stored = self.store.commit_now(batch).is_ok();
         if stored {
             host.processor.described(description);

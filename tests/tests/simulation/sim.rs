@@ -1,5 +1,5 @@
-//! One simulated run drawn from a seed, in which time passes from one happening to the next until clients, staff and troubles fall silent
-//! and everything has to come to its end.
+//! A simulated run drawn from a seed. Time advances from event to event until clients, staff and faults stop and all
+//! work must complete.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -30,11 +30,11 @@ use super::{
 };
 use tests::harness::random::Random;
 
-/// Happenings between two looks at all there is of one location.
+/// Number of events between two full checks of one location.
 const SWEEP_EVERY: u64 = 100;
-/// Happenings of one moment: more of them means that time stands still.
+/// Maximum number of events in one instant; more mean that time does not advance.
 const AT_ONCE: u32 = 3_000;
-/// Plans in the agenda: more means that something piles up.
+/// Maximum number of planned events; more mean unbounded growth.
 const PLANS: usize = 2_000;
 
 pub struct Sim {
@@ -46,26 +46,26 @@ pub struct Sim {
     pub process: Process,
     /// Another process on the same store.
     pub rival: Arc<Deps>,
-    /// The store as that one reaches it.
+    /// The other process's handle of the store.
     pub rivals: Arc<Disk>,
     pub ehrs: BTreeMap<u32, Ehr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
-    /// Clients, staff and troubles are silent, and EHRs honest.
+    /// Clients, staff and faults are inactive, and EHRs are honest.
     pub calm: bool,
     pub keys: u64,
     pub incarnations: u64,
     pub next_look: Option<Timestamp>,
-    /// Since when no location has anything to write.
+    /// Time since which no location has pending writes.
     pub drained: Option<Timestamp>,
-    /// A turn happens within another one.
+    /// A turn runs within another one.
     pub nested: bool,
     happened: u64,
     at_once: u32,
 }
 
 impl Sim {
-    /// `disks` makes the store for the places that the seed has drawn, once for each of two processes.
+    /// Creates a run. `disks` opens the store of the drawn setup, once for each of two processes.
     pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [Disk; 2]) -> Sim {
         let mut random = Random::new(seed);
         let (plan, ehrs) = Plan::draw(&mut random);
@@ -118,7 +118,7 @@ impl Sim {
         liveness::check(self);
     }
 
-    /// The next thing happens. False: nothing will ever.
+    /// Runs the next event. Returns `false` if there is none.
     fn step(&mut self) -> bool {
         let Some((at, what)) = self.agenda.next() else { return false };
         self.at_once = if at > self.now { 0 } else { self.at_once + 1 };
@@ -178,7 +178,7 @@ impl Sim {
         let line = ehr.staff_notice(id, self.now, &mut self.random).unwrap_or_else(|| "shrugs".to_owned());
         let location = ehr.appointment(id).and_then(|row| row.location);
         self.say(|| format!("staff of {source} {line}"));
-        // What they did is often pulled before we know that the write they saw was done.
+        // Staff's changes are often read before we know that our write succeeded.
         if let Some(location) = location.filter(|_| self.random.chance(700)) {
             self.synchronise(location);
         }
@@ -189,7 +189,7 @@ impl Sim {
         self.own(location, &Ask::Command(Command::SyncNow));
     }
 
-    /// Where a booking of ours stands that the EHR does not have yet: staff like the same slots.
+    /// Returns the place of one of our bookings that is not yet in the EHR, because staff prefer the same slots.
     fn place_in_demand(&mut self, source: u32) -> Option<(LocationId, EhrAppointment)> {
         let pending: Vec<(LocationId, Placement)> = self
             .process
@@ -217,7 +217,7 @@ impl Sim {
         self.agenda.plan(at, Happening::Operator);
     }
 
-    /// The operator has writes that failed tried again, and gives up one that waits.
+    /// The operator retries failed writes and drops a pending one.
     fn see_to_writes(&mut self, location: LocationId) {
         let Some(host) = self.process.hosts.get(&location) else { return };
         let queue = &host.processor.machine.state.queue;
@@ -281,7 +281,7 @@ impl Sim {
         }
     }
 
-    /// From here on nobody adds anything, and nothing goes wrong any more.
+    /// Stops new actions and faults.
     fn come_to_rest(&mut self) {
         self.say(|| "all is calm".to_owned());
         self.calm = true;
@@ -302,13 +302,14 @@ impl Sim {
     }
 }
 
-/// A document as it lies in the store.
+/// Reads a document from the store.
 pub fn document<T: records::document::Document>(sim: &Sim, scope: u32, id: u64) -> Option<T> {
     let bytes = sim.store.get(&keys::record(T::KIND.byte(), scope, id)).expect("the store reads")?;
     Some(serde_json::from_slice(&bytes).expect("a document can be read"))
 }
 
-/// Nothing in the engine lets a location without EHR have hours yet but its journal: its first record is written by hand.
+/// Writes the first journal record of the location without EHR. The engine has no other way to give such a location
+/// working hours.
 fn found_the_lone_location(store: &Disk, at: Timestamp) {
     let hours = |id: u32, operatory: u64| WorkingHour {
         id: WorkingHourId(900_000 + id),

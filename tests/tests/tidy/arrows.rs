@@ -1,11 +1,11 @@
-//! Rule: which crate may need which. Exactly these arrows: one that nobody needs any more leaves the table.
+//! Rule: dependencies between crates are exactly those in the table. An unused row is a finding.
 
 use crate::{
     crates::Crates,
     tree::{Finding, Tree},
 };
 
-/// A crate, and the crates of the workspace it is built on.
+/// A crate and its dependencies within the workspace.
 pub type Arrows = (&'static str, &'static [&'static str]);
 
 pub fn check(_: &Tree, crates: &Crates, arrows: &[Arrows]) -> Vec<Finding> {

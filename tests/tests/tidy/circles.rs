@@ -1,6 +1,6 @@
-//! Rule: the files of a crate do not import each other in a circle. An import is a path over `crate::`, `super::`, `self::` or a module that
-//! was brought in; it leads to the file that has the name, also through files that hand it on. A file that only declares and hands on is
-//! no part of a circle.
+//! Rule: files of a crate have no circular imports. An import is a path over `crate::`, `super::`, `self::` or an
+//! imported module. It refers to the file that defines the name, also through re-exports. Files that only declare and
+//! re-export are ignored.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,15 +13,15 @@ use crate::{
     tree::{Finding, Tree, is_below},
 };
 
-/// A circle that exists and is to go.
+/// A known circle that should be removed.
 pub struct Circle {
     pub name: &'static str,
-    /// Its files, or folders with files of it.
+    /// The files of the circle, or folders with them.
     pub files: &'static [&'static str],
     pub reason: &'static str,
 }
 
-/// From a file to another: the line and the path that leads there.
+/// Imports by file and imported file, each with its line and path.
 type Imports = BTreeMap<String, BTreeMap<String, (usize, String)>>;
 
 pub fn check(tree: &Tree, crates: &Crates, known: &[Circle]) -> Vec<Finding> {
@@ -95,7 +95,7 @@ impl Modules<'_> {
         imports
     }
 
-    /// The names from the root of the crate. None: it leads out of it, or to nothing that is known here.
+    /// Resolves a path to names from the crate root. Returns `None` if it leaves the crate or is unknown.
     fn absolute(&self, module: &[String], path: &Path, depth: usize) -> Option<Vec<String>> {
         if depth > 8 {
             return None;
@@ -117,7 +117,7 @@ impl Modules<'_> {
                     let uses = &self.sources.get(module)?.uses;
                     let brought = uses.iter().find(|it| it.name == first && it.path.names[0] != first)?;
                     base = self.absolute(module, &brought.path, depth + 1)?;
-                    // Of what is no module the import itself has said it.
+                    // If `base` is not a module, the import itself already counts.
                     self.files.contains_key(&base).then_some(())?;
                     rest = &rest[1..];
                 }
@@ -127,7 +127,7 @@ impl Modules<'_> {
         Some(base)
     }
 
-    /// The file that has what is named. None: nothing but a module is, or what only hands on.
+    /// Returns the file that defines a name. Returns `None` for modules and for files that only re-export.
     fn file_of(&self, names: &[String], depth: usize) -> Option<String> {
         let length = (0..=names.len()).rev().find(|length| self.files.contains_key(&names[..*length]))?;
         let (module, rest) = names.split_at(length);
@@ -162,7 +162,7 @@ impl Modules<'_> {
     }
 }
 
-/// What is tied together both ways, by Tarjan.
+/// Returns the strongly connected components, by Tarjan's algorithm.
 fn circles(imports: &Imports) -> Vec<Vec<String>> {
     #[derive(Default)]
     struct Walk<'a> {
@@ -244,7 +244,7 @@ mod tests {
         let files = [
             LIB,
             ("a/src/b.rs", "use crate::c::C;\npub struct B;"),
-            // By way of lib.rs, and by way of a folder's mod.rs.
+            // Through `lib.rs`, and through a folder's `mod.rs`.
             ("a/src/c.rs", "use crate::B;\nuse crate::D;\npub struct C;"),
             ("a/src/d/mod.rs", "mod e;\npub use e::*;"),
             ("a/src/d/e.rs", "pub struct D(crate::c::C);"),

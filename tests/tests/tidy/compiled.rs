@@ -1,4 +1,5 @@
-//! Rule: a file of Rust is compiled. One that no module declares and no manifest names is dead, and tests in it never run.
+//! Rule: every Rust file is compiled. A file without a module declaration or a manifest entry is dead, and its tests
+//! never run.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use crate::{
     tree::{Finding, Tree, folder},
 };
 
-/// `otherwise`: file, and what compiles it.
+/// `otherwise`: file and compiler.
 pub fn check(tree: &Tree, otherwise: &[(&str, &str)]) -> Vec<Finding> {
     let declared: BTreeSet<String> = tree.rust().flat_map(|(file, source)| declared(file, &source.mods)).collect();
     let is_dead = |file: &str| !declared.contains(file) && !is_root(tree, file);
@@ -21,7 +22,7 @@ pub fn check(tree: &Tree, otherwise: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Where the modules of a file may lie: beside it where it is a root, in a folder of its name where it is not.
+/// Returns the possible files of a file's modules: next to a root, in a folder of its name otherwise.
 fn declared(file: &str, mods: &[Mod]) -> Vec<String> {
     let (beside, below) = (folder(file), file.trim_end_matches(".rs"));
     let places = |module: &Mod| match &module.path {
@@ -37,7 +38,7 @@ fn declared(file: &str, mods: &[Mod]) -> Vec<String> {
     mods.iter().flat_map(places).collect()
 }
 
-/// What cargo compiles by itself, or because the manifest says so.
+/// Returns whether cargo compiles the file by convention or by the manifest.
 fn is_root(tree: &Tree, file: &str) -> bool {
     let manifest = |dir: &str| tree.get(&format!("{dir}/Cargo.toml"))?.text.parse::<toml::Table>().ok();
     let Some((dir, within)) = file

@@ -1,4 +1,4 @@
-//! The crates of the workspace, the modules of each, and which files are tests.
+//! The crates of the workspace with their modules, and the files compiled for production.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ pub struct Crate {
     pub name: String,
     /// The folder of its Cargo.toml.
     pub dir: String,
-    /// Crates of this workspace it needs, with the line that says so.
+    /// Dependencies within the workspace, with their lines in the manifest.
     pub needs: Vec<(String, usize)>,
-    /// The file of each module, by the module's path from the root of the crate; one map for each of `lib.rs` and `main.rs`.
+    /// The file of each module by the module's path, one map each for `lib.rs` and `main.rs`.
     pub roots: Vec<BTreeMap<Vec<String>, String>>,
 }
 
@@ -22,7 +22,7 @@ impl Crate {
 
 pub struct Crates {
     pub all: Vec<Crate>,
-    /// Files that are compiled into a library or a `main.rs`, without those for tests only.
+    /// Files compiled into a library or a `main.rs`, without those for tests only.
     pub production: BTreeSet<String>,
 }
 
@@ -80,7 +80,7 @@ impl Crates {
     }
 }
 
-/// Where the files of a file's modules lie.
+/// Returns the folder with the files of a file's modules.
 fn children_of(file: &str) -> String {
     let name = file.rsplit('/').next().unwrap_or(file);
     if ["lib.rs", "main.rs", "mod.rs"].contains(&name) {
@@ -90,7 +90,7 @@ fn children_of(file: &str) -> String {
     }
 }
 
-/// Without `..`.
+/// Resolves `..` and `.`.
 pub fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -103,7 +103,7 @@ pub fn normal(path: &str) -> String {
     parts.join("/")
 }
 
-/// What a crate is built on; what its tests need beside it is not asked.
+/// Returns the dependencies of a crate without its dev-dependencies.
 fn dependencies(manifest: &toml::Table) -> Vec<String> {
     let targets = manifest.get("target").and_then(|targets| targets.as_table());
     let tables = targets.into_iter().flatten().filter_map(|(_, target)| target.as_table());

@@ -1,13 +1,13 @@
-//! Rules: each folder says what it is for, what the documents name exists, and nothing names a path of somebody's machine.
+//! Rules: each folder is documented, paths in documents exist, and no file contains a path of a developer's machine.
 
 use std::collections::BTreeSet;
 
 use crate::tree::{Finding, Tree, folder, is_below};
 
-/// Folders whose files each stand alone: Cargo makes a program of every one.
+/// Folders in which cargo compiles each file as a program.
 const PROGRAMS: [&str; 4] = ["tests", "bin", "benches", "examples"];
 
-/// Each folder with Rust in it has a README.md, or `//!` at the head of the file that stands for it.
+/// Checks that each folder with Rust files has a README.md or module documentation.
 pub fn folders(tree: &Tree, except: &[(&str, &str)]) -> Vec<Finding> {
     let with_rust: BTreeSet<&str> = tree.rust().map(|(file, _)| folder(file)).collect();
     let has_docs = |file: &str| tree.get(file).and_then(|file| file.source().ok()).is_some_and(|it| it.has_docs);
@@ -42,7 +42,7 @@ pub fn folders(tree: &Tree, except: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Links in documents, and what stands in backticks and looks like a path, lead somewhere. `except`: document, path, reason.
+/// Checks that links and paths in backticks lead somewhere. `except`: document, path, reason.
 pub fn paths(tree: &Tree, except: &[(&str, &str, &str)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut needed = BTreeSet::new();
@@ -65,7 +65,7 @@ pub fn paths(tree: &Tree, except: &[(&str, &str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// The lines outside code blocks, with their numbers.
+/// Returns the lines outside code blocks with their numbers.
 pub fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
@@ -75,7 +75,7 @@ pub fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of links, without what leads to other hosts and within a page.
+/// Returns the targets of links, except links to other hosts and within a page.
 fn links(line: &str) -> Vec<&str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next());
     targets.filter(|target| !target.is_empty() && !target.contains(':') && !target.starts_with('/')).collect()
@@ -85,7 +85,7 @@ fn ticked(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }
 
-/// It begins with something that is there, or ends as files do.
+/// Returns whether the text begins with an existing folder or has the extension of a file.
 fn looks_like_a_path(tree: &Tree, document: &str, text: &str) -> bool {
     const FILES: [&str; 8] = [".rs", ".md", ".ts", ".mjs", ".py", ".wit", ".story", ".toml"];
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
@@ -97,8 +97,8 @@ fn looks_like_a_path(tree: &Tree, document: &str, text: &str) -> bool {
     begins || (FILES.iter().any(|ending| text.ends_with(ending)))
 }
 
-/// From the document, from the root, from the sources of the document's crate; a mere name anywhere below the document. A folder `docs`
-/// speaks of what it lies in.
+/// Looks up the path from the document, the root, and the sources of the document's crate. A bare name may be
+/// anywhere below the document. A folder `docs` describes its parent.
 fn exists(tree: &Tree, document: &str, path: &str) -> bool {
     let here = folder(document).trim_end_matches("/docs");
     let src = join(here, "src");
@@ -116,7 +116,7 @@ fn join(base: &str, path: &str) -> String {
     if base.is_empty() { path.to_owned() } else { format!("{base}/{path}") }
 }
 
-/// Beginnings of paths that exist on one machine only. Put together here, so that this file has none.
+/// Returns prefixes of paths that exist on one machine only. Concatenated, so that this file does not contain them.
 fn of_machines() -> [String; 5] {
     ["home/", "root/", "Users/", "work/", "var/folders/"].map(|path| format!("/{path}"))
 }
@@ -128,7 +128,7 @@ pub fn machines(tree: &Tree) -> Vec<Finding> {
         for (n, line) in text.text.lines().enumerate() {
             let names = |machine: &&String| {
                 line.match_indices(machine.as_str()).any(|(at, _)| {
-                    // Not the middle of a longer path or an address.
+                    // Not within a longer path or an address.
                     !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-}/*".contains(c))
                 })
             };

@@ -1,20 +1,21 @@
-//! Rule: few test executables. Each one links the crates below it again, which was half of a test build with 74 of
-//! them.
+//! Rule: few test executables. Each one links its dependencies again, which was half of a test build with 74
+//! executables.
 
 use toml::{Table, Value};
 
 use crate::tree::{Finding, Tree, folder};
 
-/// Unit tests and integration tests of all crates. A new suite is a module of the executable its crate already has.
+/// Maximum number of executables with unit or integration tests in all crates. A new suite is a module of its crate's
+/// executable.
 const MOST_TEST_EXECUTABLES: usize = 40;
 
 /// The only crate with two integration test executables: `tidy` links neither the product nor wasmtime.
 const CRATE_WITH_SUITES: &str = "tests/Cargo.toml";
 
-/// The only crate with documentation tests. Each other library would start rustdoc for nothing.
+/// The only crate with documentation tests. For other libraries, rustdoc would run without any test.
 const CRATE_WITH_DOCTESTS: &str = "adapters/sdk/Cargo.toml";
 
-/// Crates that are no members of the workspace.
+/// Crates outside the workspace.
 const OTHER_WORKSPACE: &str = "tests/extism/";
 
 /// A kind of cargo target that is declared in the manifest or discovered in the file tree.
@@ -101,7 +102,7 @@ fn has_root(target: &Value, path: &str, kind: &Kind) -> bool {
     }
 }
 
-/// A flag of cargo, which is on unless the manifest turns it off.
+/// Returns a cargo flag, which is on unless the manifest turns it off.
 fn flag(table: Option<&Value>, name: &str) -> bool {
     table.and_then(|table| table.get(name)).and_then(Value::as_bool).unwrap_or(true)
 }

@@ -18,7 +18,7 @@ const COLUMNS: usize = 120;
 const COMMENTS_PER_1000: usize = 1;
 const MARKDOWN_PER_1000: usize = 2;
 
-/// Exceptions that are older than the rule. These numbers only go down.
+/// Exceptions that predate the rule. The numbers may only decrease.
 pub struct Allowed {
     /// Words of the dialect in comments, by folder of a crate.
     pub comments: &'static [(&'static str, usize)],

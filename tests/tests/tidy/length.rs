@@ -1,4 +1,4 @@
-//! Rule: a file has one main thing. One of more than 500 lines, tests aside, is named with a reason.
+//! Rule: a file has at most 500 lines, not counting tests. Longer files are listed with a reason.
 
 use crate::{
     crates::Crates,

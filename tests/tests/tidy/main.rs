@@ -1,5 +1,5 @@
-//! The walls of the house, as tests that read the tree. What stands in the tables of `tables.rs` is how it is; each rule says below what
-//! it asks. A finding names file and line. A row that nothing needs any more is a finding, too: walls do not keep holes.
+//! Architecture tests that read the source tree. The tables in `tables.rs` contain the permitted state; each rule is
+//! described below. A finding names file and line. Unused rows are findings, too.
 //!
 //! ```text
 //!  tree ─► source (one file) ─► crates (manifests, modules) ─► a rule ─► findings
@@ -26,10 +26,10 @@ use std::{path::Path, sync::OnceLock};
 use crates::Crates;
 use tree::{Finding, Tree};
 
-/// Where rows are added and removed.
+/// The file in which rows are added and removed.
 const TABLES: &str = "tests/tests/tidy/tables.rs";
 
-/// The tree as it is now, read once.
+/// Returns the current tree, which is read once.
 fn now() -> &'static (Tree, Crates) {
     static NOW: OnceLock<(Tree, Crates)> = OnceLock::new();
     NOW.get_or_init(|| {

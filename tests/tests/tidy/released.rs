@@ -1,7 +1,7 @@
-//! Rule: a released folder of the contract never changes. Components that nobody here can build anew rest on its types: one field more,
-//! optional or not, and none of them loads.
+//! Rule: a released folder of the contract never changes. Existing components depend on its types, and even an
+//! additional optional field prevents them from loading.
 //!
-//! The types count and not the comments: those may be made clearer, as long as they ask for nothing else.
+//! Only the types count. Comments may be clarified as long as they do not add requirements.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub fn check(tree: &Tree, released: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Of all its files, without comments, empty lines and indentation.
+/// Hashes all files without comments, empty lines and indentation.
 fn hash_of(tree: &Tree, folder: &str) -> String {
     let mut hash = Sha256::new();
     for (file, read) in tree.files() {

@@ -1,11 +1,11 @@
-//! Rule: each tool has its rooms.
+//! Rule: each tool is used in its own folders and files only.
 
 use crate::{
     crates::Crates,
     tree::{Finding, Tree, is_below},
 };
 
-/// A library or a call, and where it may be used: folders and files.
+/// A library or a call, and the folders and files that may use it.
 pub struct Tool {
     pub used: Used,
     pub rooms: &'static [&'static str],
@@ -14,7 +14,7 @@ pub struct Tool {
 pub enum Used {
     /// Paths that begin with one of these names.
     Crates(&'static [&'static str]),
-    /// Paths with these names in a row.
+    /// Paths that contain these names in sequence.
     Calls(&'static [&'static str]),
 }
 
@@ -36,7 +36,7 @@ impl Used {
     }
 }
 
-/// In what is compiled into the product; `free` are folders where anything may be used.
+/// Checks production code. In the folders of `free` any tool is allowed.
 pub fn check(tree: &Tree, crates: &Crates, tools: &[Tool], free: &[&str]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut needed = vec![Vec::new(); tools.len()];

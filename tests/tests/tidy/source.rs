@@ -1,5 +1,4 @@
-//! What a Rust file says of its surroundings, read from its tokens: what it uses, what it declares, what it defines. What is there for
-//! tests only does not count.
+//! The paths, imports, modules and items of a Rust file, parsed from its tokens. Code for tests only is skipped.
 
 use std::{collections::BTreeSet, str::FromStr};
 
@@ -7,19 +6,19 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 #[derive(Debug, Default)]
 pub struct Source {
-    /// Every path of two names or more, those of `use` too.
+    /// All paths with at least two names, including imports.
     pub paths: Vec<Path>,
-    /// The names that `use` brings in.
+    /// Names imported by `use`.
     pub uses: Vec<Use>,
     /// `mod name;`
     pub mods: Vec<Mod>,
-    /// Names of the items it has itself.
+    /// Names of items defined in the file.
     pub defines: BTreeSet<String>,
-    /// It begins with `//!`.
+    /// The file begins with `//!`.
     pub has_docs: bool,
-    /// It only declares modules and hands names on.
+    /// The file only declares modules and re-exports names.
     pub is_transparent: bool,
-    /// Lines that are there for tests only.
+    /// Number of lines for tests only.
     pub test_lines: usize,
 }
 
@@ -27,14 +26,14 @@ pub struct Source {
 pub struct Path {
     pub names: Vec<String>,
     pub line: usize,
-    /// The modules within the file it stands in.
+    /// The inline modules that contain the path.
     pub inside: Vec<String>,
 }
 
 #[derive(Debug)]
 pub struct Use {
     pub path: Path,
-    /// `*` for everything.
+    /// `*` for glob imports.
     pub name: String,
 }
 
@@ -42,7 +41,7 @@ pub struct Use {
 pub struct Mod {
     pub name: String,
     pub test: bool,
-    /// Of an attribute.
+    /// The value of the `path` attribute.
     pub path: Option<String>,
 }
 
@@ -55,7 +54,7 @@ impl Source {
         Ok(source)
     }
 
-    /// `items`: at the top of the file or of a module in it.
+    /// `items`: the tokens are at the top level of the file or of a module.
     fn scan(&mut self, tokens: &[TokenTree], inside: &[String], items: bool) {
         let top = items && inside.is_empty();
         let mut attributes: Vec<&Group> = Vec::new();
@@ -88,7 +87,7 @@ impl Source {
                         }
                         _ if test => at = self.skip(tokens, at),
                         "use" => at = self.used(tokens, at + 1, inside),
-                        // What comes before the word that says what it is.
+                        // Skips the visibility before an item's keyword.
                         "pub" => {
                             at += 1;
                             if matches!(tokens.get(at), Some(TokenTree::Group(_))) {
@@ -111,7 +110,7 @@ impl Source {
         }
     }
 
-    /// `mod name;` or `mod name { ... }`; where it ends.
+    /// Reads `mod name;` or `mod name { ... }` and returns its end.
     fn module(
         &mut self,
         tokens: &[TokenTree],
@@ -137,7 +136,7 @@ impl Source {
         }
     }
 
-    /// An item of tests: to its `;` or its body.
+    /// Skips an item for tests, up to its `;` or its body.
     fn skip(&mut self, tokens: &[TokenTree], at: usize) -> usize {
         let ends = |token: &TokenTree| match token {
             TokenTree::Punct(mark) => mark.as_char() == ';',
@@ -162,7 +161,7 @@ impl Source {
         end + 1
     }
 
-    /// A path, or a word that names an item; where it ends.
+    /// Reads a path or an item's keyword and returns its end.
     fn word(&mut self, tokens: &[TokenTree], at: usize, inside: &[String], items: bool) -> usize {
         const ITEMS: [&str; 9] = ["struct", "enum", "fn", "const", "static", "trait", "type", "union", "macro_rules"];
         let line = tokens[at].span().start().line;
@@ -177,7 +176,7 @@ impl Source {
             }
             return at + 1;
         }
-        // The name of a macro's own crate leads nowhere else.
+        // `$crate` does not refer to a module here.
         let foreign = at > 0 && is_mark(tokens.get(at - 1), '$');
         let (mut names, mut at) = (vec![first], at + 1);
         while is_mark(tokens.get(at), ':') && is_mark(tokens.get(at + 1), ':') {
@@ -200,7 +199,7 @@ fn is_mark(token: Option<&TokenTree>, mark: char) -> bool {
     matches!(token, Some(TokenTree::Punct(found)) if found.as_char() == mark)
 }
 
-/// `a::{b, c::d as e, f::*}`, each path with the name it is known by.
+/// Collects the paths of `a::{b, c::d as e, f::*}`, each with its local name.
 fn use_tree(tokens: &[TokenTree], before: &[String], found: &mut Vec<(Vec<String>, String, usize)>) {
     let mut names = before.to_vec();
     let mut alias = None;
@@ -239,7 +238,7 @@ fn use_tree(tokens: &[TokenTree], before: &[String], found: &mut Vec<(Vec<String
     }
 }
 
-/// `cfg(test)`, or what holds only with it.
+/// Returns whether the attribute is `cfg(test)` or `cfg(all(test, ...))`.
 fn is_for_tests(attribute: &Group) -> bool {
     let text = attribute.stream().to_string().replace(' ', "");
     text == "cfg(test)" || text.starts_with("cfg(all(test,")

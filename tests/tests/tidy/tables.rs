@@ -1,4 +1,4 @@
-//! What is allowed: facts of today, one table for each rule. To shrink them is the aim; a row that nothing needs any more has to go.
+//! The permitted state, one table per rule. The tables should shrink; unused rows must be removed.
 
 use crate::{
     arrows::Arrows,
@@ -7,7 +7,7 @@ use crate::{
     rooms::{Tool, Used},
 };
 
-/// A crate, and exactly the crates of the workspace that it is built on.
+/// Each crate with exactly its dependencies within the workspace.
 pub const ARROWS: &[Arrows] = &[
     (
         "api",
@@ -39,7 +39,7 @@ pub const ARROWS: &[Arrows] = &[
             "membership",
         ],
     ),
-    // Beside each other; the processor writes the outbox of the webhooks.
+    // Independent of each other, except that the processor writes the outbox of the webhooks.
     ("processor", &["location", "records", "runtime", "setup", "store", "query", "webhooks"]),
     ("webhooks", &["location", "records", "runtime", "setup", "store", "query"]),
     ("workstations", &["location", "records", "runtime", "setup", "store", "adapter-host"]),
@@ -47,21 +47,21 @@ pub const ARROWS: &[Arrows] = &[
     ("testing", &["location", "records", "setup", "store", "webhooks"]),
     ("query", &["location", "records", "runtime", "store"]),
     ("membership", &["store"]),
-    // Knows nothing of ours: it is told what to write down.
+    // Independent of all other crates: callers pass the entries.
     ("audit", &[]),
     ("adapter-host", &["location", "records", "runtime", "setup", "adapter-component"]),
-    // The ground.
+    // The base crates.
     ("setup", &["location", "records"]),
     ("store", &["location", "runtime"]),
     ("records", &["demographics", "location"]),
     ("demographics", &[]),
     ("runtime", &["location"]),
     ("location", &[]),
-    // The simulated practice depends on nothing of ours, and is handed in.
+    // The simulated practice depends on no other crate and is injected.
     ("sandbox-ehr", &[]),
     ("sandbox-host", &["engine", "location", "sandbox-ehr"]),
     ("adapter-kit", &["adapter-component"]),
-    // The suite stands where the engine stands: in front of the host.
+    // Like the engine, the suite runs adapters through the host.
     ("adapter-conformance", &["location", "records", "runtime", "setup", "adapter-host"]),
     ("adapter-component", &[]),
     ("adapter-sdk", &[]),
@@ -75,7 +75,7 @@ pub const ARROWS: &[Arrows] = &[
     ("hostile-guest", &["adapter-sdk"]),
     ("cloud-ehr", &[]),
     ("postgres-server", &[]),
-    // A workspace of their own.
+    // A separate workspace.
     ("extism-bench", &["sandbox-ehr"]),
     ("extism-plugin", &[]),
     (
@@ -105,7 +105,7 @@ pub const ARROWS: &[Arrows] = &[
     ),
 ];
 
-/// A library or a call, and the folders and files that may use it.
+/// Libraries and calls with the folders and files that may use them.
 pub const TOOLS: &[Tool] = &[
     Tool { used: Used::Crates(&["actix_web", "actix_ws", "actix_http", "actix_service"]), rooms: &["api/src"] },
     Tool { used: Used::Crates(&["actix"]), rooms: &["engine/processor/src/actor", "engine/src/directory.rs"] },
@@ -132,7 +132,7 @@ pub const TOOLS: &[Tool] = &[
         ],
     },
     Tool { used: Used::Crates(&["prometheus"]), rooms: &["engine/runtime/src/metrics.rs", "api/src/http/metrics.rs"] },
-    // Everybody else begins spans with `tracing`.
+    // All other code creates spans with `tracing`.
     Tool {
         used: Used::Crates(&[
             "opentelemetry",
@@ -153,23 +153,23 @@ pub const TOOLS: &[Tool] = &[
             "api/src/values/secret.rs",
         ],
     },
-    // What records are found by: who wants a list says so in `query::lists::Filter`.
+    // Index entries. Lists are requested with `query::lists::Filter`.
     Tool {
         used: Used::Calls(&["records::index", "query::index::IndexEntries"]),
         rooms: &["engine/query/src", "engine/processor/src/unit_of_work/mod.rs"],
     },
-    // The clock on the wall.
+    // The wall clock.
     Tool {
         used: Used::Calls(&["SystemTime::now", "Utc::now", "Local::now"]),
         rooms: &[
             "engine/runtime/src/clock.rs",
             "engine/adapter-host/src/link.rs",
             "api/src/demo/cloud.rs",
-            // Shown to receivers of webhooks.
+            // Sample code for receivers of webhooks.
             "api/src/resources/documentation/snippets/verify.rs",
         ],
     },
-    // How long something takes: nowhere in the rules of a location.
+    // Durations; never in the rules of a location.
     Tool {
         used: Used::Calls(&["Instant::now"]),
         rooms: &[
@@ -190,7 +190,7 @@ pub const TOOLS: &[Tool] = &[
 /// Tests and benchmarks may use anything.
 pub const ANY_TOOL: &[&str] = &["tests"];
 
-/// Circles of imports that exist and are to go.
+/// Known circular imports that should be removed.
 pub const CIRCLES: &[Circle] = &[Circle {
     name: "records",
     files: &[

@@ -1,4 +1,4 @@
-//! The files that are looked at.
+//! The files of the source tree.
 
 use std::{
     collections::BTreeMap,
@@ -9,17 +9,17 @@ use std::{
 
 use crate::source::Source;
 
-/// What nobody wrote, or what is not for us to judge.
+/// Generated and third-party folders.
 const NOT_READ: [&str; 4] = ["target", "node_modules", "dist", "demo-data"];
-/// Endings of texts; what has none is one.
+/// Extensions of text files. Files without an extension are text, too.
 const READ: [&str; 18] = [
     "rs", "md", "toml", "ts", "mjs", "js", "json", "py", "wit", "story", "html", "css", "yaml", "ini", "txt", "rb",
     "go", "sh",
 ];
-/// Folders of the project among those that begin with a dot.
+/// Project folders that begin with a dot.
 const HIDDEN: [&str; 2] = [".ci", ".cargo"];
 
-/// Texts by their path from the root, with `/`.
+/// Files by their path from the root, with `/`.
 #[derive(Default)]
 pub struct Tree {
     files: BTreeMap<String, File>,
@@ -34,7 +34,7 @@ impl Tree {
     pub fn read(root: &Path) -> Tree {
         let mut tree = Tree::default();
         tree.read_folder(root, "");
-        // On all processors: most of the time goes into this.
+        // Parses in parallel, because parsing dominates the runtime.
         let files: Vec<&File> =
             tree.files.iter().filter(|(path, _)| path.ends_with(".rs")).map(|(_, file)| file).collect();
         let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
@@ -57,7 +57,7 @@ impl Tree {
             if is_folder {
                 self.read_folder(&entry.path(), &below);
             } else {
-                // Of other files only their name counts.
+                // Of other files only the name is kept.
                 let is_text = name.rsplit_once('.').is_none_or(|(_, ending)| READ.contains(&ending));
                 let text = is_text.then(|| fs::read_to_string(entry.path()).ok()).flatten().unwrap_or_default();
                 self.add(&below, &text);
@@ -65,7 +65,7 @@ impl Tree {
         }
     }
 
-    /// A tree made up for a test.
+    /// Returns a tree for a test.
     pub fn of(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::default();
         for (path, text) in files {
@@ -86,7 +86,7 @@ impl Tree {
         self.files.get(path)
     }
 
-    /// A file, or a folder with files in it.
+    /// Returns whether the path is a file or a folder with files.
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let below = format!("{path}/");
@@ -107,11 +107,11 @@ impl File {
     }
 }
 
-/// What breaks a rule, and where.
+/// A violation of a rule with its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     pub file: String,
-    /// 0: the file as a whole.
+    /// 0 for the whole file.
     pub line: usize,
     pub what: String,
 }
@@ -121,7 +121,7 @@ impl Finding {
         Finding { file: file.to_owned(), line, what: what.into() }
     }
 
-    /// Of a table's row that nothing in the tree needs any more.
+    /// Returns the finding for an unused row of a table.
     pub fn stale(row: impl fmt::Display) -> Finding {
         Finding::at(crate::TABLES, 0, format!("{row}: nothing needs this row any more; remove it"))
     }
@@ -136,12 +136,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The folder a file lies in, or a folder's own.
+/// Returns the parent folder of a path.
 pub fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// Lies in a folder or is the file itself.
+/// Returns whether the path is in the folder or is the file itself.
 pub fn is_below(path: &str, room: &str) -> bool {
     let room = room.trim_end_matches('/');
     path == room || path.strip_prefix(room).is_some_and(|rest| rest.starts_with('/'))

@@ -1,4 +1,4 @@
-//! Who holds the lease, and who is believed.
+//! The lease of a location and the validation of messages that claim it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tests::harness::workstation::{
 
 use crate::workstations::product;
 
-/// An answer to nothing anybody asked.
+/// Returns an unsolicited answer.
 fn answer(lease: u64, number: u64, location: u32) -> Value {
     json!({"type": "answer", "lease": lease, "number": number, "location": location, "status": 200, "headers": [], "body": ""})
 }
@@ -22,7 +22,7 @@ async fn codes_are_good_once_and_cannot_be_guessed() {
     let product = product().await;
     let code = product.code(LOCATION).await;
     let install = "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0001";
-    // Two at the same time: one gets it.
+    // Of two concurrent requests, one succeeds.
     let (one, two) = tokio::join!(
         exchange(product.installation.address, &code, "A", install),
         exchange(product.installation.address, &code, "B", "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0002"),
@@ -41,7 +41,7 @@ async fn codes_are_good_once_and_cannot_be_guessed() {
         assert_eq!(last, 404);
     }
     assert_eq!(last, 429, "nobody stops who guesses");
-    // Not even by the right one.
+    // Then even the correct code is rejected.
     assert_eq!(exchange(product.installation.address, &fresh, "Guesser", install).await.unwrap().status, 429);
 }
 
@@ -53,7 +53,7 @@ async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
     let mut one = first.socket().await.unwrap();
     let mut two = second.socket().await.unwrap();
     let mut three = third.socket().await.unwrap();
-    // Who is not logged in, or paused, waits.
+    // Logged-out and paused workstations wait.
     one.state(false, false).await.unwrap();
     two.state(true, true).await.unwrap();
     three.state(true, false).await.unwrap();
@@ -62,11 +62,11 @@ async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
     two.state(true, false).await.unwrap();
     product.gate_is(LOCATION, "connected").await;
     assert_eq!(product.gate(LOCATION).await["workstation_name"], "3");
-    // The one that came first is next.
+    // The next one in order of arrival gets the lease.
     drop(three);
     let next = one.leased().await.unwrap();
     assert!(next > lease);
-    // Paused by the staff: the lease goes on.
+    // Paused by the staff: the lease passes on.
     one.state(true, true).await.unwrap();
     assert_eq!(one.hear_of("lease").await.unwrap()["lease"], Value::Null);
     assert!(two.leased().await.unwrap() > next);
@@ -130,7 +130,7 @@ async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
     assert_eq!(old.bye().await.as_deref(), Some("replaced"));
     new.state(true, false).await.unwrap();
     assert!(new.leased().await.unwrap() > lease);
-    // Paired again its old token is void, and its connection ends.
+    // After another pairing, the old token is void and its connection ends.
     let code = product.code(LOCATION).await;
     let again = exchange(product.installation.address, &code, "1", &workstation.install).await.unwrap();
     assert_eq!(again.json()["workstation"], json!(workstation.id));
@@ -140,7 +140,7 @@ async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
     assert_eq!(socket.bye().await.as_deref(), Some("token"));
 }
 
-/// Answers that are made up, under every claim there is: none is believed, each is counted and written down.
+/// Forged answers with every kind of claim are rejected, counted and logged.
 #[actix::test]
 async fn what_nobody_asked_for_is_not_believed() {
     let product = product().await;
@@ -180,11 +180,11 @@ async fn what_nobody_asked_for_is_not_believed() {
         assert_eq!(did.iter().filter(|did| *did == what).count(), times, "{what}: {did:?}");
     }
     assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log tells a token");
-    // It is wrong, and no reason to send anybody away.
+    // The answers were wrong, but do not end the connection.
     assert_eq!(product.gate(LOCATION).await["state"], "connected");
 }
 
-/// Numbers outside what the protocol has are no claims at all.
+/// Numbers outside the protocol's range are invalid messages.
 #[actix::test]
 async fn claims_that_are_no_numbers_end_the_connection() {
     let product = product().await;
@@ -221,7 +221,7 @@ async fn leases_of_one_location_say_nothing_at_another() {
     .await;
 }
 
-/// A crash lets no number come again.
+/// After a crash, no fencing number is reused.
 #[actix::test]
 async fn fencing_numbers_survive_a_crash() {
     let mut product = product().await;

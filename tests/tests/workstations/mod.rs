@@ -1,5 +1,5 @@
-//! Workstations against the product as it runs: a process of its own, real sockets, a cloud EHR behind them. What workstations do wrong
-//! here, real ones will.
+//! Workstations against the product as a process, with real sockets and a cloud EHR. The misbehaviour tested here
+//! also occurs in practice.
 
 mod leases;
 mod offline;

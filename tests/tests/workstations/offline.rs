@@ -1,5 +1,5 @@
-//! A weekend without anybody at the practice, in virtual time: five hundred writes wait at a shut gate, of which forty are past when
-//! somebody logs in.
+//! A weekend without workstations, in virtual time: five hundred writes wait at a closed gate, and forty appointments
+//! are past when a user logs in.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,16 +22,16 @@ const WRITES: u64 = 500;
 const PAST: u64 = 40;
 const OFFLINE: Millis = 3 * DAY;
 const QUOTA: Quota = Quota { per_minute: 60, burst: 5 };
-/// What the workstation and the EHR take for one write.
+/// Answer time of workstation and EHR for one write.
 const ANSWERED: Millis = 300;
 
 struct Machine {
     now: Timestamp,
     location: Location,
-    /// Calls under way, by when they are answered.
+    /// Calls in flight, by the time of their answer.
     calls: BTreeMap<(Timestamp, u64), (u64, u32)>,
     made: u64,
-    /// Writes in the EHR, in the order in which they came, with the time.
+    /// Writes in the EHR in order of arrival, with the time.
     written: Vec<(u64, Timestamp)>,
     timed_out: Vec<(AppointmentId, Timestamp)>,
     confirmed: Vec<AppointmentId>,
@@ -119,7 +119,7 @@ impl Machine {
         appointment
     }
 
-    /// Time goes on, from one thing that is due to the next.
+    /// Advances time from one due event to the next.
     fn until(&mut self, end: Timestamp) {
         loop {
             let answer = self.calls.keys().next().copied();
@@ -144,7 +144,7 @@ impl Machine {
 fn three_days_offline_cost_what_is_past_and_nothing_else() {
     let mut machine = Machine::new();
     machine.tell(&Command::Gate(Gate::Shut(Shut::NoWorkstation)));
-    // Every twelfth or so is within the three days; the others lie after them.
+    // About every twelfth appointment is within the three days; the others are later.
     let (mut past, mut to_come, mut queued) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..WRITES {
         let soon = n % 12 == 3 && (past.len() as u64) < PAST;
@@ -166,7 +166,7 @@ fn three_days_offline_cost_what_is_past_and_nothing_else() {
 
     machine.until(START.plus(OFFLINE));
     assert!(machine.written.is_empty() && machine.calls.is_empty(), "something was sent through a shut gate");
-    // Each gave up when its appointment began, and said so.
+    // Each write timed out when its appointment began.
     let expected: Vec<_> = past.clone();
     assert_eq!(machine.timed_out, expected);
     assert_eq!(machine.location.state.queue.len() as u64, WRITES - PAST);
@@ -183,7 +183,7 @@ fn three_days_offline_cost_what_is_past_and_nothing_else() {
     assert_eq!(machine.confirmed, to_come);
     assert_eq!((machine.location.state.queue.len(), machine.timed_out.len() as u64), (0, PAST));
 
-    // At the EHR's quota, with next to no idle: a bucket of `burst`, then one a second.
+    // At the EHR's quota almost without idle time: a bucket of `burst`, then one per second.
     let took = machine.written.last().unwrap().1.since(opened);
     let least = (460 - i64::from(QUOTA.burst)) * MINUTE / i64::from(QUOTA.per_minute);
     assert!(took >= least, "{took} is faster than the quota allows: {least}");

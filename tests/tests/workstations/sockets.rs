@@ -1,4 +1,4 @@
-//! What a socket may say before anybody listens, and how it is ended.
+//! Limits on messages before and after the handshake, and the end of connections.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ async fn web_pages_and_other_protocols_are_refused_at_the_door() {
     }
     assert_eq!(shake(Some(ORIGIN), None).await, Some(400));
     assert_eq!(shake(Some(ORIGIN), Some("practice-sync.workstation.v2")).await, Some(400));
-    // A program names no origin.
+    // Non-browser clients send no origin.
     assert!(
         Socket::shake(product.installation.address, &Handshake { origin: None, ..Handshake::default() }).await.is_ok()
     );
@@ -81,7 +81,7 @@ async fn any_other_first_message_ends_the_connection() {
         socket.say_raw(first.clone()).await.unwrap();
         assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "{first:?}");
     }
-    // Nobody knows yet who this is: a hello is short.
+    // Before authentication, messages must be short.
     let mut socket = Socket::open(product.installation.address).await.unwrap();
     socket.say(&json!({"type": "hello", "token": "x".repeat(5_000)})).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("flood"));
@@ -125,7 +125,7 @@ async fn a_flood_ends_the_connection_and_nobody_else_notices() {
     for message in [Message::text(json!({"type": "pong", "n": 1}).to_string()), Message::Ping(Vec::new().into())] {
         let mut socket = flooding.socket().await.unwrap();
         for _ in 0..600 {
-            // It may be closed before the last one.
+            // The connection may be closed before the last message.
             if socket.say_raw(message.clone()).await.is_err() {
                 break;
             }
@@ -134,7 +134,7 @@ async fn a_flood_ends_the_connection_and_nobody_else_notices() {
         assert!(bye.is_none() || bye.as_deref() == Some("flood"), "{bye:?}");
         assert!(socket.ends_within(SOON).await);
     }
-    // One who keeps the rule is still there.
+    // Other connections are not affected.
     assert_eq!(product.gate(OTHER).await["state"], "connected");
     flooding.socket().await.unwrap();
 }
@@ -143,15 +143,15 @@ async fn a_flood_ends_the_connection_and_nobody_else_notices() {
 async fn frames_are_refused_by_the_length_they_announce() {
     let product = product().await;
     let workstation = product.pair(LOCATION, "Front desk").await;
-    // The longest there may be is read, and is not a message; one byte more is not read.
+    // A message of the maximum length is read, but invalid; one byte more is not read.
     for (length, reason) in [(12 * MIB, "protocol"), (12 * MIB + 1, "flood")] {
         let mut socket = workstation.socket().await.unwrap();
-        // The engine may close while it is being sent.
+        // The engine may close the connection during the transmission.
         let _ = socket.say_text("x".repeat(length)).await;
         let bye = socket.bye().await;
         assert!(bye.as_deref() == Some(reason) || (bye.is_none() && reason == "flood"), "{length}: {bye:?}");
     }
-    // A frame that claims to be enormous, and of which nothing comes.
+    // A frame that announces an enormous length without any data.
     let mut socket = workstation.socket().await.unwrap();
     socket.claim(u64::MAX >> 1).await.unwrap();
     assert!(socket.ends_within(SOON).await, "the engine waits for what no memory holds");
@@ -173,7 +173,7 @@ async fn fragments_are_counted_together() {
         socket.say_raw(fragment(code, n + 1 == pieces.len(), piece.to_vec())).await.unwrap();
     }
     product.gate_is(LOCATION, "logged_out").await;
-    // One without end.
+    // A message that never ends.
     let mut code = Data::Text;
     for _ in 0..20 {
         if socket.say_raw(fragment(code, false, vec![b'x'; MIB])).await.is_err() {

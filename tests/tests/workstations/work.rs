@@ -1,4 +1,4 @@
-//! Bookings through a workstation that does not behave, to an EHR that does not either: whatever happens, each is in the EHR once.
+//! Bookings through a misbehaving workstation to a misbehaving EHR. Each is in the EHR once in the end.
 
 use std::{
     sync::{
@@ -22,7 +22,7 @@ use tests::harness::{
 
 use crate::workstations::program;
 
-/// Everything that waits waits shortly.
+/// Short waiting times.
 const QUICK: &str = r#"
 [defaults.write]
 call_deadline = "4s"
@@ -43,7 +43,7 @@ burst = 1000
 patience = "1s"
 "#;
 
-/// An office with a workstation at work, and times to book.
+/// An office with a working workstation, and slots to book.
 struct Day {
     product: GatedProcess,
     workstation: Workstation,
@@ -71,12 +71,12 @@ impl Day {
         product.read().await;
         let mut caller = product.caller().await;
         let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
-        // Those that are used first lie far ahead.
+        // Distant slots first.
         offers.reverse();
         Day { product, workstation, running, caller, offers, booked: 0 }
     }
 
-    /// Books a time; the note by which it is known in the EHR.
+    /// Books a slot and returns the booking with its note, by which the EHR's copies are counted.
     async fn book(&mut self) -> Booking {
         self.booked += 1;
         let note = format!("booking {:03}", self.booked);
@@ -91,13 +91,13 @@ impl Day {
         self.caller.get(&path).await.unwrap().1["booking"].clone()
     }
 
-    /// How often it is in the EHR.
+    /// Returns the number of copies in the EHR.
     fn copies(&self, booking: &Booking) -> usize {
         let all = self.product.ehr.appointments();
         all.iter().filter(|it| it.note.as_deref().is_some_and(|note| note.contains(&booking.note))).count()
     }
 
-    /// It is written, and once.
+    /// Waits until the booking is written, and checks that it is there once.
     async fn written(&mut self, booking: &Booking, what: &str) {
         if !self.is_written(booking, what, PATIENCE).await {
             let state = self.product.get(&format!("/locations/{LOCATION}/sync")).await.1;
@@ -134,7 +134,7 @@ impl Day {
         self.written(booking, what).await;
     }
 
-    /// Somebody logs in again, and the workstation comes back where it went.
+    /// Logs in and restarts the workstation if it ended.
     async fn mended(&mut self) {
         self.product.log_in(&self.workstation);
         if self.running.ended() {
@@ -150,7 +150,7 @@ struct Booking {
     note: String,
 }
 
-/// The first request of a write that changes something is dealt with so; everything else honestly.
+/// Applies the manner to the first modifying request of a write. All other requests are handled honestly.
 fn once(manner: Manner) -> (impl FnMut(&Value) -> Manner, Arc<AtomicBool>) {
     let happened = Arc::new(AtomicBool::new(false));
     let seen = happened.clone();
@@ -169,7 +169,7 @@ async fn whatever_a_workstation_does_each_booking_is_written_once() {
     for manner in [
         Manner::Replayed,
         Manner::Delayed(Duration::from_secs(1)),
-        // Longer than anybody waits for it.
+        // Longer than the call deadline.
         Manner::Delayed(Duration::from_secs(6)),
         Manner::Reordered,
         Manner::Forged(Forgery::Lease),
@@ -179,7 +179,7 @@ async fn whatever_a_workstation_does_each_booking_is_written_once() {
         Manner::Gone,
         Manner::LoggedOutBefore,
         Manner::LoggedOutAfter,
-        // Longer than an answer may be, and longer than a frame may be.
+        // Longer than the limit of an answer, and of a frame.
         Manner::Huge((8 << 20) + 100_000),
         Manner::Huge(10 << 20),
         Manner::LoginPage,
@@ -237,7 +237,7 @@ async fn the_second_workstation_finds_what_the_first_one_left() {
         until(&what, async || happened.load(Ordering::SeqCst).then_some(())).await;
         day.written(&booking, &what).await;
         assert!(!standby.seen().requests.is_empty(), "{what}: the second one did not take over");
-        // The first one is back, and stands by; then it is its turn again.
+        // The first one returns as standby; then it gets the lease again.
         day.mended().await;
         standby.state(false, false);
         day.product.gate_is(LOCATION, "connected").await;
@@ -251,7 +251,7 @@ async fn an_engine_that_dies_with_writes_under_way_writes_them_once() {
     for quietly in [true, false] {
         let performed = Arc::new(AtomicUsize::new(0));
         let seen = performed.clone();
-        // The EHR does it, and nobody hears of it.
+        // The EHR performs the write, and the answer is lost.
         day.workstation.behave(move |request| {
             let changes = !request["write"].is_null() && request["method"] != "GET";
             seen.fetch_add(usize::from(changes), Ordering::SeqCst);
@@ -315,8 +315,8 @@ async fn writes_wait_for_the_staffs_yes_where_it_is_asked_for() {
     day.product.gate_is(LOCATION, "waiting_for_approval").await;
     assert_eq!(day.copies(&booking), 0);
     assert!(day.product.gate(LOCATION).await["writes_awaiting_approval"].as_u64().unwrap() >= 1);
-    // The patient goes first, then the visit: each is asked about.
-    let written = until("the approved write", async || {
+    // The patient and the appointment are approved separately.
+    let written = until("what the staff said yes to", async || {
         day.running.approve();
         let standing = day.standing(&booking).await;
         (standing["ehr_writeback"] == "confirmed").then_some(standing)
@@ -343,7 +343,8 @@ async fn what_the_staff_declines_or_the_extension_refuses_has_failed() {
     }
 }
 
-/// Nothing compares clocks: the EHR's is a month ahead and its answers say it is 1970, and no request of ours carries a time to compare.
+/// Clocks are never compared. The EHR's clock is a month ahead, its answers are dated 1970, and our requests contain
+/// no time for comparison.
 #[actix::test]
 async fn clocks_are_not_compared() {
     let ahead = Arc::new(|| {
@@ -380,7 +381,7 @@ async fn clocks_are_not_compared() {
     }
 }
 
-/// A session that is nobody's: what a workstation asks the EHR carries the session's cookie only where it runs, and no credential of ours.
+/// Requests contain the EHR session's cookie only at the workstation, and none of our credentials.
 #[actix::test]
 async fn requests_carry_no_credentials_and_stay_below_what_is_allowed() {
     let mut day = Day::begin().await;

@@ -1,8 +1,9 @@
-//! A health record system that keeps its contract and not much else: it is slow, loses answers, refuses, repeats itself and is worked
-//! in by staff who do not ask us. `fate` says what becomes of a call, `staff` what people do, `pages` how it shows its records.
+//! An EHR that keeps its contract but is otherwise unreliable: it is slow, loses answers, refuses, repeats itself,
+//! and staff change its records. Modules: `fate` for the outcome of calls, `staff` for changes by staff, `pages` for
+//! reads.
 //!
-//! What it does keep, because nobody could write exactly once without: it finds a write by its key, and a write that got no answer
-//! lands, if it lands at all, before the settling time after the location stopped waiting is over.
+//! Exactly-once writes rest on two guarantees. The EHR finds a write by its key, and an unanswered write takes effect
+//! before the settling time ends, or never.
 
 pub mod fate;
 mod pages;
@@ -15,7 +16,7 @@ use records::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 
 use tests::harness::random::Random;
 
-/// How an EHR can be reached at present.
+/// Current reachability of an EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weather {
     Fine,
@@ -25,17 +26,17 @@ pub enum Weather {
 }
 
 pub struct Row {
-    /// None for what the locations of the source share.
+    /// `None` for records shared by the locations of the source.
     pub location: Option<LocationId>,
     pub record: EhrRecord,
-    /// The change that left it as it is.
+    /// Number of the last change.
     pub changed: u64,
-    /// Where it was before staff moved it to another location, and the change that did: there it is deleted.
+    /// Former locations with the change that moved the record away. There it is deleted.
     pub left: BTreeMap<LocationId, u64>,
     pub deleted: bool,
-    /// The write of ours that made it.
+    /// Our write that created the record.
     pub made_for: Option<(LocationId, WriteIntent)>,
-    /// Staff moved, cancelled or deleted it.
+    /// Moved, cancelled or deleted by staff.
     pub by_staff: bool,
 }
 
@@ -47,7 +48,7 @@ impl Row {
         }
     }
 
-    /// An appointment that takes its place.
+    /// Returns the appointment if it occupies its slot.
     pub fn standing(&self) -> Option<&EhrAppointment> {
         self.appointment().filter(|appointment| !self.deleted && !appointment.cancelled)
     }
@@ -55,20 +56,20 @@ impl Row {
 
 pub struct Ehr {
     pub source: u32,
-    /// Refuses two appointments in one operatory at one time.
+    /// Refuses overlapping appointments in an operatory.
     pub strict: bool,
-    /// Resources shown in whole passes, where what is missing is gone; the others are shown by change.
+    /// Resources read in full passes, in which missing records are deleted. The others are read by change.
     pub whole: BTreeSet<Resource>,
-    /// Whole passes are paged by offset.
+    /// Full passes are paged by offset.
     pub pages_by_offset: bool,
     pub weather: Weather,
-    /// Keeps our write keys where a pull shows them.
+    /// Pulls contain our write keys.
     pub shows_keys: bool,
-    /// Tags each version of an appointment.
+    /// Appointments have version tags.
     pub tags_versions: bool,
-    /// From now on it is quick, reachable and says the truth.
+    /// From now on quick, reachable and truthful.
     pub honest: bool,
-    /// Breaks the contract: never finds a write. For the test that this is noticed.
+    /// Violates the contract by never finding a write. Used to test that the simulation detects it.
     pub forgets_keys: bool,
     pub rows: BTreeMap<(Resource, String), Row>,
     written: BTreeMap<String, Receipt>,
@@ -101,7 +102,7 @@ impl Ehr {
         }
     }
 
-    /// A new record, under the next id.
+    /// Adds a record under the next id.
     pub fn add(&mut self, location: Option<LocationId>, mut record: EhrRecord) -> String {
         self.changes += 1;
         let id = format!("{:06}", self.rows.len() + 1);
@@ -120,7 +121,7 @@ impl Ehr {
         id
     }
 
-    /// Changes a record; the next pull by change shows it.
+    /// Changes a record, which the next pull by change returns.
     pub fn change(&mut self, resource: Resource, id: &str, change: impl FnOnce(&mut Row)) {
         self.changes += 1;
         let (changes, tags_versions) = (self.changes, self.tags_versions);
@@ -150,7 +151,7 @@ impl Ehr {
         self.rows.get(&(Resource::Appointments, id.to_owned()))
     }
 
-    /// A write takes effect, or is refused.
+    /// Applies or refuses a write.
     pub fn write(&mut self, from: LocationId, work: WriteIntent, key: &str, write: &Write) -> Result<Receipt, Fault> {
         let id = match write {
             Write::CreatePatient(patient) => {
@@ -196,7 +197,7 @@ impl Ehr {
         self.written.get(key).filter(|_| !self.forgets_keys).cloned()
     }
 
-    /// What staff moved to another location is changed from there only.
+    /// Refuses a change unless the appointment is at this location. Staff may have moved it.
     fn known(&self, from: LocationId, appointment: &EhrAppointment, work: WriteIntent) -> Result<(), Fault> {
         assert!(!appointment.id.is_empty(), "order per patient: {work:?} was sent before its appointment was written");
         match self.appointment(&appointment.id) {
@@ -214,7 +215,7 @@ impl Ehr {
     }
 }
 
-/// Whether two appointments are in each other's way.
+/// Returns whether two appointments conflict.
 pub fn same_place(a: &EhrAppointment, b: &EhrAppointment) -> bool {
     let room = match (&a.operatory, &b.operatory) {
         (Some(one), Some(other)) => one == other,

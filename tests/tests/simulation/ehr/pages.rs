@@ -1,4 +1,4 @@
-//! How the EHR shows its records: by change or in whole passes, in pages of any size, now and then twice or for no reason.
+//! Pages of records, by change or in full passes: of any size, occasionally repeated or empty.
 
 use location::ids::LocationId;
 use records::ehr::{Page, Resource};
@@ -37,8 +37,8 @@ impl Ehr {
         if random.chance(300) { 1 + random.below(limit.min(5)) } else { limit }
     }
 
-    /// In order of ids. The cursor is the last id or, with `pages_by_offset`, the number of records on the pages so far:
-    /// a deletion between two pages then hides a record. It is empty again after a pass.
+    /// Returns a page in order of ids. The cursor is the last id or, with `pages_by_offset`, the number of records so
+    /// far, so that a deletion between two pages hides a record. After a pass the cursor is empty.
     fn whole_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
         let size = self.size(limit, random);
         let rows = self.shown(at, resource).filter(|(_, row)| !row.deleted);
@@ -55,10 +55,10 @@ impl Ehr {
         Page { records, cursor, last, whole: true, ..Page::default() }
     }
 
-    /// In order of changes; the cursor is the last change shown.
+    /// Returns a page in order of changes. The cursor is the last change shown.
     fn change_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
         let (since, size) = (after.parse::<u64>().unwrap_or(0), self.size(limit, random));
-        // What left for another location is deleted here.
+        // A record moved to another location is deleted here.
         let left = self.of(resource).filter(|(_, row)| row.location != Some(at));
         let left = left.filter_map(|(id, row)| Some((*row.left.get(&at)?, id, None)));
         let shown = self.shown(at, resource).map(|(id, row)| (row.changed, id, Some(row)));

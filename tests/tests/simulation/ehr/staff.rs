@@ -1,4 +1,4 @@
-//! People at the practice: they book, move, cancel and delete in the EHR, ours included, and never ask us.
+//! Staff who book, move, cancel and delete appointments in the EHR, including ours.
 
 use location::{
     ids::LocationId,
@@ -11,7 +11,7 @@ use crate::simulation::plan::{PERSONS, patient_of, person, seconds};
 use tests::harness::random::Random;
 
 impl Ehr {
-    /// One thing somebody does; the line for the log.
+    /// Performs a random action of staff and returns the line for the log.
     pub fn staff_acts(
         &mut self,
         institution: u32,
@@ -31,7 +31,7 @@ impl Ehr {
             3 => self.any(random).and_then(|id| self.staff_delete(&id)),
             4 => self.any(random).and_then(|id| self.staff_confirm(&id)),
             5 => {
-                // Mostly somebody new; now and then one who is about to book online too.
+                // Mostly a new person, sometimes one who also books online.
                 let number = if random.chance(300) { random.below(PERSONS) } else { 100 + random.below(1_000) };
                 let id = self.add(None, EhrRecord::Patient(patient_of(&person(institution, number))));
                 Some(format!("adds patient {id}"))
@@ -41,7 +41,7 @@ impl Ehr {
         format!("staff of {} {}", self.source, what.unwrap_or_else(|| "looks around".to_owned()))
     }
 
-    /// One thing somebody does about an appointment that just came in.
+    /// Performs a random action of staff on a new appointment.
     pub fn staff_notice(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
         self.appointment(id)?.standing()?;
         match random.weighted(&[30, 20, 20, 10]) {
@@ -77,7 +77,7 @@ impl Ehr {
         Some(format!("confirms appointment {id}"))
     }
 
-    /// A place within the next two days: operatory, provider, start and end.
+    /// Returns a random place within the next two days: operatory, provider, start and end.
     fn place(
         &self,
         location: Option<LocationId>,
@@ -108,7 +108,7 @@ impl Ehr {
         ))
     }
 
-    /// Takes a slot: sometimes as time off, sometimes where somebody is already, unless the EHR forbids it.
+    /// Books an appointment or time off, possibly on top of another one unless the EHR refuses overlaps.
     fn staff_book(
         &mut self,
         now: Timestamp,
@@ -133,7 +133,7 @@ impl Ehr {
         Some(format!("moves appointment {id}"))
     }
 
-    /// To another location.
+    /// Moves an appointment to another location.
     fn staff_send(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
         let from = self.appointment(id)?.location?;
         let (to, place) = self.place(None, now, random)?;

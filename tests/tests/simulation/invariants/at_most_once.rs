@@ -1,4 +1,4 @@
-//! Nothing is written twice: a booking has at most one record in the EHR, and so has a patient, however many bookings name them.
+//! Each booking has at most one record in the EHR, and each patient, too, however many bookings name them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Documents agree with the machine: placement, cancellation, patient, write-back state, and their place in the index by time.
+//! Documents agree with the state machine: placement, cancellation, patient, writeback state and the index by time.
 
 use records::record::Record;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use records::{self, Writeback};
 
 use crate::simulation::sim::{Sim, document};
 
-/// Of the appointments a turn changed.
+/// Checks the appointments changed in a turn.
 pub fn after(sim: &Sim, location: LocationId, events: &[Event]) {
     for event in events {
         if let Some(id) = subject(event) {
@@ -25,14 +25,14 @@ pub fn after(sim: &Sim, location: LocationId, events: &[Event]) {
     }
 }
 
-/// Of all appointments a location remembers, and of the index.
+/// Checks all appointments in a location's memory, and the index.
 pub fn check(sim: &Sim, location: LocationId) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
     for id in host.processor.machine.state.appointments.keys() {
         one(sim, location, *id);
     }
     let by_start = ListQuery::new([location.0], Order::StartsAt);
-    // The process's own, which read on commit by commit, and one that reads it all anew.
+    // The process's index, updated incrementally, and one built from scratch.
     for index in [&*host.processor.deps.index, &Index::default()] {
         let lists = Lists { store: &*sim.store, index };
         let all = Range::first(usize::MAX);
@@ -57,7 +57,7 @@ fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
     let kept: Option<Record<records::Appointment>> = document(sim, 0, id.0);
     let Some(kept) = kept else { panic!("documents agree: appointment {id} of {location} has no document") };
     if kept.location() != location.0 {
-        // Staff moved it there, and that location read it first.
+        // Staff moved it to another location, which has already read it.
         let source = |id| sim.plan.setup.locations.get(&LocationId(id)).and_then(|location| location.source);
         let moved = source(kept.location()).is_some() && source(kept.location()) == source(location.0);
         assert!(moved, "documents agree: {id} is of another location");

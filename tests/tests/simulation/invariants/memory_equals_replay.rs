@@ -1,4 +1,4 @@
-//! What a location remembers is what its journal says, at any moment: a crash loses nothing and a load invents nothing.
+//! The state in memory equals the replayed journal at all times: a crash loses nothing, and a load adds nothing.
 
 use location::ids::LocationId;
 use processor::processor::Processor;

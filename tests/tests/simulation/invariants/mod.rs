@@ -1,4 +1,4 @@
-//! What must hold, whatever happens; each in a file of its own. They panic where it does not.
+//! Invariants of the simulation, one per module. Each check panics on a violation.
 
 pub mod at_most_once;
 pub mod bounded;
@@ -14,12 +14,12 @@ use location::{event::Event, ids::LocationId};
 
 use super::sim::Sim;
 
-/// One event is durable.
+/// Checks a durable event.
 pub fn committed(sim: &Sim, location: LocationId, event: &Event) {
     no_double_booking::granted(sim, location, event);
 }
 
-/// A turn is over, and memory follows the disk.
+/// Checks a location after a turn, once memory and disk are in sync.
 pub fn after_turn(sim: &Sim, location: LocationId, events: &[Event]) {
     machine::check(sim, location);
     bounded::check(sim, location);
@@ -27,7 +27,7 @@ pub fn after_turn(sim: &Sim, location: LocationId, events: &[Event]) {
     order_per_patient::check(sim, location);
 }
 
-/// A look at all documents and the journal of one location.
+/// Checks all documents and the journal of one location.
 pub fn sweep(sim: &Sim, location: LocationId) {
     memory_equals_replay::check(sim, location);
     documents_agree::check(sim, location);
@@ -35,7 +35,7 @@ pub fn sweep(sim: &Sim, location: LocationId) {
     nothing_lost::check(sim);
 }
 
-/// Everything, at the end.
+/// Checks all locations at the end.
 pub fn sweep_all(sim: &Sim) {
     for location in sim.process.hosts.keys() {
         sweep(sim, *location);

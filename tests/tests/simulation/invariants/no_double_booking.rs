@@ -1,5 +1,5 @@
-//! No operatory is booked twice by us: whoever is granted a place stands in nobody's way whom we put there, as far as we know and as
-//! far as the EHR knows. What staff moved is theirs.
+//! No operatory is double-booked by us: a granted place conflicts with no other of our bookings, in our documents and
+//! in the EHR. Appointments moved by staff are excluded.
 
 use location::{
     command::Placement,
@@ -43,7 +43,7 @@ fn same(a: &Placement, b: &Placement) -> bool {
     a.column().is_some() && a.column() == b.column() && a.span.overlaps(b.span)
 }
 
-/// Staff touched it in the EHR: where it stands is no longer our doing.
+/// Returns whether staff changed the appointment in the EHR.
 fn moved_by_staff(sim: &Sim, location: LocationId, id: AppointmentId) -> bool {
     sim.ehrs.values().any(|ehr| {
         ehr.of(ehr::Resource::Appointments)
@@ -51,7 +51,7 @@ fn moved_by_staff(sim: &Sim, location: LocationId, id: AppointmentId) -> bool {
     })
 }
 
-/// The place in the EHR's words.
+/// Returns the place as an EHR appointment.
 pub fn in_the_ehr(sim: &Sim, location: LocationId, place: &Placement) -> Option<ehr::EhrAppointment> {
     let processor = &sim.process.hosts.get(&location)?.processor;
     let institution = processor.institution.id.0;

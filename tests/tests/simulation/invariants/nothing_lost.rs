@@ -1,4 +1,4 @@
-//! Nothing acknowledged is lost: every booking a client was told of has its document, and its key its memory.
+//! Nothing acknowledged is lost: each acknowledged booking has its document, and each key is remembered.
 
 use location::ids::LocationId;
 use records::record::Record;

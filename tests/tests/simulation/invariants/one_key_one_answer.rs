@@ -1,5 +1,5 @@
-//! One key, one answer: within its lifetime an accepted key answers with its booking and nothing else, whoever asks again, whatever
-//! crashed in between, and at no other location of the institution.
+//! Within its lifetime, an accepted key returns its booking and nothing else: for any client, after any crash, and at
+//! no other location of the institution.
 
 use location::{decision::Refusal, ids::AppointmentId};
 use processor::commands::{BookSlot, Booked};
@@ -27,7 +27,7 @@ pub fn check(sim: &Sim, request: &BookSlot, answer: &Result<Booked, Option<Refus
             assert!(uses > 1, "one key one answer: {key:?} was never used for anything else");
         }
         Err(Some(refusal)) => {
-            // Another process may know more than this one's memory; what it refuses it has not promised.
+            // The memory may be behind another process's commits. A refusal promises nothing.
             let behind = sim.process.hosts.get(&location).is_some_and(|host| host.behind);
             assert!(behind || promise.is_none(), "one key one answer: {key:?} was accepted, now {refusal:?}");
         }
@@ -36,7 +36,7 @@ pub fn check(sim: &Sim, request: &BookSlot, answer: &Result<Booked, Option<Refus
 }
 
 impl Sim {
-    /// A client was told that it has a booking.
+    /// Records a booking acknowledged to a client.
     pub fn remember(&mut self, request: &BookSlot, booked: &Booked) {
         let appointment = AppointmentId(booked.appointment.id);
         let lifetime = self.plan.setup.locations.get(&request.offer.location).map_or(0, |at| at.booking.key_lifetime);

@@ -1,5 +1,5 @@
-//! Writes of one patient go to the EHR one after the other: the patient before the appointments, an appointment before its changes.
-//! (That none arrives before what it needs, the EHR itself asserts.)
+//! Writes of one patient are sent in order: the patient before the appointments, an appointment before its changes.
+//! The EHR itself asserts that no write arrives before its prerequisites.
 
 use std::collections::BTreeSet;
 
