@@ -1,5 +1,5 @@
-//! The suite of `adapters/conformance` for the adapters of this repository: their components are built first, and what does not conform
-//! fails the test.
+//! The suite of `adapters/conformance` for the adapters of this repository. Components are built first, and a failed
+//! case fails the test.
 //!
 //! The variable `CONFORMANCE` names the cases to run, separated by commas.
 
@@ -11,12 +11,12 @@ use crate::harness::components;
 
 const VARIABLE: &str = "CONFORMANCE";
 
-/// All cases on an adapter in `adapters/`.
+/// Runs all cases on an adapter in `adapters/`.
 pub async fn run<S: EhrUnderTest>(adapter: &str, system: S) {
     run_component(components::component(adapter), system).await;
 }
 
-/// The same on any component.
+/// Runs all cases on a component.
 pub async fn run_component<S: EhrUnderTest>(component: PathBuf, system: S) {
     let only = std::env::var(VARIABLE).unwrap_or_default();
     let only: Vec<String> =

@@ -1,4 +1,4 @@
-//! How long a location takes to come into memory: read, decrypted, checked, decoded, and its tail of records applied.
+//! Time to load a location into memory: read, decrypt, verify, decode, and apply the tail of the journal.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -43,7 +43,7 @@ use crate::harness::fixtures;
 
 const LOCATION: LocationId = LocationId(1);
 const ROUNDS: usize = 7;
-/// Commits under way while the journal is filled.
+/// Commits in flight while the journal is filled.
 const AHEAD: usize = 2_000;
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
@@ -66,7 +66,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     })
 }
 
-/// Through the engine: an EHR with so many appointments is pulled, then the location leaves memory. Answers a free place.
+/// Pulls an EHR with this number of appointments through the engine and unloads the location. Returns a free place.
 async fn fill_calendar(dir: &Path, appointments: usize) -> Result<Placement, Box<dyn Error>> {
     let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, appointments));
@@ -97,7 +97,7 @@ fn query(from: i32) -> SlotQuery {
     SlotQuery { limit: 1, ..testing::slot_query(Date(from), 7, 30 * MINUTE, clock::now()) }
 }
 
-/// What the locations of an engine share, without an engine.
+/// Returns the shared state of an engine's locations, without an engine.
 async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn Error>> {
     let ids = Arc::new(Ids::new(store.clone()));
     let secrets = Secrets::load(&store).await?;
@@ -126,7 +126,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn E
     }))
 }
 
-/// The time it takes and the appointments in memory.
+/// Returns the median load time and the number of appointments in memory.
 async fn activated(dir: &Path) -> Result<(Duration, usize), Box<dyn Error>> {
     let (mut times, mut found) = (Vec::new(), 0);
     for _ in 0..ROUNDS {
@@ -139,8 +139,9 @@ async fn activated(dir: &Path) -> Result<(Duration, usize), Box<dyn Error>> {
     Ok((median(times), found))
 }
 
-/// Holds are taken and given back as the location would, with a snapshot whenever one is due, except at the end: then the tail is as
-/// long as it gets. Commits are sent ahead of their durability to be done in minutes; what is on disk is the same.
+/// Takes and releases holds as the location would. Snapshots are written when due, except at the end, so that the
+/// tail is as long as possible. Commits do not wait for durability, which saves time and does not change the data on
+/// disk.
 async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usize, Box<dyn Error>> {
     let env = env(practices::setup(1), practices::store(dir)?).await?;
     let mut shell = Processor::load(env.clone(), LOCATION)?;
@@ -185,7 +186,7 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
     }
 }
 
-/// An EHR of the benchmark for each location.
+/// Returns an in-process EHR for each location.
 pub fn own(locations: u32, writes: Writes) -> HashMap<LocationId, Arc<dyn Ehr>> {
     let ehr = |id| (LocationId(id), Arc::new(OwnEhr::new(writes)) as Arc<dyn Ehr>);
     (1..=locations).map(ehr).collect()

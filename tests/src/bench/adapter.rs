@@ -1,4 +1,4 @@
-//! What the sandbox around an adapter adds to a call.
+//! Overhead of an adapter's sandbox per call.
 
 use std::{
     path::PathBuf,
@@ -21,13 +21,13 @@ use super::{
 use crate::harness::{components, external, fixtures, javascript::Toolbox};
 
 const CALLS: usize = 3_000;
-/// A page takes longer.
+/// Number of calls for pages, which take longer.
 const PAGES: usize = 300;
-/// Records of one: what a server asks for, and the most the contract allows.
+/// Records per page: a server's request and the contract's maximum.
 const PAGES_OF: [u32; 2] = [100, 1_000];
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// An EHR that answers at once: what the simulated one answered the first time.
+/// An EHR that answers immediately with the simulated EHR's first answer.
 #[derive(Default)]
 pub struct Canned(OnceLock<HttpResponse>);
 
@@ -89,7 +89,7 @@ async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) ->
         let connection = Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, canned());
         registry.connect("measured", connection).ok_or("the adapter is not loaded")?.map_err(|error| error.to_string())
     };
-    // It looks at the cursor, refuses it and returns: next to nothing happens inside.
+    // The adapter rejects the cursor and returns, so that almost no work happens inside.
     let (ehr, alone, cursor) = (connect()?, canned(), "no cursor");
     let empty = async || match ehr.pull(Resource::Patients, Some(cursor.to_owned()), 1, DEADLINE).await {
         Err(Fault::Rejected(_)) => Ok(()),
@@ -108,7 +108,7 @@ async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) ->
     let what = "describe: one request, JSON parsed, a record returned";
     beside(report, what, Aim::None, CALLS, described, described_alone).await?;
     for count in PAGES_OF {
-        // As many records of each size.
+        // The same number of records for each size.
         let pages = PAGES * PAGES_OF[0] as usize / count as usize;
         let (ehr, alone) = (connect()?, canned());
         let page = async || match ehr.pull(Resource::Patients, None, count, DEADLINE).await {
@@ -124,7 +124,7 @@ async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) ->
     Ok(())
 }
 
-/// Calls in turns, so that both sides meet the same machine.
+/// Alternates the calls, so that both sides run under the same load of the machine.
 async fn beside(
     report: &mut Report,
     what: &str,

@@ -1,5 +1,5 @@
-//! What the audit trail and the access log cost the booking path: the same load with and without them, in turn, so that a machine that
-//! grows slower, or a disk that fills, is slower for all.
+//! Cost of the audit trail and the access log for bookings. The same load runs with and without them in rotation, so
+//! that a slower machine or a fuller disk affects all variants.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 const ROUNDS: usize = 3;
-/// How the server is told, and what it is called here.
+/// Arguments of the server, and names in the report.
 const WAYS: [(&str, &str); 3] =
     [("wait", "neither"), ("wait+audit", "with the audit trail"), ("wait+log", "with the access log, to a file")];
 
@@ -21,13 +21,13 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     );
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let dir = tempfile::Builder::new().prefix("bench-audit").tempdir_in(&options.dir)?;
-    // A run takes as many as one of `bookings`, and has no write-backs to compare with.
+    // Half of the bookings of `bookings` per run, because write-backs are not compared.
     let options = Options { bookings: options.bookings.div_ceil(2), ..options.clone() };
     let mut sums = [0.0; WAYS.len()];
     for round in 0..ROUNDS {
         let dir = dir.path().join(round.to_string());
         fs::create_dir(&dir)?;
-        // Nobody is always the first one.
+        // Rotates the order, so that no variant is always first.
         for turn in 0..WAYS.len() {
             let at = (turn + round) % WAYS.len();
             let (how, what) = WAYS[at];

@@ -1,10 +1,11 @@
-//! The bookings that are sent: one shape for all servers, a new idempotency key each, patients who come again.
+//! The bookings sent in benchmarks: the same shape for all servers, a new idempotency key each, and returning
+//! patients.
 
 use serde::{Deserialize, Serialize};
 
 use crate::harness::http_client::api_request;
 
-/// Different patients among the bookings.
+/// Number of distinct patients.
 const PEOPLE: usize = 20_000;
 /// Length of a slot token's digits.
 const DIGITS: usize = 146;
@@ -43,13 +44,13 @@ pub fn booking(number: usize, slot_token: String) -> Booking {
     }
 }
 
-/// The request, with the place the booking is made in.
+/// Returns the request with the location in the query.
 pub fn request(booking: &Booking, query: &str, authorization: &str) -> Vec<u8> {
     let body = serde_json::to_vec(booking).expect("a booking has string keys");
     api_request("POST", &format!("/intent/booking/book?{query}"), authorization, &body)
 }
 
-/// A slot as the comparisons know it, in a token as long as ours.
+/// A slot in the format of the comparison servers. Its token is as long as the product's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainSlot {
     pub location: i32,

@@ -1,4 +1,5 @@
-//! Durable bookings per second over HTTP, beside a bare echo of the same bodies and the same booking on PostgreSQL.
+//! Durable bookings per second over HTTP, compared with an echo of the same bodies and the same booking on
+//! PostgreSQL.
 
 use std::{
     collections::BTreeMap, error::Error, fs, io, net::SocketAddr, os::unix::fs::MetadataExt, path::Path, sync::Arc,
@@ -22,9 +23,9 @@ use super::{
 };
 use crate::harness::{fixtures, http_client::Caller};
 
-/// Searches under way at one time while offers are gathered.
+/// Concurrent searches while offers are collected.
 const SEARCHERS: u32 = 8;
-/// The most one search answers; also the slots of half the operatories on one day.
+/// Maximum number of offers per search; also the slots of half the operatories on one day.
 const OFFERS: usize = 100;
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
@@ -87,7 +88,7 @@ pub fn load(options: &Options) -> Load {
     }
 }
 
-/// Bytes of the blocks that a folder's files take.
+/// Returns the bytes of the blocks allocated for a folder's files.
 fn used(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
@@ -124,7 +125,7 @@ async fn in_database(options: &Options, dir: &Path, report: &mut Report) -> Resu
     product(options, &dir, "wait", Some(&cluster.database()?), what, report).await
 }
 
-/// Reports it with the processor time and the disk that each booking took, those of the warm-up among them.
+/// Runs the product and reports its processor time and disk usage per booking, including the warm-up.
 pub async fn product(
     options: &Options,
     dir: &Path,
@@ -158,7 +159,7 @@ pub async fn product(
     Ok(run)
 }
 
-/// The same for the comparisons: place after place, the locations in turn.
+/// Returns the requests for the comparisons: place after place, in rotation over the locations.
 fn plain_requests(locations: usize) -> Requests {
     let first = i64::from(fixtures::today() + 1) * 86_400;
     Arc::new(move |number| {
@@ -177,7 +178,7 @@ fn plain_requests(locations: usize) -> Requests {
     })
 }
 
-/// Offers as a client finds them, the locations in turn.
+/// Searches offers like a client and returns them in rotation over the locations.
 pub async fn offers(
     address: SocketAddr,
     caller: &Caller,
@@ -234,8 +235,8 @@ async fn of_location(caller: &mut Caller, place: &str, count: usize) -> Result<V
     Ok(tokens)
 }
 
-/// The operatories of a practice, one of each provider at a time: a search shows a provider once per start. Ids have no
-/// order.
+/// Splits the operatories of a practice into sets with one operatory per provider, because a search returns a
+/// provider once per start. Ids have no order.
 fn halves(hours: &Value) -> Vec<Vec<u64>> {
     let mut by_provider: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for hour in hours.as_array().into_iter().flatten() {

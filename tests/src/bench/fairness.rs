@@ -1,5 +1,5 @@
-//! Whether one tenant's trouble is felt by another: bookings of a healthy practice, and how fast they reach its EHR, beside neighbours
-//! whose EHR hangs, whose adapter spins, who pull without end, or who ask for very many slots.
+//! Isolation between tenants: latency and write-backs of a healthy practice's bookings next to a neighbour with a
+//! hanging EHR, a spinning adapter, endless pulls, or many requests for slots.
 
 use std::{
     fmt::Write,
@@ -32,12 +32,12 @@ use crate::harness::{
     process::{self, API_KEY, LOCATIONS, SUBDOMAIN},
 };
 
-/// Bookings a second, whatever the answers take.
+/// Bookings per second, independent of response times.
 const RATE: u32 = 40;
 const CLIENTS: u32 = 8;
-/// How much slower the slowest of a hundred may get.
+/// Maximum ratio of the 99th percentiles.
 const MOST: f64 = 1.1;
-/// Of the write-backs of a quiet machine.
+/// Minimum ratio of write-backs to those without a neighbour.
 const LEAST: f64 = 0.95;
 const NEIGHBOUR: &str = "neighbour";
 const NEIGHBOUR_KEY: &str = "psk_of_the_neighbour";
@@ -45,9 +45,9 @@ const NEIGHBOUR_KEY: &str = "psk_of_the_neighbour";
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
     Nobody,
-    /// So many locations, each a data source of its own, through the guest that behaves so.
+    /// Number of locations, each with its own data source, and the behaviour of their guest.
     Guests(u32, &'static str),
-    /// One location whose slots somebody asks for again and again.
+    /// One location whose slots are requested continuously.
     Slots,
 }
 
@@ -60,11 +60,11 @@ const SCENES: [(&str, Beside); 6] = [
     ("searches for 10,000 slots", Beside::Slots),
 ];
 
-/// What a run came to.
+/// The result of a run.
 struct Run {
     median: Duration,
     slow: Duration,
-    /// Write-backs that reached the EHR while the bookings came in, a second.
+    /// Write-backs per second during the bookings.
     written: f64,
     refused: usize,
 }
@@ -106,7 +106,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::error::Error>> {
     let dir = tempfile::Builder::new().prefix("bench-fairness").tempdir_in(&options.dir)?;
     let (ehr, other) = (EhrServer::start(fixtures::profile(17))?, EhrServer::start(fixtures::profile(18))?);
-    // Accepts what the backlog holds, and never answers.
+    // Accepts connections up to the backlog and never answers.
     let hanging = TcpListener::bind(("127.0.0.1", 0))?;
     let config = dir.path().join("practice-sync.toml");
     fs::write(&config, configuration(dir.path(), beside, &ehr.url(), &other.url(), hanging.local_addr()?))?;
@@ -129,7 +129,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
     run
 }
 
-/// Books at a steady rate, and counts what was written back meanwhile.
+/// Books at a constant rate and counts the write-backs in that time.
 async fn book(
     server: &Server,
     caller: &Caller,
@@ -173,8 +173,8 @@ async fn book(
     Ok(Run { median: at(50), slow: at(99), written: made.saturating_sub(waiting) as f64 / took, refused })
 }
 
-/// Asks for the slots of the neighbour's location without a pause, on a thread of its own: those who book do not wait for what it does
-/// with the answers.
+/// Requests the slots of the neighbour's location continuously. A separate thread keeps the processing of answers
+/// from delaying the bookings.
 struct Asking {
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<io::Result<()>>,
@@ -200,11 +200,8 @@ impl Asking {
         let asking = Asking { stop, thread };
         match ready.await {
             Ok(()) => Ok(asking),
-            // Only a failure ends it before it is told to.
-            Err(_) => Err(asking
-                .end()
-                .err()
-                .unwrap_or_else(|| io::Error::other("the thread that requests slots ended early"))),
+            // The thread ends early only on an error.
+            Err(_) => Err(asking.end().err().unwrap_or_else(|| io::Error::other("nobody asks for slots"))),
         }
     }
 

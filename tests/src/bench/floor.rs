@@ -1,5 +1,6 @@
-//! What sled itself can do: the keys a section committed are written down, and written again to a bare sled of the same settings, as
-//! batches of the same keys and sizes, each durable before the next. No store on sled with a record per key can be faster.
+//! Upper bound for stores on sled. The keys committed by a section are recorded and replayed on plain sled with the
+//! same settings. Each batch has the same keys and sizes and is durable before the next. A store with a record per
+//! key cannot be faster.
 
 use std::{
     error::Error,
@@ -18,21 +19,21 @@ use setup::EngineRules;
 use store::{Batch, Store, StoreError, keys};
 use testing::HookedStore;
 
-/// What the store adds to a value: format, nonce, checksum.
+/// Bytes that the store adds to a value: format, nonce, checksum.
 const SEAL: usize = 41;
-/// The largest record it keeps in one piece.
+/// The largest record that the store keeps in one piece.
 const MOST: usize = 3_584;
 const DELETED: u32 = u32::MAX;
 
-/// A record of a store's commits, without their values.
+/// A recording of a store's commits without values.
 pub struct Recorded {
     commits: Mutex<BufWriter<File>>,
-    /// Numbers given in the feed.
+    /// Number of appended feed entries.
     appended: AtomicU64,
 }
 
 impl Recorded {
-    /// Records the commits of `store` in a file: those that go through the store it returns.
+    /// Records commits made through the returned store in a file.
     pub fn over(store: Arc<dyn Store>, file: &Path) -> io::Result<(Arc<dyn Store>, Arc<Recorded>)> {
         let commits = Mutex::new(BufWriter::new(File::create(file)?));
         let recorded = Arc::new(Recorded { commits, appended: AtomicU64::new(0) });
@@ -76,7 +77,7 @@ pub struct Floor {
     pub took: Duration,
 }
 
-/// Writes it all again, each commit a durable batch.
+/// Replays the recording, with each commit as a durable batch.
 pub fn replay(file: &Path, dir: &Path) -> Result<Floor, Box<dyn Error>> {
     let mut written = BufReader::new(File::open(file)?);
     let db = sled::Config::new()
@@ -101,7 +102,7 @@ pub fn replay(file: &Path, dir: &Path) -> Result<Floor, Box<dyn Error>> {
     }
 }
 
-/// Takes the next commit into the batch. None at the end, where the last one may be cut short.
+/// Reads the next commit into the batch. Returns `None` at the end, where the last commit may be truncated.
 fn next(written: &mut impl Read, batch: &mut sled::Batch) -> io::Result<Option<usize>> {
     let mut whole = || -> io::Result<Vec<(Vec<u8>, u32)>> {
         let count = number(written)?;
@@ -124,7 +125,7 @@ fn next(written: &mut impl Read, batch: &mut sled::Batch) -> io::Result<Option<u
     for (key, size) in writes {
         match size {
             DELETED => batch.remove(key),
-            // What the store would cut into pieces counts as one piece: the floor may be too kind, never too hard.
+            // A value that the store would split counts as one piece. The floor may be too fast, but never too slow.
             size => batch.insert(key, vec![7; (size as usize).min(MOST)]),
         }
     }

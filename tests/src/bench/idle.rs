@@ -1,4 +1,4 @@
-//! A start with very many locations of which none has anything to do: its cost must not grow with their number.
+//! Start with many idle locations. The cost must not grow with their number.
 
 use std::{
     collections::HashMap,
@@ -39,9 +39,9 @@ use crate::harness::fixtures;
 
 const PER_INSTITUTION: u32 = 100;
 const APPOINTMENTS: usize = 20;
-/// Locations written with one commit.
+/// Locations per commit.
 const AT_ONCE: u32 = 500;
-/// How long the process stays idle before its memory is read again.
+/// Idle time before the process's memory is read again.
 const REST: Duration = Duration::from_secs(3);
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
@@ -69,7 +69,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// A figure the process told before it was ready.
+/// Returns a figure that the process printed before it was ready.
 fn said(server: &Server, name: &str) -> Result<f64, String> {
     let figure = server.said.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.said))
@@ -85,7 +85,7 @@ fn setup(locations: u32) -> Setup {
     setup
 }
 
-/// One location lives through its first pull and falls asleep; the others are as it is.
+/// One location runs its first pull and becomes idle; the others are copies of it.
 async fn prepare(dir: &Path, locations: u32) -> Outcome {
     let first = LocationId(1);
     let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
@@ -116,7 +116,7 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
     Ok(())
 }
 
-/// The state that a load of the location leads to.
+/// Returns the state that a load of the location would produce.
 fn state_of(model: &journal::Loaded) -> Result<Vec<u8>, Box<dyn Error>> {
     #[derive(Deserialize)]
     struct Turn {
@@ -138,7 +138,7 @@ fn last_record(store: &dyn Store, location: u32) -> Result<Vec<u8>, Box<dyn Erro
     Ok(last.ok_or("the location has no journal")?.1)
 }
 
-/// This process starts an engine and does nothing more.
+/// Starts an engine in this process and idles.
 pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     let before = resident(std::process::id())?;
     let mut setup = setup(locations);
@@ -153,7 +153,7 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     Ok(())
 }
 
-/// Megabytes a process has in memory.
+/// Returns the resident memory of a process in megabytes.
 pub fn resident(pid: u32) -> io::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib =

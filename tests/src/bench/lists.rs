@@ -1,4 +1,4 @@
-//! Pages of a long list: their cost must follow the page, not the list.
+//! Pages of a long list. The cost must depend on the page and not on the list.
 
 use records::record::Record;
 use std::{
@@ -36,10 +36,10 @@ use super::{
 const INSTITUTION: u32 = 1;
 const ROWS: usize = 25;
 const RUNS: usize = 101;
-/// Patients written with one commit, and commits under way at a time.
+/// Patients per commit, and commits in flight.
 const AT_ONCE: u32 = 250;
 const COMMITS: usize = 8;
-/// Distinct names: a few are frequent, most are rare.
+/// Number of distinct names: a few are frequent, most are rare.
 const LAST_NAMES: u32 = 40_000;
 const FIRST_NAMES: u32 = 800;
 
@@ -137,14 +137,14 @@ type Keep = dyn Fn(&Record<Patient>) -> bool;
 
 struct Query {
     filters: Vec<Filter>,
-    /// What the caller filters by.
+    /// The caller's filter.
     keep: Box<Keep>,
 }
 
 struct Case {
     what: &'static str,
     order: Order,
-    /// The pages begin at the place of the patient they are about, not at the first.
+    /// Pages start at the probed patient instead of the first one.
     deep: bool,
     ask: Box<dyn Fn(u32) -> Query>,
 }
@@ -205,7 +205,7 @@ fn named(name: String) -> Query {
     Query { filters, keep: Box::new(move |it| name::is_found(&it.name(), &name)) }
 }
 
-/// One page as the API reads it: on until it is full of what the caller keeps.
+/// Reads one page like the API: reads on until the caller's filter has kept enough.
 fn page(lists: &Lists<'_>, case: &Case, n: u32) -> Result<usize, StoreError> {
     let Query { filters, keep } = (case.ask)(n);
     let query = ListQuery::new([INSTITUTION], case.order).filtered(filters);
@@ -231,7 +231,7 @@ fn place(n: u32) -> Position {
     Position::id(u64::from(n))
 }
 
-/// The patient a run is about: another one each time, none near the end.
+/// Returns the patient of a run: a different one each time, none near the end.
 fn probe(run: usize, count: u32) -> u32 {
     1 + mixed(run as u32 + 1) % (count * 9 / 10)
 }
@@ -246,7 +246,7 @@ fn timed(mut work: impl FnMut(usize) -> Result<usize, StoreError>) -> Result<Vec
     Ok(times)
 }
 
-/// So that neighbours in one order are none in another.
+/// Scatters numbers, so that neighbours in one order are not neighbours in another.
 fn mixed(n: u32) -> u32 {
     n.wrapping_mul(2_654_435_761) >> 4
 }
@@ -273,7 +273,7 @@ fn first_name(n: u32) -> String {
     name(mixed(n ^ 0x5555) % FIRST_NAMES, 5)
 }
 
-/// A word of its own for each number, of which many have the same beginning.
+/// Returns a distinct word for each number. Many words share a prefix.
 fn name(number: u32, letters: usize) -> String {
     let letter = |at: u32| char::from(b'a' + (number / 20u32.pow(at) % 20) as u8);
     (0..letters as u32).rev().map(|at| letter(at % 4)).collect()

@@ -1,4 +1,5 @@
-//! The load generator, the same for every server: connections that each send the next request as soon as the last one is answered.
+//! The load generator for all servers. Each connection sends the next request as soon as the previous one is
+//! answered.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +14,7 @@ use std::{
 
 use crate::harness::http_client::Connection;
 
-/// Requests by their number; none when they have run out.
+/// Requests by number; `None` when they are used up.
 pub type Requests = Arc<dyn Fn(usize) -> Option<Vec<u8>> + Send + Sync>;
 
 #[derive(Clone, Copy)]
@@ -23,16 +24,16 @@ pub struct Load {
     pub length: Duration,
 }
 
-/// What came of it after the warm-up.
+/// Results after the warm-up.
 pub struct Outcome {
     pub per_second: f64,
-    /// With those of the warm-up.
+    /// Including the warm-up.
     pub answered: u64,
-    /// Answers other than 200, by status, over the whole run.
+    /// Responses other than 200 by status, over the whole run.
     pub refused: BTreeMap<u16, u64>,
     pub median: Duration,
     pub slow: Duration,
-    /// The requests ran out before the time.
+    /// The requests were used up before the end.
     pub short_of_requests: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The benchmark: sections that can be asked for by name, each with its setting, its figures and its aims.
+//! The benchmark: sections that can be selected by name, each with its setting, figures and aims.
 
 mod activation;
 mod adapter;
@@ -88,7 +88,7 @@ fn run(options: &Options) -> Outcome {
     Ok(())
 }
 
-/// This process is one of the servers that are measured.
+/// Runs one of the measured servers in this process.
 fn serve(arguments: &[String]) -> Outcome {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     actix_rt::System::new().block_on(async {

@@ -1,4 +1,4 @@
-//! Bookings on one node and on three, on one PostgreSQL, and what it costs to hand a call on.
+//! Bookings on one node and on three nodes with one PostgreSQL server, and the cost of forwarding a call.
 
 use std::{
     error::Error,
@@ -26,7 +26,7 @@ use crate::harness::http_client::Caller;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 /// Institutions, each with one location.
 const INSTITUTIONS: usize = 24;
-/// Calls by each of the two ways.
+/// Calls per kind.
 const CALLS: usize = 400;
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
@@ -49,7 +49,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Processor time of a booking, in all nodes and the database.
+/// Returns the processor time of a booking in all nodes and the database.
 async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Result<f64, Box<dyn Error>> {
     let dir = tempfile::Builder::new().prefix("bench-nodes").tempdir_in(&options.dir)?;
     let cluster = Cluster::start(dir.path(), Durability::Synced)?;
@@ -100,7 +100,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
     Ok(each)
 }
 
-/// The same call, to the node that has the institution and to one that hands it on.
+/// Measures the same call at the node that hosts the institution and at one that forwards it.
 async fn forwarding(caller: &Caller, servers: &[Server], report: &mut Report) -> Outcome {
     let (mut right, mut wrong) = (Vec::new(), Vec::new());
     let path = format!("/operatories?subdomain={}&location_id=1", subdomain(1));
@@ -126,7 +126,7 @@ async fn forwarding(caller: &Caller, servers: &[Server], report: &mut Report) ->
     Ok(())
 }
 
-/// Calls that a node has handed on.
+/// Returns the number of calls that a node has forwarded.
 async fn forwarded(node: &Server) -> Result<u64, Box<dyn Error>> {
     let mut connection =
         crate::harness::http_client::Connection::open(node.operators.ok_or("no listener for operators")?).await?;
@@ -142,17 +142,17 @@ fn spent(servers: &[Server], cluster: &Cluster) -> Result<Duration, Box<dyn Erro
     Ok(nodes + of_database(&cluster.sockets().join("data"))?)
 }
 
-/// Of the server and those it has started: each session is a process.
+/// Returns the processor time of the server and its child processes, which serve one session each.
 fn of_database(data: &Path) -> Result<Duration, Box<dyn Error>> {
     let server: u32 = fs::read_to_string(data.join("postmaster.pid"))?.lines().next().ok_or("no pid")?.parse()?;
     let mut spent = Spent::by(server)?.total();
     for process in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
-        // The name, in parentheses, may hold anything; the state and the parent follow it.
+        // The name in parentheses may contain any character. State and parent follow it.
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
         if parent == Some(server) {
-            // It may have ended meanwhile.
+            // The process may have ended in the meantime.
             spent += Spent::by(pid).map_or(Duration::ZERO, |spent| spent.total());
         }
     }

@@ -1,5 +1,5 @@
-//! An EHR inside the process, for figures that are not about EHRs: a small practice that answers at once, and takes writes at once or
-//! not at all.
+//! An in-process EHR for benchmarks of other parts: a small practice that answers immediately, and takes writes
+//! immediately or never.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -17,10 +17,10 @@ const PULLS: [Resource; 4] =
     [Resource::Providers, Resource::Operatories, Resource::WorkingHours, Resource::Appointments];
 const MINUTES: i64 = 30;
 
-/// What becomes of writes.
+/// Treatment of writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
-    /// They stay on their way, so that a run measures bookings and nothing after them.
+    /// Writes stay in flight, so that a run measures bookings only.
     Wait,
     TakenAtOnce,
 }
@@ -36,7 +36,8 @@ impl OwnEhr {
         OwnEhr { writes, appointments: Vec::new(), written: AtomicU64::new(0) }
     }
 
-    /// With so many appointments from `start` (seconds since 1970) on, back to back in all operatories.
+    /// Creates an EHR with `count` appointments from `start` (seconds since 1970) on, back to back in all
+    /// operatories.
     pub fn booked(start: i64, count: usize) -> OwnEhr {
         let appointment = |n: usize| {
             let start = start + (n / OPERATORIES) as i64 * MINUTES * 60;

@@ -18,12 +18,12 @@ use crate::harness::fixtures;
 
 pub const SUBDOMAIN: &str = "bench";
 
-/// One institution of locations numbered from `first`, each with a data source of its own. They read once a day, so that a run is not
-/// about reading.
+/// Adds an institution with locations numbered from `first`, each with its own data source. They read once a day, so
+/// that reading does not affect a run.
 pub fn add_institution(setup: &mut Setup, id: InstitutionId, subdomain: &str, first: u32, locations: u32) {
     setup.institutions.insert(id, Arc::new(fixtures::institution(id, subdomain)));
     for number in first..first + locations {
-        // The EHR is handed over in `Parts`: no adapter, no address.
+        // The EHR is passed in `Parts`: no adapter, no address.
         setup.sources.insert(number, Arc::new(fixtures::source(number, id, "", "http://127.0.0.1:9")));
         let plain = fixtures::location(LocationId(number), &format!("location-{number}"), New_York, false);
         let location = LocationSetup {
@@ -43,12 +43,12 @@ pub fn setup(locations: u32) -> Setup {
     setup
 }
 
-/// Of the institution of one location.
+/// Returns the subdomain of a location's institution.
 pub fn subdomain(location: u32) -> String {
     format!("{SUBDOMAIN}-{location}")
 }
 
-/// Each location an institution of its own.
+/// Returns a setup with one institution per location.
 pub fn setup_apart(locations: u32) -> Setup {
     let mut setup = Setup::default();
     for id in 1..=locations {
@@ -57,13 +57,13 @@ pub fn setup_apart(locations: u32) -> Setup {
     setup
 }
 
-/// What the benchmark's stores are made of: `BENCH_STORE`, or the default.
+/// Returns the engine of the benchmark's stores: `BENCH_STORE`, or the default.
 pub fn engine() -> EngineKind {
     let named = std::env::var("BENCH_STORE").ok();
     named.map_or_else(EngineKind::default, |name| name.parse().expect("BENCH_STORE is sled or fjall"))
 }
 
-/// The store as the product opens it.
+/// Opens the store like the product.
 pub fn store(dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
     let rules = EngineRules::default();
     let mut config = StoreConfig::new(dir.join("store"), StoreKeys::load_or_create(&dir.join("store.key"))?);
@@ -73,7 +73,7 @@ pub fn store(dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
     Ok(Arc::new(EmbeddedStore::open(config)?))
 }
 
-/// The same in an empty database, reached over loopback.
+/// Opens the store in an empty database over loopback.
 pub async fn store_in_database(dir: &Path, url: &str, setup: &Setup) -> Result<Arc<dyn Store>, StoreError> {
     let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(url) };
     let key = StoreKeys::load_or_create(&dir.join("store.key"))?;

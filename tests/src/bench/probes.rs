@@ -1,4 +1,4 @@
-//! How long probes take while clients load every worker of the server, at both listeners.
+//! Latency of probes on both listeners while clients load all workers of the server.
 
 use std::{
     io,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::harness::http_client::{Caller, Connection, api_request, request};
 
-/// Between two probes of one connection.
+/// Pause between two probes of a connection.
 const PAUSE: Duration = Duration::from_millis(2);
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
@@ -77,10 +77,10 @@ fn place() -> String {
     format!("subdomain={SUBDOMAIN}&location_id=1")
 }
 
-/// The times of each listener's probes, ascending.
+/// The sorted times of each listener's probes.
 type Times = Vec<(String, Vec<Duration>)>;
 
-/// Each connection has a thread of its own: the load generator's would make them wait.
+/// Runs each connection on its own thread, because the load generator's threads would delay it.
 fn all(listeners: [(&'static str, SocketAddr); 2], length: Duration) -> io::Result<Times> {
     let of = |(name, address): (&'static str, SocketAddr)| {
         ["/healthz", "/readyz"]
@@ -114,7 +114,7 @@ fn probe(address: SocketAddr, path: &str, length: Duration) -> io::Result<Vec<Du
     runtime.block_on(probing)
 }
 
-/// The aim is that of operators' probes: those of clients wait for clients.
+/// Reports the times. The aim applies to the operators' listener only, because clients' probes wait for clients.
 fn tell(when: &str, all: Times, aim: Option<Duration>, report: &mut Report) {
     for (name, times) in all {
         let at = |per_cent: usize| times[(times.len() * per_cent / 100).min(times.len() - 1)];

@@ -1,11 +1,11 @@
-//! Processor time of a server by the threads that took it. HTTP workers and locations are actix arbiters, which have one name; what HTTP
-//! alone takes is seen at the echo beside them.
+//! Processor time of a server by thread name. HTTP workers and locations are actix arbiters of the same name; the
+//! echo server shows the share of HTTP.
 
 use std::{fs, io, time::Duration};
 
 use super::report::{Report, short};
 
-/// What the threads of a part are called.
+/// Names and thread names of the parts.
 const PARTS: [(&str, &str); 2] =
     [("HTTP and turns", "actix-rt|system"), ("commit, with what applies it", "store-committe")];
 
@@ -16,7 +16,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// So far. Of threads that have ended nothing is known.
+    /// Returns the time spent by running threads. Ended threads are not included.
     pub fn by(pid: u32) -> io::Result<Spent> {
         let mut spent = Spent { parts: Default::default(), others: Duration::ZERO };
         for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -40,7 +40,7 @@ impl Spent {
         self.parts.iter().sum::<Duration>() + self.others
     }
 
-    /// What it took since `before`, for each of `count` pieces of work.
+    /// Reports the time since `before` per each of `count` pieces of work.
     pub fn report(&self, before: &Spent, count: f64, report: &Report) {
         let each = |now: Duration, before: Duration| short(now.saturating_sub(before).div_f64(count.max(1.0)));
         let parts = PARTS.iter().zip(self.parts.iter().zip(before.parts));

@@ -1,4 +1,4 @@
-//! The first pull of a practice, and what a later one costs when little changed.
+//! The first pull of a practice, and later pulls with few changes.
 
 use std::{
     error::Error,
@@ -42,7 +42,7 @@ const CHANGED: usize = 10;
 const DEADLINE: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// The EHR in this process, and how long it took over its answers.
+/// The in-process EHR with the time spent on its answers.
 struct Timed {
     ehr: Mutex<SandboxEhr>,
     nanos: AtomicU64,
@@ -58,7 +58,7 @@ impl Timed {
         HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }
     }
 
-    /// Since the last call.
+    /// Returns the time since the last call.
     fn took(&self) -> Duration {
         Duration::from_nanos(self.nanos.swap(0, Ordering::Relaxed))
     }
@@ -172,7 +172,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     })
 }
 
-/// Everything, page by page, by the adapter and nothing else.
+/// Reads all pages through the adapter alone.
 async fn pages(ehr: &Arc<dyn Ehr>) -> Result<(u64, Duration), Box<dyn Error>> {
     let started = Instant::now();
     let about = ehr.describe(DEADLINE).await?;

@@ -1,5 +1,6 @@
-//! The same component on wasmtime alone, as its documentation shows it: fresh instances from a pool, and imports that answer at once. No
-//! limits, deadlines, places, checks or conversions into the engine's records: what is above it is what the adapter host adds.
+//! The same component on plain wasmtime as documented: fresh instances from a pool, and imports that answer
+//! immediately. Without limits, deadlines, permits, checks and conversions; the difference is the overhead of the
+//! adapter host.
 
 use std::{path::Path, sync::Arc};
 
@@ -39,7 +40,7 @@ pub struct Raw {
     pull: ComponentExportIndex,
 }
 
-/// What the imports of one call know.
+/// State of a call's imports.
 struct Alone(Arc<Canned>);
 
 impl Raw {
@@ -111,7 +112,7 @@ impl log::Host for Alone {
     }
 }
 
-/// Of UTC.
+/// In UTC.
 impl clock::Host for Alone {
     fn now(&mut self) -> wasmtime::Result<i64> {
         Ok(runtime::clock::now().0 / 1_000)

@@ -1,4 +1,4 @@
-//! Lists over HTTP, beside a bare handler that sends the same bytes.
+//! Lists over HTTP, compared with a handler that sends the same bytes.
 
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
@@ -57,7 +57,7 @@ pub(super) fn server(dir: &Path, kept: &str) -> Result<Server, Box<dyn Error>> {
     Ok(Server::start(&["product", dir, "1", "wait", kept])?)
 }
 
-/// Books and registers through the API, and answers with the lists that show it.
+/// Books and registers patients through the API, and returns the lists that show them.
 pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box<dyn Error>> {
     let server = server(dir, "0")?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;

@@ -1,4 +1,4 @@
-//! What the benchmark prints: the machine, and one line per figure with the setting it was measured in and its aim.
+//! Output of the benchmark: the machine, and one line per figure with its setting and aim.
 
 use std::{
     fmt::Display,
@@ -11,17 +11,17 @@ use store::EngineKind;
 
 use super::practices;
 
-/// What a figure should be.
+/// The aim of a figure.
 pub enum Aim {
     Below(Duration),
     BelowMegabytes(f64),
     AtLeast(f64),
     AtMost(f64),
-    /// For comparison.
+    /// For comparison only.
     None,
 }
 
-/// Aims that differ between engines.
+/// Returns an aim that depends on the storage engine.
 pub fn at_least(sled: f64, fjall: f64) -> Aim {
     Aim::AtLeast(by_engine(sled, fjall))
 }
@@ -110,7 +110,7 @@ impl Report {
     }
 }
 
-/// To stdout. A reader that has gone away is not an error.
+/// Prints to stdout. A closed reader is not an error.
 pub fn say(text: impl Display) {
     let _ = writeln!(io::stdout(), "{text}");
 }
@@ -124,7 +124,7 @@ pub fn short(time: Duration) -> String {
     }
 }
 
-/// The middle one.
+/// Returns the median.
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
@@ -143,13 +143,13 @@ fn memory() -> String {
     kib.map_or_else(|| "memory unknown".to_owned(), |kib| format!("{} GB of memory", kib / 1_000_000))
 }
 
-/// Processes that wanted a core in the last minute: with others at work the figures are theirs as well.
+/// Returns the load average of the last minute. Other busy processes distort the figures.
 fn busy() -> String {
     let loads = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     loads.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// Of the mount a folder lies on: a figure about durable writes means nothing on tmpfs.
+/// Returns the file system of a folder. On tmpfs, figures of durable writes are meaningless.
 fn filesystem(dir: &Path) -> String {
     let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Free slots of a month, computed by the rules themselves.
+//! Free slots of a month, computed by the location's rules directly.
 
 use std::{
     hint::black_box,
@@ -51,7 +51,7 @@ pub fn run(report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// By today's rule, for as many years as the engine computes of a zone.
+/// Returns New York by today's rule, for all years that the engine computes.
 fn new_york() -> Result<Zone, Box<dyn std::error::Error>> {
     let mut changes = vec![change(Timestamp::MIN, -5, "EST")];
     for year in 1970..2100 {
@@ -97,7 +97,7 @@ fn hours() -> Vec<WorkingHour> {
     (1..).zip(everywhere).map(place).collect()
 }
 
-/// All half hours of every operatory, except each `free`th.
+/// Fills all half hours of every operatory, except each `free`th.
 fn calendar(zone: &Zone, first: Date, free: usize) -> Calendar {
     let mut calendar = Calendar::new();
     let days = (0..DAYS).map(|day| first.add_days(day));

@@ -1,5 +1,6 @@
-//! Webhook messages to many endpoints on one sink: the event durable before they are sent, each outcome durable after, beside a bare
-//! client that posts the same bodies to the same sink with the same concurrency.
+//! Webhook messages to many endpoints on one sink. Events are durable before their messages are sent, outcomes
+//! afterwards. The comparison is a plain client that posts the same bodies to the same sink with the same
+//! concurrency.
 
 use std::{
     collections::BTreeMap,
@@ -40,7 +41,7 @@ use super::{
 use crate::harness::fixtures;
 
 const OWNERS: usize = 10;
-/// Events committed ahead of what is sent, so that the dispatcher always has work and the store is not only filled.
+/// Events committed ahead of deliveries, so that the dispatcher always has work and commits overlap with deliveries.
 const AHEAD: u64 = 20;
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
@@ -66,7 +67,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     })
 }
 
-/// A record as messages show it.
+/// Returns a record in the format of messages.
 fn data(event: usize) -> Map<String, Value> {
     let texts = (0..40).map(|n| (format!("field_{n}"), json!(format!("some value of an appointment {n}"))));
     let mut appointment: Map<String, Value> = texts.collect();
@@ -74,7 +75,7 @@ fn data(event: usize) -> Map<String, Value> {
     Map::from_iter([("appointment".to_owned(), Value::Object(appointment))])
 }
 
-/// As a message has it.
+/// Returns the body of a message.
 fn body() -> Vec<u8> {
     let message = json!({"resource_type": "appointment", "event_name": "appointment_insertion.complete",
         "event_time": "2026-12-01T14:30:00Z", "data": data(1), "delivery_errors": []});
@@ -109,7 +110,7 @@ async fn bare(sink: SocketAddr, posts: usize) -> Result<f64, Box<dyn Error>> {
     Ok(posts as f64 / since.elapsed().as_secs_f64())
 }
 
-/// From the first event's commit to the last outcome's.
+/// Measures from the first event's commit to the last outcome's.
 async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, Box<dyn Error>> {
     let store = practices::store(dir)?;
     let egress = Arc::new(Egress::new(Reach::PublicAndLoopback)?);
@@ -149,7 +150,7 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
     Ok(sent as f64 / took.as_secs_f64())
 }
 
-/// How often each fault was met.
+/// Counts the delivery errors by code.
 fn why_failed(log: DeliveryLog) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
     let mut why = BTreeMap::new();
     for endpoint in log.registry.subscriptions().endpoints() {

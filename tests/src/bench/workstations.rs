@@ -1,4 +1,4 @@
-//! Workstations: what ten thousand that are connected cost, and how fast the writes that waited go when somebody logs in.
+//! The cost of ten thousand connected workstations, and the speed at which waiting writes are sent after a login.
 
 use std::{
     fs, io,
@@ -33,11 +33,12 @@ use crate::harness::{
 };
 use testing::until;
 
-/// Handshakes under way at one time.
+/// Concurrent handshakes.
 const AT_ONCE: usize = 64;
-/// Descriptors a process needs besides its sockets.
+/// Descriptors that a process needs in addition to its sockets.
 const SPARE: usize = 500;
-/// Each call is up to four requests, and a workstation answers at most forty in a second: this is well below.
+/// Well below the limit of a workstation: each call has up to four requests, and a workstation answers at most forty
+/// per second.
 const PER_MINUTE: u32 = 480;
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
@@ -68,7 +69,7 @@ fn connected(options: &Options, report: &mut Report) -> Outcome {
         let since = Instant::now();
         let (_sockets, pongs) = connect(server.address, tokens.lines().map(str::to_owned).collect()).await?;
         report.number("connections made per second", count as f64 / since.elapsed().as_secs_f64(), "", Aim::None);
-        // What the handshakes needed is given back.
+        // Memory of the handshakes is released.
         tokio::time::sleep(Duration::from_secs(5)).await;
         let after = resident(server.pid())?;
         let kib = (after - before) * 1e6 / 1_024.0 / count as f64;
@@ -94,7 +95,7 @@ fn connected(options: &Options, report: &mut Report) -> Outcome {
     })
 }
 
-/// Open files this process may have.
+/// Returns the limit of open files of this process.
 fn descriptors() -> io::Result<usize> {
     let limits = fs::read_to_string("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
@@ -102,7 +103,7 @@ fn descriptors() -> io::Result<usize> {
     soft.ok_or_else(|| io::Error::other("no limit of open files"))
 }
 
-/// Processor time a process spends in a second.
+/// Returns the processor time that a process spends per second.
 async fn busy(pid: u32, watched: Duration) -> io::Result<Duration> {
     let before = processor_time(pid)?;
     let since = Instant::now();
@@ -110,7 +111,7 @@ async fn busy(pid: u32, watched: Duration) -> io::Result<Duration> {
     Ok((processor_time(pid)? - before).div_f64(since.elapsed().as_secs_f64()))
 }
 
-/// Of all its threads. The kernel counts in hundredths of a second.
+/// Returns the processor time of all threads. The kernel counts in hundredths of a second.
 fn processor_time(pid: u32) -> io::Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
@@ -119,7 +120,7 @@ fn processor_time(pid: u32) -> io::Result<Duration> {
     Ok(Duration::from_millis((ticks.0 + ticks.1) * 10))
 }
 
-/// Connections that answer pings until they are dropped, and how many they answered.
+/// Opens connections that answer pings until they are dropped. Returns them with the number of pongs.
 async fn connect(address: SocketAddr, tokens: Vec<String>) -> io::Result<(JoinSet<()>, Arc<AtomicUsize>)> {
     let (mut alive, pongs) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
     let turns = Arc::new(Semaphore::new(AT_ONCE));
@@ -163,7 +164,7 @@ async fn answer(address: SocketAddr) -> io::Result<Duration> {
     Ok(median(times))
 }
 
-/// The product, the cloud EHR and the workstation in one process: at this quota none of them has much to do.
+/// Runs the product, the cloud EHR and the workstation in one process: at this quota, none of them is busy.
 fn drained(options: &Options, report: &mut Report) -> Outcome {
     let writes = 2 * options.gated as u64;
     report.section(

@@ -1,5 +1,5 @@
-//! A real Chromium with the real extension in it: staff at a workstation. Driven by `tests/browser/driver.mjs`; each one has a profile of
-//! its own, which outlives it.
+//! Chromium with the extension, driven by `tests/browser/driver.mjs`. Each browser has its own profile, which
+//! outlives it.
 
 use std::{
     fs,
@@ -24,26 +24,26 @@ use crate::harness::{
 };
 
 const SUITE: Suite = Suite::Chromium;
-/// As distributions call it; the first that is found is used.
+/// Names in distributions; the first one found is used.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const SCRIPTS: [&str; 4] = ["chromium.mjs", "driver.mjs", "extension.test.mjs", "fakes.mjs"];
-/// The page that is the extension's popup.
+/// The page of the extension's popup.
 pub const POPUP: &str = "popup";
 
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
-/// The driver gives up sooner, and says why.
+/// Longer than the driver's limit, so that the driver can report the reason.
 const ACT_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a browser needs to start.
+/// Files needed to start a browser.
 pub struct Kit {
     pub chromium: PathBuf,
-    /// The folder with the driver, where it finds what it uses.
+    /// The folder of the driver and its dependencies.
     pub scripts: PathBuf,
-    /// The extension as it is loaded.
+    /// The built extension.
     pub extension: PathBuf,
 }
 
-/// None: the test is to be left out.
+/// Returns `None` if the suite is not selected.
 pub async fn kit() -> Option<&'static Kit> {
     static KIT: OnceCell<Kit> = OnceCell::const_new();
     if SUITE.is_left_out() {
@@ -52,7 +52,7 @@ pub async fn kit() -> Option<&'static Kit> {
     Some(KIT.get_or_init(prepared).await)
 }
 
-/// Where the pictures of a run are kept.
+/// Returns the folder of a run's screenshots.
 pub fn screenshots() -> PathBuf {
     let folder = root().join("target").join("screenshots");
     fs::create_dir_all(&folder).expect("the target folder can be written");
@@ -79,7 +79,7 @@ fn chromium() -> PathBuf {
     found.unwrap_or_else(|| SUITE.lacks(&format!("there is no {} in PATH", PROGRAMS.join(", no "))))
 }
 
-/// The extension, compiled as its `npm run build` does, in a folder that belongs to this state of its sources.
+/// Builds the extension like `npm run build`, in a folder named after the digest of its sources.
 async fn extension() -> PathBuf {
     let project = Project::new("extension", "../adapters/extension", SUITE);
     let tools = project.npm().await.join("node_modules");
@@ -111,7 +111,7 @@ async fn extension() -> PathBuf {
     built
 }
 
-/// With the folders they lie in.
+/// Copies files with their subfolders.
 pub fn copy_files(from: &Path, to: &Path) {
     for file in files_below(from) {
         let copy = to.join(file.strip_prefix(from).expect("the file is in the folder"));
@@ -130,16 +130,16 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Ends with this value. What cannot be done fails the test, with the reason the browser gave.
+/// A browser that ends when dropped. A failed action fails the test with the browser's reason.
 pub struct Browser {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
-    /// Ends with this handle, and the browser with the driver.
+    /// Ends when dropped; the browser ends with the driver.
     _driver: Child,
 }
 
 impl Browser {
-    /// On a profile that is made where there is none.
+    /// Starts a browser with a profile, which is created if it does not exist.
     pub async fn start(kit: &Kit, profile: &Path) -> Browser {
         let mut node = Command::new("node");
         node.arg("driver.mjs").args([&kit.chromium, &kit.extension]).arg(profile).current_dir(&kit.scripts);
@@ -152,7 +152,7 @@ impl Browser {
         browser
     }
 
-    /// Opens an address in a page that is called `page` from now on. `POPUP` is the extension's.
+    /// Opens an address as the page `page`. `POPUP` is the extension's.
     pub async fn open(&mut self, page: &str, url: &str) {
         self.act(json!({"do": "open", "page": page, "url": url})).await;
     }
@@ -165,32 +165,32 @@ impl Browser {
         self.act(json!({"do": "click", "page": page, "selector": selector})).await;
     }
 
-    /// Clicks on what leads to another page, and waits for that.
+    /// Clicks on a link to another page and waits for the page.
     pub async fn follow(&mut self, page: &str, selector: &str) {
         self.act(json!({"do": "click", "page": page, "selector": selector, "leads": true})).await;
     }
 
-    /// Clicks if there is something to click on at this moment.
+    /// Clicks on the element if it exists now.
     pub async fn press(&mut self, page: &str, selector: &str) {
         self.act(json!({"do": "press", "page": page, "selector": selector})).await;
     }
 
-    /// What people read there; none: there is nothing to be seen.
+    /// Returns the visible text, or `None` if the element is not visible.
     pub async fn text(&mut self, page: &str, selector: &str) -> Option<String> {
         self.act(json!({"do": "text", "page": page, "selector": selector})).await.as_str().map(str::to_owned)
     }
 
-    /// Waits until `part` is to be read there.
+    /// Waits until the text contains `part`.
     pub async fn see(&mut self, page: &str, selector: &str, part: &str) {
         self.act(json!({"do": "see", "page": page, "selector": selector, "text": part})).await;
     }
 
-    /// From now on the page is so wide, and its reader prefers this theme.
+    /// Sets the page's width and the preferred theme.
     pub async fn dress(&mut self, page: &str, width: u32, theme: &str) {
         self.act(json!({"do": "dress", "page": page, "width": width, "theme": theme})).await;
     }
 
-    /// Nothing keeps people from using the page, as far as axe finds it, and nobody has to scroll sideways.
+    /// Asserts that axe finds no barriers, and that the page does not scroll sideways.
     pub async fn is_usable(&mut self, page: &str) {
         let barriers = self.act(json!({"do": "barriers", "page": page})).await;
         assert_eq!(barriers, json!([]), "{page}");
@@ -202,28 +202,28 @@ impl Browser {
         self.act(json!({"do": "key", "page": page, "key": key})).await;
     }
 
-    /// The text, or the label, of what has the focus.
+    /// Returns the text or the label of the focused element.
     pub async fn focused(&mut self, page: &str) -> String {
         self.act(json!({"do": "focused", "page": page})).await.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Into [`screenshots`].
+    /// Saves a screenshot in [`screenshots`].
     pub async fn picture(&mut self, page: &str, name: &str) {
         let path = screenshots().join(format!("{name}.png"));
         self.act(json!({"do": "screenshot", "page": page, "path": path})).await;
     }
 
-    /// The browser takes the service worker's memory from it, as it does when it has little left.
+    /// Stops the service worker, as the browser does when memory is low.
     pub async fn stop_worker(&mut self) {
         self.act(json!({"do": "stop_worker"})).await;
     }
 
-    /// As its user closes it.
+    /// Closes the browser like its user.
     pub async fn close(mut self) {
         self.act(json!({"do": "close"})).await;
     }
 
-    /// As when the power fails.
+    /// Kills the browser, like a power failure.
     pub async fn kill(mut self) {
         self.act(json!({"do": "kill"})).await;
     }

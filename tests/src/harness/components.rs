@@ -1,4 +1,4 @@
-//! The bundled adapters as components, built by the kit when their sources changed.
+//! The bundled adapters as components. The kit builds them after changes of their sources.
 
 use std::{
     fs,
@@ -9,17 +9,17 @@ use adapter_host::{AdapterRegistry, Host};
 use adapter_kit::{Manifest, Profile, pack};
 use setup::guests::HostLimits;
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the checkout").to_path_buf()
 }
 
-/// The component of an adapter in `adapters/`.
+/// Returns the component of an adapter in `adapters/`.
 pub fn component(name: &str) -> PathBuf {
     built(&root().join("adapters").join(name))
 }
 
-/// The sandbox adapter as another version, or as another adapter.
+/// Packs the sandbox adapter under another version or id.
 pub fn packed(dir: &Path, id: &str, version: &str) -> PathBuf {
     let known =
         fs::read_to_string(root().join("adapters/sandbox/adapter.toml")).expect("the manifest is in the checkout");
@@ -33,7 +33,7 @@ pub fn packed(dir: &Path, id: &str, version: &str) -> PathBuf {
     file
 }
 
-/// The component of the guest that misbehaves on request.
+/// Returns the component of the guest that misbehaves on request.
 pub fn hostile() -> PathBuf {
     built(&root().join("engine/adapter-host/tests/guests/hostile"))
 }
@@ -44,18 +44,18 @@ fn built(dir: &Path) -> PathBuf {
     built.unwrap_or_else(|error| panic!("{} could not be built: {error}", dir.display())).component
 }
 
-/// Where compiled components are kept.
+/// Returns the folder of compiled components.
 pub fn compiled() -> PathBuf {
     root().join("target").join("adapters").join("compiled")
 }
 
-/// A registry with these adapters loaded.
+/// Returns a registry with these adapters.
 pub async fn load(names: &[&str]) -> AdapterRegistry {
     let files: Vec<(&str, PathBuf)> = names.iter().map(|name| (*name, component(name))).collect();
     load_files(&files).await
 }
 
-/// A registry with the adapters of these files loaded.
+/// Returns a registry with the adapters of these files.
 pub async fn load_files(files: &[(&str, PathBuf)]) -> AdapterRegistry {
     let host = Host::new(HostLimits::default(), &compiled()).expect("the adapter host starts");
     let registry = AdapterRegistry::new();

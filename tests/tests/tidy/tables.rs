@@ -203,13 +203,13 @@ pub const CIRCLES: &[Circle] = &[Circle {
     reason: "the table names the two bodies that are written by hand, and they what follows from it; a key asks it for its tag",
 }];
 
-/// Folders that say nowhere what they are for: folder and reason.
+/// Folders without documentation: folder and reason.
 pub const FOLDERS_WITHOUT_DOCUMENT: &[(&str, &str)] =
     &[("api/src/resources/documentation/snippets", "files as they are shown to readers")];
 
 const KEYS_FILE: &str = "an operator makes it with `practice-sync keys add`";
 
-/// Paths in documents that lead nowhere: document, path, reason.
+/// Paths in documents that do not exist: document, path, reason.
 pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
     ("README.md", "DIR/demo.toml", "DIR is what the reader chooses"),
     ("adapters/README.md", "keys.toml", KEYS_FILE),
@@ -220,7 +220,7 @@ pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
     ("adapters/extension/README.md", "adapters/extension/dist", "made by `npm run build`"),
 ];
 
-/// Files that neither a module declares nor cargo finds: file, and what compiles it.
+/// Files that neither a module declares nor cargo finds: file and compiler.
 pub const COMPILED_OTHERWISE: &[(&str, &str)] = &[
     ("adapters/kit/src/minimal/lib.rs", "the kit, as a new adapter"),
     ("engine/store/tests/power_cut/shim.rs", "the test, as a library that its process loads"),
@@ -238,10 +238,11 @@ pub const LONG_FILES: &[(&str, &str)] = &[
     ("engine/webhooks/src/registry.rs", "every change of endpoints and subscriptions, under one lock"),
 ];
 
-/// Released folders of the contract with the hash of their types. A row never changes: what is new has a folder of its own.
+/// Released folders of the contract with the hash of their types. A row never changes: a new version gets its own
+/// folder.
 pub const RELEASED: &[(&str, &str)] = &[("wit/v1", "d89bc3a80f4ea7c9bbf5b9a5f7f70727fcd8afe4b24a2672ab58c0fb60a67e5b")];
 
-/// Exceptions from `language.rs` that are older than the rule. These numbers only go down.
+/// Exceptions from `language.rs` that predate the rule. The numbers may only decrease.
 pub const LANGUAGE: Allowed = Allowed {
     comments: &[
         ("wit/component", 33),

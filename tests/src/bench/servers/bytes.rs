@@ -1,4 +1,4 @@
-//! The floor of what a list over HTTP costs: its bytes, sent.
+//! The minimum cost of a list over HTTP: a server that sends its bytes.
 
 use std::{io, path::Path};
 

@@ -1,4 +1,4 @@
-//! The floor of what a booking over HTTP costs: the same bodies, read into the same fields and sent back.
+//! The minimum cost of a booking over HTTP: a server that parses the same bodies and sends them back.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The product with very many workstations paired, and nothing for them to do.
+//! The product with many paired, idle workstations.
 
 use std::{
     error::Error,
@@ -26,7 +26,7 @@ use workstations::{CodeKind, Gateway, limits::WORKSTATIONS};
 use super::{WORKERS, ready};
 use crate::bench::{activation::own, own_ehr::Writes, practices};
 
-/// Where the tokens lie, one in a line.
+/// Returns the file of the tokens, one per line.
 pub fn tokens(dir: &Path) -> PathBuf {
     dir.join("tokens")
 }
@@ -70,7 +70,7 @@ async fn paired(gateway: &Gateway, location: LocationId, count: usize) -> Result
     let code = gateway.new_code(location, CodeKind::Enrolment { uses, hours: 1 }).await?.code;
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let mut tokens = Vec::with_capacity(count);
-    // One after the other: they share a code, and each changes what is left of it.
+    // One after the other, because each pairing uses up the shared code.
     for _ in 0..count {
         tokens.push(gateway.pair(peer, &code, "Workstation", Uuid::new_v4()).await?.token);
     }

@@ -1,4 +1,4 @@
-//! The servers that are measured, each in a process of its own: this binary again, told what to be.
+//! The measured servers. Each runs in its own process, which is this binary with other arguments.
 
 pub mod bytes;
 pub mod configured;
@@ -16,20 +16,20 @@ use std::{
 
 use super::report::say;
 
-/// First argument of a process that is to be a server.
+/// First argument of a server process.
 pub const SERVER: &str = "server";
 /// Threads that answer requests, in each of the servers.
 pub const WORKERS: usize = 2;
 const READY: &str = "ready ";
 const OPERATORS: &str = "operators ";
 
-/// A server process; it ends with this value.
+/// A server process, killed when dropped.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// Where operators call, if it serves them anywhere.
+    /// The operators' listener, if any.
     pub operators: Option<SocketAddr>,
-    /// What it said besides its address.
+    /// Lines of output before the address.
     pub said: Vec<String>,
 }
 
@@ -63,18 +63,18 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It is ours and keeps nothing that is needed again.
+        // A benchmark's server has no state to preserve.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Tells the parent where operators call.
+/// Prints the address of the operators' listener for the parent.
 pub fn ready_for_operators(address: SocketAddr) {
     say(format!("{OPERATORS}{address}"));
 }
 
-/// Tells the parent where this process serves, and ends with the parent.
+/// Prints the server's address for the parent. The process exits with the parent.
 pub fn ready(address: SocketAddr) {
     say(format!("{READY}{address}"));
     std::thread::spawn(|| {

@@ -1,5 +1,5 @@
-//! The same booking as one writes it by hand on PostgreSQL behind actix-web: one transaction, prepared statements, an exclusion
-//! constraint against overlaps, an idempotency table and an outbox. Statements that do not need each other's answers travel together.
+//! A hand-written booking on PostgreSQL behind actix-web: one transaction, prepared statements, an exclusion
+//! constraint against overlaps, an idempotency table and an outbox. Independent statements are pipelined.
 
 use std::{
     io,
@@ -184,7 +184,7 @@ async fn book(pool: Data<Pool>, booking: Json<Booking>) -> HttpResponse {
     let (status, answer) = match booked {
         Ok(answer) => answer,
         Err(error) => {
-            // Nothing of the transaction stays; the session can be used again.
+            // The transaction is rolled back, and the session can be reused.
             let _ = session.client.batch_execute("ROLLBACK").await;
             match error.code() {
                 Some(code) if *code == SqlState::EXCLUSION_VIOLATION => refused("slot_taken"),

@@ -1,4 +1,4 @@
-//! The product: its routes, its engine, its store; only the EHRs are the benchmark's own.
+//! The product with its routes, engine and store. Only the EHRs are the benchmark's.
 
 use std::{
     error::Error,
@@ -33,7 +33,7 @@ use crate::bench::{
     practices,
 };
 
-/// Until this node has its place, and every institution is somewhere.
+/// Waits until this node is a member and every institution has a node.
 async fn settle(engine: &Engine) {
     let moving = || engine.setup().institutions.keys().any(|id| engine.place(*id) == Place::Unsettled);
     while engine.nodes().is_some_and(|nodes| !nodes.is_serving) || moving() {
@@ -43,8 +43,9 @@ async fn settle(engine: &Engine) {
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
-/// `writes`: whether write-backs wait or are taken at once; `+audit`, with an audit trail; `+log`, with an access log. `database`: where its store is to be, instead of in the folder. `node`: its name and the port of its internal listener, as one of
-/// several on that database; each location is an institution then.
+/// `writes`: `wait` or taken immediately; `+audit` adds an audit trail, `+log` an access log. `database`: URL of the
+/// store's database instead of the folder. `node`: name and internal port as one of several nodes on that database;
+/// each location then has its own institution.
 pub async fn serve(
     dir: &Path,
     locations: u32,
@@ -79,7 +80,7 @@ pub async fn serve(
         period: Duration::from_secs(4),
     });
     let institutions: Vec<InstitutionId> = setup.institutions.keys().copied().collect();
-    // Before others know of this node.
+    // Bound before other nodes know this one.
     let listen = |port: &str| -> Result<_, Box<dyn Error>> {
         Ok(server::listen(SocketAddr::from(([127, 0, 0, 1], port.parse()?)))?)
     };

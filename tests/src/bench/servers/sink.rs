@@ -1,4 +1,4 @@
-//! What webhooks are sent to: reads the message and says 200.
+//! A webhook receiver: reads the message and returns 200.
 
 use std::io;
 
@@ -10,7 +10,7 @@ pub async fn serve() -> io::Result<()> {
     let hook = || web::resource("/hook").route(web::post().to(receive));
     let server = HttpServer::new(move || App::new().service(hook()))
         .workers(WORKERS)
-        // A client may open more connections than it needs at once.
+        // A client may open more connections than it uses.
         .client_request_timeout(std::time::Duration::ZERO)
         .bind(("127.0.0.1", 0))?;
     ready(server.addrs()[0]);

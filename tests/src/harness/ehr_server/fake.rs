@@ -1,4 +1,4 @@
-//! Servers on loopback that live in a test: it looks at what they hold, and changes it, while others ask over HTTP.
+//! In-process servers on loopback. A test reads and changes their state while clients send HTTP requests.
 
 use std::{
     io,
@@ -17,11 +17,11 @@ use actix_web::{
     web::{self, Bytes, Data},
 };
 
-/// A request as it came in. Names of headers are in lower case.
+/// A received request. Header names are in lower case.
 pub struct Request {
     pub method: String,
     pub path: String,
-    /// As it stands in the address.
+    /// The undecoded query.
     pub query: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -32,7 +32,7 @@ impl Request {
         self.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
-    /// The parameters of the query, decoded.
+    /// Returns the decoded parameters of the query.
     pub fn parameters(&self) -> Vec<(String, String)> {
         let url = reqwest::Url::parse(&format!("http://server/?{}", self.query));
         url.map(|url| url.query_pairs().into_owned().collect()).unwrap_or_default()
@@ -44,17 +44,17 @@ pub struct Response {
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub delay: Duration,
-    /// The connection breaks before the first byte of the body instead. That nobody accepts connections cannot be had from one that was
-    /// accepted: whoever asked learns as little from this.
+    /// Breaks the connection before the first byte of the body. For the client, this equals a refused connection,
+    /// which cannot be simulated after an accept.
     pub lost: bool,
 }
 
-/// What can be asked.
+/// The handler of a server.
 pub trait Respond: Send + 'static {
     fn respond(&mut self, request: Request) -> Response;
 }
 
-/// One of them. What it holds lives as long as this value.
+/// A server. Its state lives as long as this value.
 pub struct FakeServer<T> {
     pub address: SocketAddr,
     held: Arc<Mutex<T>>,
@@ -62,7 +62,7 @@ pub struct FakeServer<T> {
 }
 
 impl<T: Respond> FakeServer<T> {
-    /// Must be called within an actix system.
+    /// Starts a server. Must be called within an actix system.
     pub fn serving(holds: T) -> io::Result<FakeServer<T>> {
         let held = Arc::new(Mutex::new(holds));
         let shared = Data::new(held.clone());
@@ -82,7 +82,7 @@ impl<T: Respond> FakeServer<T> {
         format!("http://{}", self.address)
     }
 
-    /// What it holds, to be looked at and to be made unpleasant.
+    /// Returns the state, to be read or changed.
     pub fn state(&self) -> MutexGuard<'_, T> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! FHIR R4 servers of other projects: Medplum's router from npm (`tests/medplum`) and the simulated hospital SEKMET from PyPI
-//! (`tests/sekmet`). Each is installed into `target/` once and started on loopback by each test that needs it.
+//! Third-party FHIR R4 servers: Medplum's router from npm (`tests/medplum`) and the simulated hospital SEKMET from
+//! PyPI (`tests/sekmet`). Each is installed into `target/` once and started on loopback by each test that needs it.
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -22,7 +22,7 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     Medplum,
-    /// Its staff act, too: [`FhirServer::staff`]. It has no fault switch, only the count of writes.
+    /// With staff who act: [`FhirServer::staff`]. Of the fault switch only the count of writes is supported.
     Sekmet,
 }
 
@@ -30,11 +30,11 @@ pub struct FhirServer {
     base_url: Url,
     token: String,
     client: reqwest::Client,
-    /// It ends with this handle; should this process be killed, with its standard input.
+    /// Killed when dropped. If this process is killed, the server ends when its standard input closes.
     _process: Child,
 }
 
-/// The ids `seed.mjs` was given.
+/// The ids assigned to the resources of `seed.mjs`.
 #[derive(Deserialize)]
 pub struct Seeded {
     pub site: String,
@@ -45,7 +45,7 @@ pub struct Seeded {
     pub appointments: BTreeMap<String, String>,
 }
 
-/// How the server's fault switch stands.
+/// The state of the server's fault switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Faults {
     pub writes: u32,
@@ -54,7 +54,7 @@ pub struct Faults {
 }
 
 impl FhirServer {
-    /// Starts a server that requires this bearer token. Returns `None` if the test is to be left out.
+    /// Starts a server that requires this bearer token. Returns `None` if the suite is not selected.
     pub async fn start(program: Program, token: &str) -> Option<FhirServer> {
         if SUITE.is_left_out() || (program == Program::Sekmet && Suite::Python.is_left_out()) {
             return None;
@@ -89,7 +89,7 @@ impl FhirServer {
         SocketAddr::from(([127, 0, 0, 1], port))
     }
 
-    /// Fills it with the practice `seed.mjs` describes.
+    /// Creates the practice of `seed.mjs`.
     pub async fn seed(&self, first_day: &str, offset: &str, days: u32) -> Seeded {
         let mut node = Command::new("node");
         node.args(["seed.mjs", self.base_url.as_str(), first_day, offset, &days.to_string()]);
@@ -98,7 +98,7 @@ impl FhirServer {
         serde_json::from_slice(&seeded.stdout).expect("the ids that were given")
     }
 
-    /// A resource as it is now.
+    /// Returns the current resource.
     pub async fn read(&self, resource_type: &str, id: &str) -> Value {
         let (status, resource) = self.call(Method::GET, &format!("{resource_type}/{id}"), None).await;
         assert_eq!(status, StatusCode::OK, "{resource_type}/{id}: {resource}");
@@ -121,7 +121,7 @@ impl FhirServer {
         created
     }
 
-    /// Writes a resource over whatever is there, as somebody at the practice would.
+    /// Overwrites a resource, like staff of the practice.
     pub async fn update(&self, resource: &Value) -> Value {
         let text = |field: &str| resource[field].as_str().expect("a resource that was read").to_owned();
         let path = format!("{}/{}", text("resourceType"), text("id"));
@@ -135,7 +135,7 @@ impl FhirServer {
         assert_eq!(status, StatusCode::OK, "{answer}");
     }
 
-    /// Reads without credentials.
+    /// Returns the status of a request without credentials.
     pub async fn status_for_strangers(&self) -> StatusCode {
         self.client.get(self.url("Patient")).send().await.expect("an answer").status()
     }
@@ -184,7 +184,7 @@ impl FhirServer {
     }
 }
 
-/// The folder that Medplum is installed in, with the script that starts it.
+/// Returns the folder that Medplum is installed in, with the script that starts it.
 async fn medplum() -> PathBuf {
     let project = Project::new("medplum", "medplum", SUITE);
     let folder = project.npm().await;
