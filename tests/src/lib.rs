@@ -1,4 +1,4 @@
-//! What tests and benchmarks share: the harness they stand on, the suites that are told of more than one EHR, and the benchmarks.
+//! Shared code of tests and benchmarks: the harness, suites for several EHRs, and the benchmarks.
 // Rows of the fake of Open Dental are JSON literals of up to 80 fields.
 #![recursion_limit = "256"]
 

@@ -1,6 +1,6 @@
-//! Suites that need more than a Rust toolchain. They run when `PRACTICE_SYNC_EXTERNAL` names them, separated by commas; `all` names
-//! every one. A suite that is named and lacks its tool fails and says what to install; one that is not named is left out and says so,
-//! and `tests/zz_left_out.rs` reports them at the end of a run.
+//! Suites with requirements beyond a Rust toolchain. `PRACTICE_SYNC_EXTERNAL` selects them, separated by commas;
+//! `all` selects every one. A selected suite whose tool is missing fails with the requirements. Other suites are
+//! skipped with a message, and `tests/zz_left_out.rs` lists them at the end of a run.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ impl Suite {
         Suite::Shell,
     ];
 
-    /// What [`VARIABLE`] calls it.
+    /// Returns the suite's name in [`VARIABLE`].
     pub fn name(self) -> &'static str {
         match self {
             Suite::FhirServer => "fhir-server",
@@ -66,7 +66,7 @@ impl Suite {
         }
     }
 
-    /// The files or folders of `tests/tests` with tests of it.
+    /// Returns the files or folders of `tests/tests` with tests of the suite.
     pub fn tests(self) -> &'static [&'static str] {
         match self {
             Suite::FhirServer => &["conformance", "fhir_server", "main_story"],
@@ -79,7 +79,7 @@ impl Suite {
         }
     }
 
-    /// Whether the test that asks is to be left out. If so, it says so.
+    /// Returns whether the suite is not selected. If so, prints that the calling test is skipped.
     pub fn is_left_out(self) -> bool {
         let left_out = !named().contains(&self);
         if left_out {
@@ -90,7 +90,7 @@ impl Suite {
         left_out
     }
 
-    /// Fails the test because what it needs is not there.
+    /// Fails the test because a requirement is missing.
     pub fn lacks(self, why: &str) -> ! {
         let (name, needs) = (self.name(), self.needs());
         panic!("{why}\nThe suite {name}, which {VARIABLE} names, needs {needs}.")
@@ -104,18 +104,18 @@ const SHELL: &str = "sh, curl and unshare (Debian: curl, util-linux)";
 const CHROMIUM: &str =
     "Chromium (Debian: chromium), Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
 
-/// The suites that this run includes. A name nobody knows fails whoever asks.
+/// Returns the selected suites. Panics on an unknown name.
 pub fn named() -> Vec<Suite> {
     let list = std::env::var(VARIABLE).unwrap_or_default();
     read(&list).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// To standard error, also from a test that passes: the test harness keeps what `eprintln!` writes to itself.
+/// Prints to standard error, also from a passing test: the test harness captures `eprintln!`.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// What is said at the end of a run that leaves these suites out.
+/// Returns the message about skipped suites at the end of a run.
 pub fn summary(left_out: &[Suite]) -> String {
     let rows = left_out.iter().map(|suite| {
         let (name, what, tests, needs) = (suite.name(), suite.what(), suite.tests().join(", "), suite.needs());

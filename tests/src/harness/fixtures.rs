@@ -1,4 +1,4 @@
-//! A practice to test with: the demo's institution, two locations in two zones on one simulated EHR.
+//! A practice for tests: the demo's institution with two locations in two zones on one simulated EHR.
 
 use chrono::{DateTime, Days, NaiveDate};
 use location::{
@@ -15,24 +15,25 @@ pub const MAIN_STREET: LocationId = LocationId(101);
 pub const LAKESIDE: LocationId = LocationId(102);
 pub const SOURCE: u32 = 11;
 
-/// Today, in days since 1970.
+/// Returns today in days since 1970.
 pub fn today() -> i32 {
     i32::try_from(clock::now().0.div_euclid(DAY)).expect("the present is near")
 }
 
-/// The day after the one a clock on the wall shows there.
+/// Returns tomorrow's local date in a zone.
 pub fn tomorrow(zone: chrono_tz::Tz) -> NaiveDate {
     let now = DateTime::from_timestamp_millis(clock::now().0).expect("the present is near");
     now.with_timezone(&zone).date_naive() + Days::new(1)
 }
 
-/// The simulated EHR's practice; winter offsets of New York and Chicago are near enough for its working hours.
+/// Returns the profile of the simulated EHR. Its working hours use the winter offsets of New York and Chicago all
+/// year.
 pub fn profile(seed: u64) -> Profile {
     let offset = |seconds| vec![OffsetFrom { from: 0, seconds }];
     Profile::demo(seed, today(), offset(-5 * 3_600), offset(-6 * 3_600))
 }
 
-/// The demo's institution on a simulated EHR at `base_url`.
+/// Returns the demo's institution on a simulated EHR at `base_url`.
 pub fn setup(base_url: &str) -> Setup {
     let main_street = location(MAIN_STREET, "main-street", chrono_tz::America::New_York, false);
     let lakeside = location(LAKESIDE, "lakeside", chrono_tz::America::Chicago, true);
@@ -46,13 +47,13 @@ pub fn setup(base_url: &str) -> Setup {
     }
 }
 
-/// A sandbox institution of this subdomain.
+/// Returns a sandbox institution with this subdomain.
 pub fn institution(id: InstitutionId, subdomain: &str) -> Institution {
     let name = "Demo Dental".to_owned();
     Institution { subdomain: subdomain.to_owned(), name, ..testing::institution(id.0) }
 }
 
-/// A data source whose calls may send 20 requests.
+/// Returns a data source with a limit of 20 requests per call.
 pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str) -> DataSource {
     DataSource {
         name: "Sandbox EHR".to_owned(),
@@ -63,7 +64,7 @@ pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str
     }
 }
 
-/// A location of the demo's institution and data source; `key` is its name and its id in the EHR.
+/// Returns a location of the demo's institution and data source; `key` is its name and its id in the EHR.
 pub fn location(id: LocationId, key: &str, zone: chrono_tz::Tz, map_by_operatory: bool) -> LocationSetup {
     LocationSetup {
         name: key.to_owned(),

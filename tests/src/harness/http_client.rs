@@ -1,4 +1,4 @@
-//! The one HTTP client of tests and benchmarks: HTTP/1.1 over one kept connection, without retries and without surprises.
+//! The HTTP client of tests and benchmarks: HTTP/1.1 over one persistent connection, without retries.
 
 use std::{io, net::SocketAddr};
 
@@ -8,7 +8,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// What our own servers answer at most; more is a fault of the server.
+/// Maximum size of an answer; a longer one is a server error.
 const MAX_ANSWER: usize = 64 << 20;
 const VERSION: &str = "v3.0.0";
 const AGENT: &str = "practice-sync-tests/1.0";
@@ -25,13 +25,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Null where the body is no JSON.
+    /// Parses the body; `Null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// A request as it travels.
+/// Returns the bytes of a request.
 pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nuser-agent: {AGENT}\r\n");
     for (name, value) in headers {
@@ -50,7 +50,7 @@ impl Connection {
         Ok(Connection { stream, buffer: Vec::with_capacity(4_096) })
     }
 
-    /// Sends one request and waits for its answer. After an error the connection is of no use.
+    /// Sends a request and waits for its answer. After an error, the connection cannot be used again.
     pub async fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -89,7 +89,7 @@ fn parse_head(head: &[u8]) -> io::Result<(u16, usize)> {
     let mut headers = lines.filter_map(|line| line.split_once(':'));
     let length = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
     let length = length.and_then(|(_, value)| value.trim().parse().ok());
-    // The one status that has no body and says no length.
+    // A 204 response has no body and no length.
     let length = length.or((status == 204).then_some(0)).ok_or_else(|| invalid("no content-length"))?;
     Ok((status, length))
 }
@@ -98,7 +98,7 @@ fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// A client of the API: one kept connection and a bearer token.
+/// A client of the API with a persistent connection and a bearer token.
 pub struct Caller {
     connection: Connection,
     authorization: String,
@@ -106,7 +106,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Turns an API key into a token (specification 5.2).
+    /// Exchanges an API key for a token (specification 5.2).
     pub async fn sign_in(address: SocketAddr, api_key: &str) -> io::Result<Caller> {
         let connection = Connection::open(address).await?;
         let mut caller = Caller { connection, authorization: api_key.to_owned(), version: VERSION };
@@ -116,22 +116,22 @@ impl Caller {
         Ok(caller)
     }
 
-    /// At the operators' listener.
+    /// Connects to the operators' listener.
     pub async fn operator(address: SocketAddr, token: &str) -> io::Result<Caller> {
         let connection = Connection::open(address).await?;
         let mut caller = Caller { connection, authorization: format!("Bearer {token}"), version: VERSION };
-        // A connection on which nothing comes is soon closed.
+        // The server soon closes connections without requests.
         caller.get("/healthz").await?;
         Ok(caller)
     }
 
-    /// Another connection with the same token.
+    /// Opens another connection with the same token.
     pub async fn another(&self, address: SocketAddr) -> io::Result<Caller> {
         let connection = Connection::open(address).await?;
         Ok(Caller { connection, authorization: self.authorization.clone(), version: self.version })
     }
 
-    /// From now on with another version of the API.
+    /// Changes the API version of later requests.
     pub fn at(self, version: &'static str) -> Caller {
         Caller { version, ..self }
     }
@@ -164,7 +164,7 @@ impl Caller {
     }
 }
 
-/// A request to the API with the headers it asks for.
+/// Returns a request to the API with the required headers.
 pub fn api_request(method: &str, path: &str, authorization: &str, body: &[u8]) -> Vec<u8> {
     versioned(method, path, authorization, VERSION, body)
 }

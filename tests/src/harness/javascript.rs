@@ -1,4 +1,4 @@
-//! Adapters in JavaScript, as `npm run` builds and tests them.
+//! JavaScript adapters, built and tested with `npm run`.
 
 use std::{
     env,
@@ -18,7 +18,8 @@ use crate::harness::{
 
 const STEP: Duration = Duration::from_secs(120);
 
-/// What `adapters/sandbox-js` pins, installed into `target/`: an adapter's folder itself stays as it is.
+/// The pinned packages of `adapters/sandbox-js`, installed into `target/`, so that the adapter's folder is not
+/// changed.
 pub struct Toolbox {
     programs: PathBuf,
 }
@@ -30,7 +31,7 @@ impl Toolbox {
         Toolbox { programs: project.npm().await.join("node_modules/.bin") }
     }
 
-    /// Makes the component `to` of the adapter in `dir`, with its manifest inside.
+    /// Builds the adapter in `dir` into the component `to`, including its manifest.
     pub async fn build(&self, dir: &Path, to: &Path) {
         fs::create_dir_all(to.parent().expect("the file has a parent folder"))
             .expect("the target folder can be written");
@@ -42,14 +43,14 @@ impl Toolbox {
         fs::remove_file(&bare).expect("the file is ours");
     }
 
-    /// Where programs are found, as after `npm ci`.
+    /// Returns a `PATH` with the installed programs, as after `npm ci`.
     pub fn path(&self) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
         let programs = std::iter::once(self.programs.clone()).chain(env::split_paths(&path));
         env::join_paths(programs).expect("no path has a colon")
     }
 
-    /// `npm` with these arguments in `dir`, as after `npm ci`.
+    /// Runs `npm` in `dir` with these arguments, as after `npm ci`.
     pub async fn npm(&self, dir: &Path, arguments: &[&str]) {
         let mut npm = Command::new("npm");
         npm.args(arguments).current_dir(dir).env("PATH", self.path());

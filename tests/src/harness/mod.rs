@@ -1,5 +1,5 @@
-//! What tests and benchmarks stand on. A test takes the engine in its own process, or the product as a process of its own, and an EHR
-//! beside it:
+//! The harness of tests and benchmarks. A test uses an in-process engine or the product as a process, together with
+//! an EHR:
 //!
 //! ```text
 //!  test ── in_process ──► engine ─┐                             ┌─► ehr_server   simulated, fake or real
@@ -8,21 +8,21 @@
 //!          http_client      └──► webhook_receiver
 //! ```
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
-//! | `in_process/` | an engine in this process on an EHR with a small practice |
-//! | `process.rs` | the product as its users run it: configuration, start, stop, `kill -9` |
+//! | `in_process/` | an in-process engine on an EHR with a small practice |
+//! | `process.rs` | the product as a process: configuration, start, stop, `kill -9` |
 //! | `ehr_server/` | EHRs on loopback |
-//! | `workstation/` | workstations that can misbehave, and the product with an EHR that opens only through them |
+//! | `workstation/` | workstations that can misbehave, and the product with an EHR behind them |
 //! | `chromium.rs` | a real browser with the real extension |
 //! | `session_gate.rs` | the session of a workstation, without the workstation |
 //! | `http_client.rs`, `webhook_receiver.rs` | the two ends of the product's HTTP |
-//! | `trace_collector.rs` | what takes its traces |
+//! | `trace_collector.rs` | a receiver of its traces |
 //! | `fixtures.rs` | the demo's institution, locations and sources |
 //! | `components.rs` | adapters, built when their sources changed |
 //! | `javascript.rs` | adapters in JavaScript, built and tested by npm |
-//! | `external.rs`, `packages.rs` | suites that need more than Rust, and what they install into `target/` |
-//! | `random.rs` | random numbers that follow from a seed |
+//! | `external.rs`, `packages.rs` | suites with requirements beyond Rust, and their packages in `target/` |
+//! | `random.rs` | random numbers derived from a seed |
 
 pub mod chromium;
 pub mod components;

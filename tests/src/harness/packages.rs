@@ -1,4 +1,4 @@
-//! Tools nobody here wrote, from npm and PyPI: installed into `target/` once for each set of pinned versions.
+//! Third-party tools from npm and PyPI, installed into `target/` once per set of pinned versions.
 
 use std::{
     fs,
@@ -20,26 +20,26 @@ use crate::harness::{components::root, external::Suite};
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
-/// Lines of a tool's complaint that are shown.
+/// Maximum number of quoted lines from a tool's error output.
 const QUOTED_LINES: usize = 400;
 const OLDEST_NODE: u32 = 20;
 const OLDEST_PYTHON: u32 = 11;
 
-/// What a test installs: `name` of the folder in `target/`, `sources` whose lock file says what is in it.
+/// A set of packages. `name` is the folder in `target/`; the lock file in `sources` lists the packages.
 pub struct Project {
     pub name: &'static str,
     pub sources: PathBuf,
-    /// Whose tests need it.
+    /// The suite that needs the packages.
     pub suite: Suite,
 }
 
 impl Project {
-    /// `sources` lies in `tests/`.
+    /// Returns a project with `sources` in `tests/`.
     pub fn new(name: &'static str, sources: &str, suite: Suite) -> Project {
         Project { name, sources: root().join("tests").join(sources), suite }
     }
 
-    /// The folder `npm ci` filled.
+    /// Returns the folder filled by `npm ci`.
     pub async fn npm(&self) -> PathBuf {
         check_node(self.suite).await;
         let pinned = ["package.json", "package-lock.json"];
@@ -51,8 +51,8 @@ impl Project {
         .await
     }
 
-    /// The Python of a virtual environment with `requirements.txt` in it. Its scripts know the folder they were made in, which is not
-    /// where they end: use modules, `python -m`.
+    /// Returns the Python of a virtual environment with the packages of `requirements.txt`. Use modules (`python
+    /// -m`): the scripts contain the path of a temporary folder.
     pub async fn python(&self) -> PathBuf {
         check_python(self.suite).await;
         let folder = self
@@ -69,7 +69,8 @@ impl Project {
         folder.join("venv/bin/python")
     }
 
-    /// The folder with the pinned files and what `install` made of them. Tests that run at the same time, in any process, take turns.
+    /// Returns the folder with the pinned files and the result of `install`. Concurrent tests in any process wait for
+    /// each other.
     pub(crate) async fn installed(
         &self,
         pinned: &[&str],
@@ -103,11 +104,11 @@ impl Project {
     }
 }
 
-/// Copies a script, in one step and only when it changed: somebody who starts may be reading it.
+/// Copies a script atomically and only if it changed, because another process may be reading it.
 pub(crate) fn refresh(source: &Path, copy: &Path) {
     let text = fs::read(source).expect("the script is in the checkout");
     if fs::read(copy).ok().as_ref() != Some(&text) {
-        // Tests of one run do it side by side.
+        // Tests of one run copy concurrently.
         static COPIES: AtomicU64 = AtomicU64::new(0);
         let mark = COPIES.fetch_add(1, Ordering::Relaxed);
         let fresh = copy.with_extension(format!("fresh-{}-{mark}", std::process::id()));
@@ -144,8 +145,8 @@ fn number(version: &str, at: usize) -> Option<u32> {
     version.split('.').nth(at)?.parse().ok()
 }
 
-/// Starts a server that says in its first line, as JSON, where it listens. It ends with the handle; should this process be killed, with its
-/// standard input.
+/// Starts a server that prints its address as JSON in its first line. The server ends when the handle is dropped. If
+/// this process is killed, the server ends when its standard input closes.
 pub(crate) async fn serving(mut command: Command, limit: Duration) -> (Child, Value) {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -158,7 +159,7 @@ pub(crate) async fn serving(mut command: Command, limit: Duration) -> (Child, Va
     (process, address)
 }
 
-/// `Err` says which tool failed and what it complained of, wherever it did.
+/// Runs a command. `Err` names the failed tool and quotes its output.
 pub async fn run(mut command: Command, limit: Duration) -> Result<Output, String> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     let running = command.stdin(Stdio::null()).kill_on_drop(true).output();

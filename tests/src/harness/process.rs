@@ -1,4 +1,4 @@
-//! The product as its users run it: a process of its own, a configuration file, a data directory, an EHR it reaches over the network.
+//! The product as a process, with a configuration file, a data directory, and an EHR reached over the network.
 
 use std::{
     env, fs, io,
@@ -22,13 +22,13 @@ use crate::harness::{
 };
 
 pub const API_KEY: &str = "psk_of_the_tests";
-/// The token of an operator who may everything.
+/// The token of an operator with all rights.
 pub const OPERATOR_TOKEN: &str = "pso_of_the_operator";
 pub const SUBDOMAIN: &str = "demo-dental";
 /// Id, foreign id, zone, and whether bookings must name an operatory.
 pub const LOCATIONS: [(u32, &str, &str, bool); 2] =
     [(101, "main-street", "America/New_York", false), (102, "lakeside", "America/Chicago", true)];
-/// Tables of the configuration file with which little time passes between a write that failed and the next try.
+/// Configuration with short pauses between the attempts of a write.
 pub const HASTY: &str = r#"
 [defaults.write]
 concurrency = 8
@@ -81,34 +81,34 @@ pub fn built(arguments: &[&str]) -> PathBuf {
     executable.expect("cargo reports the executable it built")
 }
 
-/// Where a process is started again and again.
+/// An installation of the product, on which processes are started.
 pub struct Installation {
     program: PathBuf,
     config: PathBuf,
-    /// What all its processes said.
+    /// Output of all processes.
     log: PathBuf,
     environment: Vec<(String, String)>,
     pub address: SocketAddr,
-    /// Where operators call.
+    /// The operators' listener.
     pub operators: SocketAddr,
 }
 
-/// Where clients call, and where operators do.
+/// The listeners of clients and of operators.
 #[derive(Clone, Copy)]
 pub struct Listen {
     pub address: SocketAddr,
     pub operators: SocketAddr,
 }
 
-/// One run of it, killed with this value.
+/// A running process, killed when dropped.
 pub struct Process(Child);
 
-/// Whose EHR the product serves, as its configuration file says it.
+/// The EHR in the product's configuration.
 pub struct ServedEhr {
     /// The folder of `adapters/`.
     pub adapter: &'static str,
     pub base_url: String,
-    /// More lines of the source: credentials, limits.
+    /// Additional lines of the source: credentials, limits.
     pub source: String,
     pub locations: Vec<LocationConfig>,
 }
@@ -123,7 +123,7 @@ pub struct LocationConfig {
 }
 
 impl Installation {
-    /// The demo's practice on a simulated EHR. `rules` are tables of the configuration file that set its knobs.
+    /// Creates the demo's practice on a simulated EHR. `rules` are additional tables of the configuration.
     pub fn new(program: &Path, dir: &Path, ehr_url: &str, rules: &str) -> io::Result<Installation> {
         let place = |(id, foreign_id, zone, map_by_operatory): (u32, &str, &str, bool)| LocationConfig {
             id,
@@ -141,7 +141,7 @@ impl Installation {
         Installation::configured(program, dir, &keys(), |listen| configuration(dir, listen, served, rules))
     }
 
-    /// With keys and a configuration of the test's own, which is to listen at the addresses.
+    /// Creates an installation with the test's keys and configuration, which must use the given addresses.
     pub fn configured(
         program: &Path,
         dir: &Path,
@@ -157,13 +157,13 @@ impl Installation {
         Ok(Installation { program, config, log, environment: Vec::new(), address, operators })
     }
 
-    /// With one more variable in the environment of its processes.
+    /// Adds an environment variable for the processes.
     pub fn with_variable(mut self, name: &str, value: String) -> Installation {
         self.environment.push((name.to_owned(), value));
         self
     }
 
-    /// On another engine than the one a configuration names by default.
+    /// Sets the storage engine.
     pub fn on_engine(self, engine: EngineKind) -> io::Result<Installation> {
         let text = fs::read_to_string(&self.config)?;
         let chosen = format!("[engine]\nstore_engine = \"{engine}\"\n");
@@ -171,7 +171,7 @@ impl Installation {
         Ok(self)
     }
 
-    /// With its store in a database, which is reached without TLS.
+    /// Stores data in a database, which is reached without TLS.
     pub fn on_database(self, url: &str) -> io::Result<Installation> {
         let text = fs::read_to_string(&self.config)?;
         let database = format!(
@@ -182,7 +182,7 @@ impl Installation {
         Ok(self)
     }
 
-    /// The configuration file.
+    /// Returns the path of the configuration file.
     pub fn config(&self) -> &Path {
         &self.config
     }
@@ -221,12 +221,12 @@ impl Installation {
         connection.send(&request("GET", "/readyz", &[], &[])).await.is_ok_and(|answer| answer.status == 200)
     }
 
-    /// What its processes said so far.
+    /// Returns the output of all processes so far.
     pub fn log(&self) -> io::Result<String> {
         fs::read_to_string(&self.log)
     }
 
-    /// Lines of the log that tell of a panic. A location is rebuilt after one, so that no client may notice.
+    /// Returns log lines about panics. A location restarts after a panic, so clients may not notice it.
     pub fn panics(&self) -> io::Result<Vec<String>> {
         let log = self.log()?;
         let lines: Vec<&str> = log.lines().collect();
@@ -238,13 +238,13 @@ impl Installation {
         Caller::sign_in(self.address, API_KEY).await
     }
 
-    /// The text of /metrics.
+    /// Returns the text of `/metrics`.
     pub async fn metrics(&self) -> io::Result<String> {
         let answer = Connection::open(self.operators).await?.send(&request("GET", "/metrics", &[], &[])).await?;
         String::from_utf8(answer.body).map_err(io::Error::other)
     }
 
-    /// The entries of the audit trail, as the command prints them; filters as it takes them.
+    /// Exports entries of the audit trail with the command's filters.
     pub fn audit_entries(&self, filters: &[&str]) -> io::Result<Vec<Value>> {
         let mut export = Command::new(&self.program);
         let ended = export.args(["audit", "export"]).args(filters).arg("--config").arg(self.config()).output()?;
@@ -265,7 +265,7 @@ impl Installation {
 }
 
 impl Process {
-    /// As an operator stops it; how long it took.
+    /// Stops the process with SIGTERM and returns the time it took.
     pub fn stop(mut self) -> io::Result<Duration> {
         let since = Instant::now();
         self.signal("TERM")?;
@@ -278,7 +278,7 @@ impl Process {
         if sent.success() { Ok(()) } else { Err(io::Error::other("kill does not work")) }
     }
 
-    /// `kill -9`: nothing is flushed, nothing is said.
+    /// `kill -9`, without a flush or a message.
     pub fn kill(mut self) -> io::Result<()> {
         self.0.kill()?;
         self.0.wait().map(drop)
@@ -287,7 +287,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Killed already, or the test failed half way.
+        // Already killed, or the test failed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -310,13 +310,13 @@ base_url = "{base_url}"
     )
 }
 
-/// Who may call.
+/// Returns the file of keys.
 fn keys() -> String {
     key("tests", API_KEY, r#""financial", "beta""#) + &operator()
 }
 
-/// The beginning of a configuration file: one adapter, one institution, nothing that limits who asks. `http`: more lines of that table;
-/// `rules`: more tables.
+/// Returns the beginning of a configuration file: one adapter, one institution, no rate limits. `http`: additional
+/// lines of that table; `rules`: additional tables.
 pub(super) fn common(dir: &Path, listen: Listen, log: &str, http: &str, (adapter, rules): (&str, &str)) -> String {
     format!(
         r#"data_dir = "{data}"
@@ -355,7 +355,7 @@ environment = "sandbox"
     )
 }
 
-/// An API key of the institution, as the file of keys has it.
+/// Returns an API key of the institution as lines of the file of keys.
 pub(super) fn key(name: &str, key: &str, grants: &str) -> String {
     let hash = hex::encode(Sha256::digest(key));
     format!(
@@ -364,7 +364,7 @@ pub(super) fn key(name: &str, key: &str, grants: &str) -> String {
     )
 }
 
-/// The token of an operator who may everything, as the file of keys has it.
+/// Returns an operator with all rights as lines of the file of keys.
 pub fn operator() -> String {
     let hash = hex::encode(Sha256::digest(OPERATOR_TOKEN));
     format!("[[operators]]\nname = \"tests\"\nsha256 = \"{hash}\"\nrole = \"admin\"\n")
@@ -385,7 +385,7 @@ pub fn path(route: &str, location: u32) -> String {
     format!("{route}?subdomain={SUBDOMAIN}&location_id={location}")
 }
 
-/// Offers of a location that do not overlap: one per operatory and time, as many as there are within two months.
+/// Returns disjoint offers of a location: one per operatory and time, for two months.
 pub async fn offers(caller: &mut Caller, location: u32) -> io::Result<Vec<String>> {
     let today = Date(fixtures::today());
     let mut tokens = Vec::new();
@@ -402,7 +402,7 @@ pub async fn offers(caller: &mut Caller, location: u32) -> io::Result<Vec<String
     Ok(tokens)
 }
 
-/// Several providers may be offered in one operatory at the same time: only one of them can be booked.
+/// Several providers may be offered in one operatory at the same time, but only one of them can be booked.
 fn disjoint(slots: &[Value]) -> Vec<String> {
     let mut starts = std::collections::BTreeSet::new();
     let first = slots.iter().filter(|slot| starts.insert(slot["start_iso"].as_str()));
@@ -416,7 +416,7 @@ async fn operatories(caller: &mut Caller, location: u32) -> io::Result<Vec<u64>>
     Ok(records.iter().filter_map(|record| record["id"].as_u64()).collect())
 }
 
-/// Waits until the first read cycle of every location is complete: before that, an offer may be of a time that is taken.
+/// Waits until the first read cycle of every location is complete. Earlier offers may be of times that are taken.
 pub async fn first_sync(caller: &mut Caller) -> io::Result<()> {
     let path = format!("/sync_status?subdomain={SUBDOMAIN}");
     until("the first read cycle of every location", async || {

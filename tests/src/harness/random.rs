@@ -1,4 +1,4 @@
-//! The one source of chance in a run: what it decides follows from its seed.
+//! The random generator of a run, determined by its seed.
 
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ impl Random {
         range.start() + (self.draw() % width.max(1) as u64) as i64
     }
 
-    /// So many times in a thousand.
+    /// Returns `true` with a probability of `per_mille` in a thousand.
     pub fn chance(&mut self, per_mille: u64) -> bool {
         self.draw() % 1_000 < per_mille
     }
@@ -36,7 +36,7 @@ impl Random {
         if from.is_empty() { None } else { from.get(self.below(from.len())) }
     }
 
-    /// The index of one of the weights, each as likely as it is heavy.
+    /// Returns the index of a weight with a probability proportional to the weight.
     pub fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut at = self.draw() % weights.iter().sum::<u64>().max(1);
         for (index, weight) in weights.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A gate without workstation: requests in the session of somebody who is logged in to the demo cloud EHR, sent from this process.
+//! A gate without a workstation: sends requests in a session of the demo cloud EHR from this process.
 
 use std::{sync::Arc, time::Duration};
 

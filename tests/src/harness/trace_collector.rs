@@ -1,4 +1,4 @@
-//! A collector of traces that keeps the spans it gets.
+//! A collector that stores the received spans.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use prost::Message;
 pub struct Span {
     pub trace: String,
     pub id: String,
-    /// Empty: it stands at the top of its trace.
+    /// Empty for the root of a trace.
     pub parent: String,
     pub name: String,
     pub fields: Vec<(String, String)>,
@@ -28,7 +28,7 @@ impl Span {
     }
 }
 
-/// The spans, and all that came, as text.
+/// The spans, and all received data as text.
 #[derive(Default)]
 struct Received {
     spans: Vec<Span>,
@@ -37,13 +37,13 @@ struct Received {
 
 #[derive(Clone)]
 pub struct TraceCollector {
-    /// Of the table `[traces]`.
+    /// The endpoint for the table `[traces]`.
     pub endpoint: String,
     received: Arc<Mutex<Received>>,
 }
 
 impl TraceCollector {
-    /// On a free port of this machine. Within an actix system.
+    /// Listens on a free port of loopback. Must be called within an actix system.
     pub fn start() -> io::Result<TraceCollector> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let collector =
@@ -54,12 +54,12 @@ impl TraceCollector {
         Ok(collector)
     }
 
-    /// The table of a configuration that sends traces here.
+    /// Returns the configuration table that sends traces here.
     pub fn table(&self) -> String {
         format!("\n[traces]\nendpoint = \"{}\"\n", self.endpoint)
     }
 
-    /// Those of the trace of a request.
+    /// Returns the spans of a request's trace.
     pub fn of_request(&self, request: &str) -> Vec<Span> {
         let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let of = received.spans.iter().find(|span| span.field("request") == Some(request)).map(|span| &span.trace);
@@ -70,7 +70,7 @@ impl TraceCollector {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).spans.clone()
     }
 
-    /// All that came: fields, events, and what says whose they are.
+    /// Returns all received data as text: fields, events and resource attributes.
     pub fn text(&self) -> String {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).text.clone()
     }

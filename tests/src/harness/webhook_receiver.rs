@@ -1,4 +1,4 @@
-//! A receiver of webhooks that keeps what it gets.
+//! A receiver that stores webhook messages.
 
 use std::{
     collections::BTreeMap,
@@ -9,11 +9,11 @@ use std::{
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 
-/// What our documentation tells receivers to do.
+/// The documentation's sample code for receivers.
 #[path = "../../../api/src/resources/documentation/snippets/verify.rs"]
 pub mod verify;
 
-/// A message as it came in; names of headers in lower case.
+/// A received message. Header names are in lower case.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub headers: BTreeMap<String, String>,
@@ -21,7 +21,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Whether it is ours, and of now.
+    /// Returns whether signature and time are valid.
     pub fn is_signed_with(&self, secret: &str) -> bool {
         verify::verify(secret, |name| self.headers.get(name).map(String::as_str), &self.body)
     }
@@ -34,7 +34,7 @@ pub struct WebhookReceiver {
 }
 
 impl WebhookReceiver {
-    /// On a free port of this machine. Within an actix system.
+    /// Listens on a free port of loopback. Must be called within an actix system.
     pub fn start() -> io::Result<WebhookReceiver> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let receiver =

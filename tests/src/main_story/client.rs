@@ -1,4 +1,4 @@
-//! A client of the product's HTTP API, and an operator's.
+//! A client of the product's HTTP API, including an operator's requests.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::harness::{
 };
 use testing::until;
 
-/// How far the story's calendar reaches.
+/// Length of the story's calendar in days.
 const DAYS: u64 = 14;
 
 pub struct Client {
     caller: Caller,
     operator: Caller,
-    /// The provider, and where there are any the operatory, all of it happens with.
+    /// The provider, and the operatory if there is one, of all bookings.
     column: Option<(Value, Value)>,
-    /// Bookings made, so that each has a key of its own.
+    /// Number of bookings, which makes their keys unique.
     booked: u32,
 }
 
@@ -31,7 +31,7 @@ pub struct Offer {
     token: String,
 }
 
-/// A booking as its client knows it.
+/// The client's record of a booking.
 pub struct Booking {
     pub id: u64,
     pub patient: u64,
@@ -47,7 +47,7 @@ impl Client {
         Client { caller, operator, column: None, booked: 0 }
     }
 
-    /// The same client, of a process that was started again.
+    /// Connects the client to a restarted process.
     pub async fn again(self, installation: &Installation) -> Client {
         Client { column: self.column, booked: self.booked, ..Client::of(installation).await }
     }
@@ -79,7 +79,7 @@ impl Client {
         all.iter().map(|it| Person { id: text(&it["foreign_id"]), last_name: text(&it["last_name"]) }).collect()
     }
 
-    /// Our ids of a patient and an appointment the EHR calls so.
+    /// Returns our ids of a patient's and an appointment's foreign ids.
     pub async fn ids_of(&mut self, patient: &str, appointment: &str) -> (u64, u64) {
         let mut id = async |list: &str, foreign_id: &str| {
             let found = self.list(&format!("{list}foreign_id={foreign_id}")).await;
@@ -90,7 +90,7 @@ impl Client {
         (id("/patients?", patient).await, id(&format!("/appointments?{ever}&"), appointment).await)
     }
 
-    /// A record as its clients see it, without the stamps that move with whatever else does, and without others'.
+    /// Returns a record without timestamps that change with other records, and without nested records.
     pub async fn record(&mut self, kind: &str, id: u64) -> Value {
         let mut record = self.get(&format!("/{kind}s/{id}")).await;
         for other in ["updated_at", "last_sync_time", "patient"] {
@@ -107,7 +107,7 @@ impl Client {
         self.get(&format!("/appointments/{id}")).await
     }
 
-    /// What patients have or had from this day on, by the ids of the EHR.
+    /// Returns the patients' appointments from this day on, by their ids in the EHR.
     pub async fn visits(&mut self, from: NaiveDate) -> Vec<Visit> {
         let days = (from - Days::new(1), from + Days::new(DAYS));
         let path = format!("/appointments?start={}T00:00:00Z&end={}T00:00:00Z&unavailable=false", days.0, days.1);
@@ -125,7 +125,7 @@ impl Client {
         visits
     }
 
-    /// The first free half hour, of one column of the calendar.
+    /// Returns the first free half hour of the story's provider and operatory.
     pub async fn offer(&mut self, from: NaiveDate) -> Offer {
         let kind = self.list("/appointment_types").await[0]["id"].clone();
         let mut asked = json!({"start_date": from.to_string(), "days": 3, "appointment_type_id": kind});
@@ -153,13 +153,13 @@ impl Client {
         Booking { id, patient, start: offer.start, booking_ref: text(&made["booking_ref"]), request }
     }
 
-    /// The same request again, which is answered with the same booking.
+    /// Repeats the request, which must return the same booking.
     pub async fn asks_again(&mut self, booking: &Booking) {
         let again = self.post("/intent/booking/book", &booking.request).await;
         assert_eq!((&again["replay"], &again["booking"]["appointment_id"]), (&json!(true), &json!(booking.id)));
     }
 
-    /// How far its way to the EHR is.
+    /// Returns the writeback state of a booking.
     pub async fn write_back(&mut self, booking: &Booking) -> String {
         let path = format!("/intent/booking/status?booking_ref={}", booking.booking_ref);
         let (status, answer) = self.caller.get(&full(&path)).await.expect("the product answers");
@@ -197,7 +197,7 @@ impl Client {
         answer["data"].clone()
     }
 
-    /// A read cycle on demand, to its end.
+    /// Runs a read cycle to its end.
     pub async fn sync(&mut self) {
         let before = self.operation(false).await["last_sync_at"].clone();
         self.operation(true).await;
@@ -208,7 +208,7 @@ impl Client {
         .await;
     }
 
-    /// Waits until nothing is left to be written.
+    /// Waits until no write is pending.
     pub async fn idle(&mut self) {
         until("the end of the queue", async || (self.operation(false).await["writes_waiting"] == 0).then_some(()))
             .await;
@@ -226,7 +226,7 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
 
-/// A time on the wire.
+/// Parses a time of the API.
 pub fn moment(value: &Value) -> DateTime<Utc> {
     DateTime::parse_from_rfc3339(&text(value)).expect("a time of ISO 8601").to_utc()
 }

@@ -1,5 +1,5 @@
-//! The main story, told with every health record system there is to tell it with: the product as a process of its own, clients that know
-//! its HTTP API alone, a subscriber that verifies what it is told, and staff who use nothing but their own system's API.
+//! The main story, run with each supported EHR: the product as a process, clients of its HTTP API, a subscriber that
+//! verifies each message, and staff who use only their own system's API.
 
 mod client;
 mod ehrs;
@@ -20,9 +20,9 @@ pub use ehrs::{fhir::FhirPractice, gnuhealth::GnuHealthPractice, open_dental::Op
 use practice::{Practice, Visit};
 use subscriber::Subscriber;
 
-/// So long an answer of the EHR is held back for the product to be killed between a write and its answer.
+/// Delay of the EHR's answers, in which the product is killed between a write and its answer.
 const HELD_BACK: Duration = Duration::from_millis(400);
-/// What was on its way when the product died is given up for unknown at the call's deadline.
+/// Calls in flight when the product is killed have an unknown outcome once their deadline has passed.
 const RULES: &str = r#"
 [defaults.write]
 call_deadline = "6s"
@@ -42,7 +42,7 @@ per_minute = 100000
 burst = 10000
 "#;
 
-/// Tells it to the end. `program` is the product.
+/// Runs the whole story. `program` is the product.
 pub async fn tell(program: &Path, practice: impl Practice) {
     let mut story = Story::begin(program, practice).await;
     let zoe = new_patient("Zoë", "Ångström-D’Arc", 0);
@@ -60,7 +60,7 @@ pub async fn tell(program: &Path, practice: impl Practice) {
     story.ends().await;
 }
 
-/// What is told of an appointment that is changed here: what was asked, and what came of it.
+/// Events of an appointment changed through the API: the request and its completion.
 const CHANGED_HERE: [&str; 2] = ["appointment_updated", "appointment_updated.complete"];
 
 #[derive(Clone, Copy)]
@@ -68,7 +68,7 @@ struct NewPatient(bool);
 
 struct Story<P> {
     practice: P,
-    /// The product's way to the EHR.
+    /// Proxy between the product and the EHR.
     proxy: FlakyProxy,
     installation: Installation,
     process: Process,
@@ -78,7 +78,7 @@ struct Story<P> {
 }
 
 impl<P: Practice> Story<P> {
-    /// A product that has read the practice once, as its clients see, and somebody who listens from then on.
+    /// Starts a product that has read the practice once, with a subscriber from then on.
     async fn begin(program: &Path, practice: P) -> Story<P> {
         let proxy = FlakyProxy::to(practice.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the product");
@@ -105,7 +105,7 @@ impl<P: Practice> Story<P> {
         assert_eq!(ours, standing(self.practice.visits().await));
     }
 
-    /// Reads the EHR now, to the end. Whatever clients see otherwise after it was told of once.
+    /// Reads the EHR completely. Records that changed for clients must have exactly one message.
     async fn sync(&mut self) {
         let mut before = Vec::new();
         for (kind, id) in self.subscriber.known() {
@@ -144,7 +144,7 @@ impl<P: Practice> Story<P> {
         self.subscriber.hears("appointment", booking.id, &of_appointment).await;
     }
 
-    /// The EHR has the booking once, for a patient it has once, and both under the ids we know.
+    /// Checks that the EHR has the booking and its patient once, under the ids we know.
     async fn is_there_once(&mut self, booking: &Booking, person: &Value) {
         let named: Vec<_> =
             self.practice.patients().await.into_iter().filter(|it| person["last_name"] == it.last_name).collect();
@@ -173,7 +173,7 @@ impl<P: Practice> Story<P> {
         self.sync().await;
     }
 
-    /// Some systems know of no appointment that is not confirmed.
+    /// Some systems have no unconfirmed appointments.
     async fn we_confirm_it(&mut self, booking: &Booking) {
         let already = self.client.appointment(booking.id).await["confirmed"] == true;
         self.client.change(booking.id, &json!({"confirmed": true})).await;
@@ -184,7 +184,7 @@ impl<P: Practice> Story<P> {
         assert_eq!(self.client.appointment(booking.id).await["confirmed"], true);
     }
 
-    /// A change of theirs is told of as one: `sync` sees to that.
+    /// The change by staff must have a message, which `sync` checks.
     async fn staff_move_it(&mut self, booking: &Booking) {
         let visit = self.visit(booking).await;
         let to = self.client.offer(self.practice.first_day()).await.start;
@@ -199,7 +199,7 @@ impl<P: Practice> Story<P> {
         self.subscriber.has_heard_all(&mut self.client).await;
     }
 
-    /// The EHR enters it, and its answers are lost on the way, whichever they are.
+    /// The EHR stores the entry, and one reply is lost.
     async fn what_was_said_is_in_the_log_once(&mut self, booking: &Booking) {
         let note = "Reminded by text: läuft ☺";
         let log = json!({"patient_id": booking.patient, "note": note, "mode": "text", "direction": "sent"});
@@ -214,7 +214,7 @@ impl<P: Practice> Story<P> {
         assert_eq!(log.iter().filter(|entry| entry.contains(note)).count(), 1, "{log:?}");
     }
 
-    /// The EHR has carried the write out, the product has not heard of it, and dies.
+    /// Kills the product after the EHR has performed the write and before the product receives the answer.
     async fn killed_while_it_is_written(mut self, person: &Value, new: NewPatient) -> Story<P> {
         self.proxy.set(When::Each, InjectedFault::Slow(HELD_BACK));
         let booking = self.book(person).await;
@@ -256,7 +256,7 @@ impl<P: Practice> Story<P> {
         assert_eq!(self.client.appointment(booking.id).await["cancelled"], true);
     }
 
-    /// A patient and a visit nobody made through us.
+    /// Staff create a patient and an appointment.
     async fn staff_admit_and_book(&mut self, beside: &Booking) {
         let visit = self.visit(beside).await;
         let patient = self.practice.admit("Þóra", "Walked-In").await;

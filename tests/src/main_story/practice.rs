@@ -1,4 +1,4 @@
-//! Where the story is told.
+//! The setting of the main story.
 
 use std::{collections::BTreeSet, future::Future, net::SocketAddr};
 
@@ -6,32 +6,33 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::harness::process::ServedEhr;
 
-/// The location all of it happens at.
+/// The story's location.
 pub const LOCATION: u32 = 7;
 
-/// A practice with its health record system, as its own staff have it: by the system's own API, never through the product.
+/// A practice with its EHR as used by its own staff: through the EHR's API and never through the product.
 pub trait Practice {
-    /// Where the system listens.
+    /// Returns the EHR's address.
     fn address(&self) -> SocketAddr;
 
-    /// What the product's configuration says of it, when it is reached at this address.
+    /// Returns the product's configuration for the EHR at this address.
     fn served(&self, at: SocketAddr) -> ServedEhr;
 
-    /// The first day with times that can be booked.
+    /// Returns the first day with bookable times.
     fn first_day(&self) -> NaiveDate;
 
     fn patients(&self) -> impl Future<Output = BTreeSet<Person>>;
 
-    /// What patients have, or had, from the first day on; nothing else that stands in the calendar.
+    /// Returns the patients' appointments from the first day on, including past and cancelled ones, without other
+    /// calendar entries.
     fn visits(&self) -> impl Future<Output = Vec<Visit>>;
 
-    /// The entries of a patient's communication log.
+    /// Returns the entries of a patient's communication log.
     fn log(&self, patient: &str) -> impl Future<Output = Vec<String>>;
 
-    /// A new patient; their id.
+    /// Creates a patient and returns their id.
     fn admit(&self, first_name: &str, last_name: &str) -> impl Future<Output = String>;
 
-    /// Half an hour at this time with whoever has that visit, where they have it; its id.
+    /// Books half an hour with the same provider and at the same place as an appointment, and returns the id.
     fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> impl Future<Output = String>;
 
     fn move_visit(&self, visit: &str, start: DateTime<Utc>) -> impl Future<Output = ()>;

@@ -1,4 +1,4 @@
-//! Somebody who listens: every message is verified, and each change is expected to be told of once.
+//! A webhook subscriber that verifies every message and expects one message per change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,16 +19,16 @@ const EVENTS: [(&str, &str); 5] = [
     ("Patient", "patient_updated"),
 ];
 
-/// A record a message tells of: what it is, and its id.
+/// A record in a message: kind and id.
 pub type Record = (&'static str, u64);
 
 pub struct Subscriber {
     receiver: WebhookReceiver,
     endpoint: u64,
     secret: String,
-    /// Messages that were verified.
+    /// Number of verified messages.
     verified: usize,
-    /// By delivery and record, so that a message that came twice is heard once.
+    /// Messages by delivery and record, so that a repeated message counts once.
     heard: BTreeMap<(String, Record), Told>,
     expected: BTreeMap<Record, Vec<String>>,
 }
@@ -37,7 +37,7 @@ pub struct Subscriber {
 struct Told {
     event: String,
     shape: Value,
-    /// What of it was otherwise before.
+    /// Previous values of changed attributes.
     previous: Value,
 }
 
@@ -54,7 +54,7 @@ impl Subscriber {
         Subscriber { receiver, endpoint, secret, verified: 0, heard: BTreeMap::new(), expected: BTreeMap::new() }
     }
 
-    /// Takes in what came since.
+    /// Reads the new messages.
     fn listen(&mut self) {
         for message in self.receiver.messages().into_iter().skip(self.verified) {
             self.verified += 1;
@@ -78,7 +78,7 @@ impl Subscriber {
         events
     }
 
-    /// What was told of a record, for whoever wonders.
+    /// Describes the messages of a record, for error messages.
     fn story_of(&self, record: Record) -> String {
         let of = self.heard.iter().filter(|((_, of), _)| *of == record);
         let mut told: Vec<String> = of
@@ -88,12 +88,12 @@ impl Subscriber {
         told.join("\n")
     }
 
-    /// The records it has heard of.
+    /// Returns the records with messages.
     pub fn known(&self) -> Vec<Record> {
         self.expected.keys().copied().collect()
     }
 
-    /// Waits for these events of a record, beside those before, and for no other.
+    /// Waits for these events of a record in addition to the earlier ones, and accepts no others.
     pub async fn hears(&mut self, kind: &'static str, id: u64, events: &[&str]) {
         let record = (kind, id);
         let expected = self.expected.entry(record).or_default();
@@ -113,7 +113,7 @@ impl Subscriber {
         }
     }
 
-    /// Everything was delivered, and nothing but what was expected: no change was told of twice.
+    /// Checks that everything was delivered, and that no change had an unexpected or second message.
     pub async fn has_heard_all(&mut self, client: &mut Client) {
         let path = format!("/webhook_endpoints/{}/deliveries?status=pending", self.endpoint);
         until("every delivery", async || client.get(&path).await.as_array().filter(|all| all.is_empty()).map(drop))
@@ -127,7 +127,7 @@ impl Subscriber {
     }
 }
 
-/// The records in the data of a message.
+/// Returns the records in the data of a message.
 fn records(data: &Value) -> Vec<(Record, Value)> {
     let mut records = Vec::new();
     for (kind, many) in [("appointment", "appointments"), ("patient", "patients")] {

@@ -13,18 +13,18 @@ use crate::harness::{
 };
 
 const SUITE: Suite = Suite::GnuHealth;
-/// The login of the engine, and one that may not see histories.
+/// The engine's login, and a login without access to histories.
 pub const LOGIN: &str = "practice-sync";
 pub const RECEPTION: &str = "reception";
 pub const PASSWORD: &str = "s3cret-of-the-clinic";
-/// The database, and so the path of the base URL.
+/// The database's name, and therefore the path of the base URL.
 pub const BASE_PATH: &str = "/gnuhealth";
 
 const DATABASE: &str = "gnuhealth.sqlite";
-/// What the practice is made of.
+/// Sources of the practice's installation.
 const SOURCES: [&str; 3] = ["requirements.txt", "prepare.py", "passlib.ini"];
 
-/// The half hours a professional has open on a day, local time from nine on.
+/// Open half hours per professional and day, from nine local time.
 const OPEN: i64 = 8;
 
 const PREPARE_LIMIT: Duration = Duration::from_secs(400);
@@ -34,13 +34,13 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 pub struct GnuHealth {
     address: SocketAddr,
     client: reqwest::Client,
-    /// It ends with this handle; should this process be killed, with its standard input.
+    /// Killed when dropped. If this process is killed, the server ends when its standard input closes.
     _process: Child,
     _database: TempDir,
 }
 
 impl GnuHealth {
-    /// Starts one with the practice as it was made. None: the test is to be left out.
+    /// Starts a server with the prepared practice. Returns `None` if the suite is not selected.
     pub async fn start() -> Option<GnuHealth> {
         if SUITE.is_left_out() {
             return None;
@@ -70,7 +70,7 @@ impl GnuHealth {
         self.address
     }
 
-    /// A call as staff would make it, with all rights.
+    /// Makes a call with all rights, like staff.
     pub async fn call(&self, method: &str, params: Value) -> Value {
         let answer = self.try_call("admin", method, params).await;
         answer.unwrap_or_else(|error| panic!("{method}: {error}"))
@@ -96,7 +96,7 @@ impl GnuHealth {
         rows.as_array().expect("rows").clone()
     }
 
-    /// The only record that fits.
+    /// Returns the only matching record.
     pub async fn one(&self, model: &str, domain: Value, fields: &[&str]) -> Value {
         let rows = self.search(model, domain.clone(), fields).await;
         assert_eq!(rows.len(), 1, "{model} {domain}: {rows:?}");
@@ -116,8 +116,8 @@ impl GnuHealth {
         self.call(&format!("model.{model}.delete"), json!([[id], context()])).await;
     }
 
-    /// Free places as a practice opens them, and an appointment that staff made. All professionals have one day from `midnight` on, the
-    /// first has three.
+    /// Creates free places and an appointment by staff. All professionals have places on the day from `midnight` on,
+    /// the first one on three days.
     pub async fn seed(&self, midnight: i64) {
         for (professional, days) in [(1, 3), (2, 1), (3, 1)] {
             for day in 0..days {
@@ -129,7 +129,7 @@ impl GnuHealth {
                 }
             }
         }
-        // Staff take the first place of the second professional.
+        // Staff book the first place of the second professional.
         let first = json!([["healthprof", "=", 2], ["appointment_date", "=", moment(midnight + 9 * 3_600)]]);
         let id = self.one("gnuhealth.appointment", first, &["id"]).await["id"].as_i64().expect("an id");
         let taken = json!({"patient": 1, "state": "confirmed", "comments": "by telephone"});
@@ -137,7 +137,7 @@ impl GnuHealth {
         self.invoice(1, "95.00", &today()).await;
     }
 
-    /// Posts an invoice over an amount to a patient; its id.
+    /// Posts an invoice to a patient and returns its id.
     pub async fn invoice(&self, patient: i64, amount: &str, date: &str) -> i64 {
         let party = self.one("gnuhealth.patient", json!([["id", "=", patient]]), &["party"]).await["party"].clone();
         let id = async |model, domain| self.search(model, domain, &["id"]).await[0]["id"].clone();
@@ -168,14 +168,14 @@ pub fn today() -> String {
     chrono::DateTime::from_timestamp(runtime::clock::now().0 / 1_000, 0).expect("near").date_naive().to_string()
 }
 
-/// `2026-12-01` as GNU Health writes it.
+/// Returns a date such as `2026-12-01` in GNU Health's format.
 pub fn day(text: &str) -> Value {
     let date: chrono::NaiveDate = text.parse().expect("a date");
     use chrono::Datelike;
     json!({"__class__": "date", "year": date.year(), "month": date.month(), "day": date.day()})
 }
 
-/// A moment as GNU Health writes it, in seconds since 1970.
+/// Returns a time, given in seconds since 1970, in GNU Health's format.
 pub fn moment(at: i64) -> Value {
     use chrono::{Datelike, Timelike};
     let at = chrono::DateTime::from_timestamp(at, 0).expect("a moment near the present");
@@ -183,12 +183,12 @@ pub fn moment(at: i64) -> Value {
         "second": at.second(), "microsecond": 0})
 }
 
-/// Records that are not in use, too.
+/// Includes inactive records.
 fn context() -> Value {
     json!({"active_test": false})
 }
 
-/// The interpreter GNU Health is installed for, and the folder with the practice.
+/// Returns the interpreter with GNU Health and the folder of the practice.
 async fn practice() -> (PathBuf, PathBuf) {
     let python = Project::new("gnuhealth", "gnuhealth", SUITE).python().await;
     let project = Project::new("gnuhealth-practice", "gnuhealth", SUITE);

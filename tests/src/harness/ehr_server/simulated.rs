@@ -1,4 +1,4 @@
-//! The simulated EHR as a server of its own on loopback: what an adapter reaches over the network, kept alive by whoever tests.
+//! The simulated EHR as a server on loopback, owned by the test and reached by adapters over the network.
 
 use std::{io, sync::MutexGuard, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::harness::ehr_server::fake::{FakeServer, Request, Respond, Response};
 pub type EhrServer = FakeServer<SandboxEhr>;
 
 impl EhrServer {
-    /// Must be called within an actix system.
+    /// Starts a server. Must be called within an actix system.
     pub fn start(profile: Profile) -> io::Result<EhrServer> {
         FakeServer::serving(SandboxEhr::new(profile))
     }

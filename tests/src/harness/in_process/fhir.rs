@@ -1,4 +1,4 @@
-//! On the FHIR server from npm.
+//! The harness on the FHIR server from npm.
 
 use location::time::SECOND;
 use records::record::Record;
@@ -12,9 +12,9 @@ use crate::harness::{
 };
 
 const OFFSET: &str = "-07:00";
-/// What the server takes.
+/// The token that the server accepts.
 pub const TOKEN: &str = "s3cret-of-the-clinic";
-/// The system of our write keys in the FHIR server.
+/// The identifier system of our write keys in the FHIR server.
 pub const KEYS: &str = "urn:practice-sync:write-key";
 pub const CHECK_UP: &str = "CHECKUP";
 const TYPES: &str = r#"[{"id":"CHECKUP","system":"urn:clinic:types","name":"Check-up – kurz","minutes":30}]"#;
@@ -36,17 +36,17 @@ impl Seeds for Seeded {
 }
 
 impl Harness {
-    /// None: the test is to be left out.
+    /// Returns `None` if the suite is not selected.
     pub async fn open() -> Option<Harness> {
         Harness::open_with(|_| ()).await
     }
 
-    /// The same with other settings.
+    /// Opens with other settings of the location.
     pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<Harness> {
         Harness::open_as(change, |_| ()).await
     }
 
-    /// The same with another way to the server.
+    /// Opens with other settings of location and data source.
     pub async fn open_as(
         change: impl FnOnce(&mut LocationSetup),
         reach: impl FnOnce(&mut DataSource),
@@ -76,12 +76,12 @@ impl Harness {
         Some(Harness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)
     }
 
-    /// The appointment as the EHR has it.
+    /// Returns the appointment in the EHR.
     pub async fn in_ehr(&self, record: &Record<records::Appointment>) -> Value {
         self.server.read("Appointment", record.foreign_id.as_deref().expect("it was written")).await
     }
 
-    /// What of a resource type carries a write key of ours as its own, not as that of an update.
+    /// Returns the resources that we created, identified by the write key. Updated resources are excluded.
     pub async fn ours(&self, resource_type: &str) -> Vec<Value> {
         let mut all = self.server.search(resource_type, &[]).await;
         all.retain(|resource| key_of(resource).is_some());
@@ -89,7 +89,7 @@ impl Harness {
     }
 }
 
-/// The write key a resource was created with.
+/// Returns the write key that a resource was created with.
 pub fn key_of(resource: &Value) -> Option<String> {
     let identifiers = resource["identifier"].as_array()?;
     let created = identifiers.iter().find(|i| i["system"] == KEYS && i["use"] != "secondary")?;

@@ -1,5 +1,5 @@
-//! An engine in this process, and an EHR with a small practice that it serves. What tests do with any is here; what an EHR has of its own
-//! is beside it.
+//! An in-process engine and an EHR with a small practice. This module contains the common part; parts of one EHR are
+//! in submodules.
 
 pub mod fhir;
 pub mod open_dental;
@@ -42,49 +42,49 @@ use crate::harness::{
 use testing::until;
 
 pub const LOCATION: LocationId = LocationId(7);
-/// It has one offset all year.
+/// A zone with one offset all year.
 pub const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
 /// Days of the seeded schedules.
 pub const DAYS: u32 = 3;
-/// No list of these tests is longer.
+/// Maximum length of a list in these tests.
 const ALL: usize = 1_000;
-/// How far ahead anything is booked in them.
+/// Maximum time ahead of an appointment in these tests.
 const CALENDAR: i64 = 420 * DAY;
 
-/// What the practice was filled with, by the ids of its EHR.
+/// The seeded records by their ids in the EHR.
 pub trait Seeds {
     fn room(&self, n: usize) -> String;
-    /// Each works in the room of the same number.
+    /// Each provider works in the room of the same number.
     fn provider(&self, n: usize) -> String;
-    /// The type of appointment that takes half an hour.
+    /// The type of half-hour appointments.
     fn check_up(&self) -> String;
 }
 
 pub struct Harness<Server, Seeded> {
     pub server: Server,
-    /// The engine's way to the server.
+    /// Proxy between the engine and the server.
     pub proxy: FlakyProxy,
     pub seeded: Seeded,
     pub engine: Engine,
-    /// The first of the days the practice has slots on: tomorrow.
+    /// The first day with slots: tomorrow.
     pub first_day: Date,
     setup: Setup,
     dir: TempDir,
 }
 
-/// How an engine comes to serve an EHR.
+/// The parts needed to open an EHR.
 struct Opening {
-    /// Where the EHR listens, and what of it.
+    /// The EHR's address and the path of its API.
     address: SocketAddr,
     base_path: String,
-    /// With any address.
+    /// The base URL is replaced by the proxy's.
     source: DataSource,
     place: LocationSetup,
     first_day: Date,
 }
 
 impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
-    /// A practice the engine has read once.
+    /// Starts an engine and reads the practice once.
     async fn begin(server: Server, seeded: Seeded, opening: Opening) -> Harness<Server, Seeded> {
         let Opening { address, base_path, mut source, place, first_day } = opening;
         let proxy = FlakyProxy::to(address).await;
@@ -97,7 +97,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         harness
     }
 
-    /// Stops the engine and starts another one on its store.
+    /// Stops the engine and starts another one on the same store.
     pub async fn restart(self) -> Harness<Server, Seeded> {
         self.engine.stop().await;
         let Harness { engine, setup, dir, .. } = self;
@@ -106,12 +106,13 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         Harness { engine, setup, dir, ..self }
     }
 
-    /// Reads the EHR now, to the end.
+    /// Reads the EHR completely.
     pub async fn sync(&self) {
         sync(&self.engine).await;
     }
 
-    /// The same where the EHR shows nothing of a resource any more: that is stopped until an operator says that it is so.
+    /// Reads the EHR after all records of a resource were deleted. The engine holds back these deletions until an
+    /// operator accepts them.
     pub async fn sync_of_none(&self, resource: Resource) {
         let state = async || self.engine.sync_state(LOCATION).await.ok();
         let before = state().await.and_then(|state| state.last_sync);
@@ -124,17 +125,17 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         read(&self.engine).await;
     }
 
-    /// Waits until nothing is left to be written.
+    /// Waits until no write is pending.
     pub async fn idle(&self) {
         idle(&self.engine).await;
     }
 
-    /// Waits until a booking's insert is done.
+    /// Waits until the booking is written to the EHR.
     pub async fn written(&self, id: u64) -> Record<records::Appointment> {
         written(&self.engine, id).await
     }
 
-    /// Our id of what the EHR calls so.
+    /// Returns our id of a foreign id.
     pub fn id_of(&self, resource: Resource, foreign: &str) -> Option<u64> {
         self.engine.id_of_foreign(SOURCE, Kind::Of(resource), foreign).expect("the store can be read")
     }
@@ -174,7 +175,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         (1..=1_000).filter_map(patient).collect()
     }
 
-    /// All appointments from today on, cancelled ones too.
+    /// Returns all appointments from yesterday on, including cancelled ones.
     pub fn appointments(&self) -> Vec<Record<records::Appointment>> {
         let start = self.at(-1, 0);
         let span = Span { start, end: start.plus(CALENDAR) };
@@ -189,12 +190,12 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         appointment(&self.engine, id)
     }
 
-    /// What we made of an appointment of the EHR, if anything.
+    /// Returns our record of an appointment in the EHR.
     pub fn seen(&self, foreign: &str) -> Option<Record<records::Appointment>> {
         self.appointments().into_iter().find(|seen| seen.foreign_id.as_deref() == Some(foreign))
     }
 
-    /// The moment a local time of day names on the n-th day.
+    /// Returns the instant of a local time on the n-th day.
     pub fn at(&self, day: i32, minute: i64) -> Timestamp {
         let zone = self.engine.zone(LOCATION).expect("the location is configured");
         zone.day(self.first_day.add_days(day)).start.plus(minute * MINUTE)
@@ -209,7 +210,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         Placement { operatory: Some(self.operatory(room)), provider: Some(self.provider(room)), span }
     }
 
-    /// Free slots of half an hour in a room on a day.
+    /// Returns the free half-hour slots of a room on a day.
     pub async fn free_on(&self, room: usize, from: Date) -> Vec<Slot> {
         let query = SlotQuery {
             appointment_type: Some(self.check_up()),
@@ -219,12 +220,12 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         self.engine.free_slots(LOCATION, query).await.expect("slots can be looked for").slots
     }
 
-    /// The same on the n-th day.
+    /// Returns the free half-hour slots of a room on the n-th day.
     pub async fn free(&self, room: usize, day: i32) -> Vec<Slot> {
         self.free_on(room, self.first_day.add_days(day)).await
     }
 
-    /// The local times of day, `09:30`, at which a room is free on the n-th day.
+    /// Returns the local times, such as `09:30`, of free slots in a room on the n-th day.
     pub async fn free_times(&self, room: usize, day: i32) -> Vec<String> {
         let start = self.at(day, 0);
         let minutes = self.free(room, day).await.into_iter().map(|slot| slot.span.start.since(start) / MINUTE);
@@ -263,14 +264,14 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     }
 }
 
-/// Reads the EHR now, to the end, and once more if a deletion has to be confirmed.
+/// Reads the EHR completely, and again if deletions must be confirmed.
 pub async fn sync(engine: &Engine) {
     if !read(engine).await.missing.is_empty() {
         read(engine).await;
     }
 }
 
-/// One read cycle.
+/// Runs one read cycle.
 async fn read(engine: &Engine) -> SyncState {
     let state = async || engine.sync_state(LOCATION).await.ok();
     let before = state().await.and_then(|state| state.last_sync);
@@ -278,7 +279,7 @@ async fn read(engine: &Engine) -> SyncState {
     until("a read cycle", async || state().await.filter(|state| state.last_sync > before)).await
 }
 
-/// Waits until nothing is left to be written.
+/// Waits until no write is pending.
 pub async fn idle(engine: &Engine) {
     let queued = async || Some(engine.sync_state(LOCATION).await.ok()?.queued);
     until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
@@ -288,7 +289,7 @@ pub fn appointment(engine: &Engine, id: u64) -> Record<records::Appointment> {
     engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
 }
 
-/// Waits until a booking's insert is done.
+/// Waits until the booking is written to the EHR.
 pub async fn written(engine: &Engine, id: u64) -> Record<records::Appointment> {
     let confirmed = async || {
         let record = appointment(engine, id);
@@ -304,7 +305,7 @@ pub async fn written(engine: &Engine, id: u64) -> Record<records::Appointment> {
 async fn start(dir: &Path, setup: Setup) -> Engine {
     let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
-    // The engine before may still be letting go of its last calls.
+    // The previous engine may still be finishing its last calls.
     let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, RecordViews::shared());
     let adapters: Vec<&str> = setup.sources.values().map(|source| source.adapter.as_str()).collect();
@@ -312,7 +313,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     Engine::start(setup, parts).await.expect("the engine starts")
 }
 
-/// The location, with waits that tests can wait for. `foreign_id` is what the EHR calls it.
+/// Returns a location with short waiting times. `foreign_id` is its id in the EHR.
 fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
     LocationSetup {
         foreign_id: Some(foreign_id.to_owned()),
@@ -325,7 +326,7 @@ fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
             breaker_pause_cap: 400,
             ..WriteRules::default()
         },
-        // Read once, and then when a test asks for it; a page that was on its way when an engine ended is given up soon.
+        // Reads once, and later only on request of a test. A call interrupted by a restart has a short deadline.
         pull: PullRules {
             every: HOUR,
             call_deadline: 10 * SECOND,
@@ -343,7 +344,7 @@ fn tomorrow(zone: chrono_tz::Tz) -> Date {
     Date::from_ymd(day.year(), day.month(), day.day()).expect("a date")
 }
 
-/// Somebody nobody has seen before.
+/// Returns the details of a new patient.
 pub fn visitor(first_name: &str, last_name: &str, phone_number: &str) -> PatientDetails {
     PatientDetails {
         first_name: first_name.to_owned(),

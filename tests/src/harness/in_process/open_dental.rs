@@ -1,4 +1,4 @@
-//! On the fake Open Dental.
+//! The harness on the fake Open Dental.
 
 use chrono_tz::Tz;
 use processor::{commands::CreateRecord, reply::Saved, request::Request};
@@ -38,7 +38,7 @@ impl Harness {
         Harness::open_with(ZONE, |_, _| (), |_| ()).await
     }
 
-    /// The same in another zone, with more rows and other settings.
+    /// Opens with another zone, additional rows and other settings.
     pub async fn open_with(
         zone: Tz,
         more: impl FnOnce(&mut Database, &Seeded),
@@ -62,7 +62,7 @@ impl Harness {
         Harness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await
     }
 
-    /// Lets this many requests pass, and then meets one with a fate.
+    /// Sets the fate of the request after the next `n` requests.
     pub fn fate(&self, n: u64, fate: Fate) {
         self.server.database().switches = Switches::at(n, fate);
     }
@@ -71,12 +71,12 @@ impl Harness {
         self.server.database().row(table, key).cloned().unwrap_or_else(|| panic!("{table} {key} is not there"))
     }
 
-    /// What of a table carries a write key of ours behind the text of a field.
+    /// Returns the rows that contain one of our write keys in a text field.
     pub fn ours(&self, table: &str, field: &str) -> Vec<Row> {
         self.server.database().holding(table, field, "[ref:ps-")
     }
 
-    /// The row of a record of ours.
+    /// Returns the row of one of our appointments.
     pub fn in_ehr(&self, record: &Record<records::Appointment>) -> Row {
         let key = record.foreign_id.as_deref().and_then(|id| id.parse().ok()).expect("it was written");
         self.row("appointments", key)
@@ -91,7 +91,7 @@ impl Harness {
         self.engine.entry::<T>(SOURCE, id).expect("the store can be read").expect("it is known")
     }
 
-    /// Saves a record as a client would.
+    /// Saves a record like a client.
     pub async fn file<T: Body>(&self, body: &T, patient: Option<u32>) -> u64 {
         self.save(CreateRecord { body: body.clone(), patient, number: None }).await.id.into()
     }
@@ -101,7 +101,7 @@ impl Harness {
         saved.unwrap_or_else(|refused| panic!("it is not saved: {refused:?}")).record
     }
 
-    /// The foreign id of a filed record, once it is written.
+    /// Waits until a record is written and returns its foreign id.
     pub async fn filed<T: Body>(&self, id: u64) -> String {
         let written = async || {
             let entry = self.entry_by_id::<T>(id);
@@ -115,7 +115,7 @@ impl Harness {
     }
 }
 
-/// Every pass shows everything: what is gone, or changed without a stamp, is seen at once.
+/// Makes every pass a full pass, so that deletions and changes without a modification time are visible at once.
 pub fn whole_passes(place: &mut LocationSetup) {
     for setting in ["whole_pass_minutes", "by_patient_minutes"] {
         place.adapter_config.insert(setting.to_owned(), "0".to_owned());

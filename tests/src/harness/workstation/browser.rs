@@ -1,4 +1,4 @@
-//! What of a browser the double needs: a session cookie, and requests that run in that session as the extension's do.
+//! The simulated workstation's browser: a session cookie, and requests in that session.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -9,7 +9,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reqwest::{Client, Method, Response, Url, header, redirect::Policy};
 use serde_json::{Value, json};
 
-/// The EHR as the engine describes it to a workstation.
+/// The engine's description of the EHR for a workstation.
 #[derive(Clone, Debug)]
 pub struct Ehr {
     pub origin: String,
@@ -36,7 +36,7 @@ impl Ehr {
     }
 }
 
-/// Why a request has no answer, in the words of the protocol.
+/// Reason for a missing answer, in terms of the protocol.
 pub struct Failure {
     pub kind: &'static str,
     pub reason: String,
@@ -53,7 +53,7 @@ pub struct Browser {
 
 impl Default for Browser {
     fn default() -> Self {
-        // Whoever is first decides; all of them are the same.
+        // Another thread may have installed the same provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client");
         Browser { client, cookie: Mutex::default() }
@@ -61,7 +61,7 @@ impl Default for Browser {
 }
 
 impl Browser {
-    /// Somebody logged in: the `Cookie` header of their session.
+    /// Sets the `Cookie` header of a new session.
     pub fn log_in(&self, cookie: &str) {
         *self.cookie() = Some(cookie.to_owned());
     }
@@ -70,7 +70,7 @@ impl Browser {
         *self.cookie() = None;
     }
 
-    /// Whether somebody is logged in, by the rule of the protocol.
+    /// Returns whether a user is logged in, by the protocol's rule.
     pub async fn logged_in(&self, ehr: &Ehr) -> bool {
         let Some(url) = ehr.url(&ehr.probe) else { return false };
         let accept = [("accept".to_owned(), "application/json".to_owned())];
@@ -78,7 +78,7 @@ impl Browser {
         answer.is_ok_and(|answer| answer.status() == 200 && is(&answer, "json"))
     }
 
-    /// The EHR's answer to a request of the engine, without the fields that say which request it was.
+    /// Sends the engine's request to the EHR and returns the answer without the fields that identify the request.
     pub async fn perform(&self, ehr: &Ehr, request: &Value) -> Result<Value, Failure> {
         let path = request["path"].as_str().unwrap_or_default();
         let url = ehr.url(path).filter(|_| ehr.allows(path)).ok_or_else(|| failure("refused", "the path"))?;
@@ -98,7 +98,7 @@ impl Browser {
             Err(_) => return Err(failure("no_answer", "the deadline")),
         };
         if answer.status().is_redirection() {
-            // The EHR has seen it: of a write nobody knows what became.
+            // The EHR has received the request, so the outcome of a write is unknown.
             return Err(failure(if request["write"].is_null() { "refused" } else { "no_answer" }, "a redirect"));
         }
         if answer.status() == 401 || (wants_json && is(&answer, "html")) {

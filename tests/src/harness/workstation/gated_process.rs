@@ -1,4 +1,4 @@
-//! A practice whose EHR opens only at a workstation: the product as a process of its own, and the cloud EHR.
+//! A practice whose EHR is reachable only through a workstation: the product as a process, and the cloud EHR.
 
 use std::{io, path::Path, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::harness::{
 use testing::until;
 
 pub const LOCATION: u32 = 201;
-/// Of the same institution, on the same EHR.
+/// A second location of the same institution on the same EHR.
 pub const OTHER: u32 = 202;
 const ADAPTER: &str = "gated-cloud";
 const USER: &str = "frontdesk";
@@ -23,12 +23,12 @@ pub struct GatedProcess {
     pub installation: Installation,
     pub ehr: CloudEhr,
     process: Option<Process>,
-    // Removed when the test is over.
+    // Removed at the end of the test.
     _dir: TempDir,
 }
 
 impl GatedProcess {
-    /// `rules` are tables of the configuration file that set its knobs.
+    /// `rules` are additional tables of the configuration file.
     pub async fn open(program: &Path, rules: &str) -> GatedProcess {
         let settings = Settings { calls_per_minute: None, ..Settings::default() };
         GatedProcess::open_on(program, rules, CloudEhr::start(settings).expect("the EHR starts")).await
@@ -55,13 +55,13 @@ impl GatedProcess {
         made["data"]["code"].as_str().expect("a code").to_owned()
     }
 
-    /// A workstation that is paired, and at which nobody is logged in.
+    /// Pairs a workstation, without a login.
     pub async fn pair(&self, location: u32, name: &str) -> Workstation {
         let code = self.code(location).await;
         Workstation::pair(self.installation.address, &code, name).await.expect("the code is good")
     }
 
-    /// Somebody logs in to the EHR at a workstation. Their session at another one is over.
+    /// Logs in to the EHR at a workstation, which ends the user's session at others.
     pub fn log_in(&self, workstation: &Workstation) {
         workstation.browser.log_in(&self.ehr.log_in(USER));
     }
@@ -70,7 +70,7 @@ impl GatedProcess {
         self.installation.operator().await.expect("the operators' listener accepts connections")
     }
 
-    /// As an operator; so are the next two.
+    /// Sends a request as an operator, like the next two functions.
     pub async fn get(&self, path: &str) -> (u16, Value) {
         self.operator().await.get(path).await.expect("an answer")
     }
@@ -83,7 +83,7 @@ impl GatedProcess {
         self.operator().await.post(path, body).await.expect("an answer")
     }
 
-    /// How the gate of a location stands.
+    /// Returns the gate's state of a location.
     pub async fn gate(&self, location: u32) -> Value {
         self.get(&format!("/locations/{location}/sync")).await.1["data"]["gate"].clone()
     }
@@ -93,7 +93,7 @@ impl GatedProcess {
             .await;
     }
 
-    /// The first read cycle is over.
+    /// Waits until the first read cycle is complete.
     pub async fn read(&self) {
         let done = async || {
             let state = self.get(&format!("/locations/{LOCATION}/sync")).await.1;
@@ -102,14 +102,14 @@ impl GatedProcess {
         until("the first read cycle", done).await;
     }
 
-    /// A figure of /metrics.
+    /// Returns a value of `/metrics`.
     pub async fn figure(&self, name: &str) -> u64 {
         let text = self.installation.metrics().await.expect("an answer");
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("practice_sync_{name} ")));
         line.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("no figure {name}"))
     }
 
-    /// Stops the process as an operator does, and starts another one on what it left; how long the stop took.
+    /// Stops the process, starts another one on its data, and returns the time that the stop took.
     pub async fn restart(&mut self) -> io::Result<Duration> {
         let stopped = match self.process.take() {
             Some(process) => process.stop()?,
@@ -119,7 +119,7 @@ impl GatedProcess {
         Ok(stopped)
     }
 
-    /// The same without a word.
+    /// Kills the process and starts another one on its data.
     pub async fn crash(&mut self) -> io::Result<()> {
         if let Some(process) = self.process.take() {
             process.kill()?;
@@ -133,7 +133,7 @@ impl GatedProcess {
     }
 }
 
-/// The configuration file.
+/// Returns the configuration file.
 pub fn configuration(dir: &Path, listen: Listen, origin: &str, rules: &str) -> String {
     let location = |id: u32| {
         format!(
@@ -141,7 +141,7 @@ pub fn configuration(dir: &Path, listen: Listen, origin: &str, rules: &str) -> S
              adapter_config = {{ requests_per_minute = \"6000\" }}\n"
         )
     };
-    // What belongs to a table that is here already goes into it.
+    // Settings of a table that exists already are merged into it.
     let (http, rules) = match rules.strip_prefix("[http]\n") {
         Some(own) => own.split_at(own.find("\n[").unwrap_or(own.len())),
         None => ("", rules),
@@ -161,7 +161,7 @@ workstation = {{ probe = "/api/session" }}
     )
 }
 
-/// The file of keys.
+/// Returns the file of keys.
 pub fn keys() -> String {
     key("tests", API_KEY, r#""financial", "beta""#) + &operator()
 }

@@ -1,5 +1,5 @@
-//! A staff workstation with the extension, as far as the engine can tell: it pairs, lends the session of whoever is logged in, and can
-//! be made to misbehave in every way the engine has to stand.
+//! A simulated workstation with the extension's protocol: it pairs, lends its user's session, and can misbehave in
+//! every way that the engine must tolerate.
 
 mod browser;
 pub mod gated_process;
@@ -19,43 +19,43 @@ pub use self::browser::{Browser, Ehr, Failure};
 use self::socket::Socket;
 use crate::harness::http_client::{Answer, Connection, request};
 
-/// Messages taken and sent in a second, each half of them at most.
+/// Maximum number of messages per second, half of them received and half sent.
 const TURNS_PER_SECOND: u32 = 80;
 
-/// How long a workstation tries to be let in, and between two tries.
+/// Time limit for a connection, and pause between two attempts.
 const LET_IN: Duration = Duration::from_secs(60);
 const COMES_BACK: Duration = Duration::from_millis(100);
 
-/// How a request is dealt with.
+/// Handling of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manner {
     Honest,
-    /// The answer comes three times.
+    /// The answer is sent three times.
     Replayed,
     Delayed(Duration),
-    /// Kept until another request was answered.
+    /// The answer is delayed until another request was answered.
     Reordered,
-    /// An answer that is wrong comes before the right one.
+    /// A wrong answer precedes the correct one.
     Forged(Forgery),
     /// Performed, and never answered.
     Silent,
-    /// Performed; then the socket breaks before a word is said of it.
+    /// Performed; then the socket breaks without an answer.
     Gone,
-    /// The staff member is logged out before anything is sent.
+    /// The session ends before the request is sent.
     LoggedOutBefore,
-    /// Performed; then the session is over and the answer with it.
+    /// Performed; then the session ends and the answer is lost.
     LoggedOutAfter,
-    /// Not performed; the answer holds so many bytes.
+    /// Not performed; the answer has this number of bytes.
     Huge(usize),
-    /// Not performed; the login page with status 200, as if it were the answer.
+    /// Not performed; the answer is the login page with status 200.
     LoginPage,
-    /// Not performed; a redirect elsewhere, as if it were the answer.
+    /// Not performed; the answer is a redirect to another host.
     Redirected,
-    /// The staff member says no.
+    /// The staff declines the write.
     Declined,
-    /// The extension does not allow it.
+    /// The extension refuses the request.
     Refused,
-    /// Performed; the EHR's answer says it is another year.
+    /// Performed; the answer has a date of another year.
     Skewed,
 }
 
@@ -68,18 +68,18 @@ pub enum Forgery {
 
 type Judge = Box<dyn FnMut(&Value) -> Manner + Send>;
 
-/// What a test sees of a workstation while it runs.
+/// Events at a workstation, visible to the test.
 #[derive(Default)]
 pub struct Seen {
-    /// Requests, as they came.
+    /// Requests in order of arrival.
     pub requests: Vec<Value>,
     pub leases: Vec<Option<u64>>,
     pub bye: Option<String>,
-    /// The last word on what waits.
+    /// The latest report on waiting writes.
     pub queue: Option<Value>,
 }
 
-/// A paired installation. It keeps its token while its sockets come and go.
+/// A paired workstation. Its token outlives its sockets.
 pub struct Workstation {
     address: SocketAddr,
     pub token: String,
@@ -93,7 +93,7 @@ pub struct Workstation {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// A connection that lives. Dropping it breaks the socket.
+/// An open connection, which is broken when dropped.
 pub struct Running {
     task: JoinHandle<()>,
     orders: mpsc::UnboundedSender<Order>,
@@ -112,7 +112,7 @@ impl Drop for Running {
     }
 }
 
-/// The answer to an exchange of a code for a token.
+/// Exchanges a pairing code for a token and returns the answer.
 pub async fn exchange(address: SocketAddr, code: &str, name: &str, install: &str) -> io::Result<Answer> {
     let body = json!({"code": code, "name": name, "install": install}).to_string();
     let headers = [("content-type", "application/json"), ("origin", socket::ORIGIN)];
@@ -148,12 +148,12 @@ impl Workstation {
         })
     }
 
-    /// From now on requests are dealt with as `judge` says.
+    /// Handles future requests as `judge` decides.
     pub fn behave(&self, judge: impl FnMut(&Value) -> Manner + Send + 'static) {
         *locked(&self.judge) = Box::new(judge);
     }
 
-    /// Writes wait for the staff's yes.
+    /// Makes writes wait for the staff's approval.
     pub fn asks_staff(self) -> Workstation {
         Workstation { approval: true, ..self }
     }
@@ -162,12 +162,12 @@ impl Workstation {
         locked(&self.seen)
     }
 
-    /// A socket that has said who it is, and nothing else yet.
+    /// Opens an authenticated socket.
     pub async fn socket(&self) -> io::Result<Socket> {
         self.welcomed().await.map(|(socket, _)| socket)
     }
 
-    /// And what it was told when it came in.
+    /// Opens an authenticated socket and returns the engine's welcome message, too.
     async fn welcomed(&self) -> io::Result<(Socket, Value)> {
         let mut socket = Socket::open(self.address).await?;
         socket.hello(&self.token).await?;
@@ -178,7 +178,7 @@ impl Workstation {
         }
     }
 
-    /// Comes back while it is sent away, as the extension does: the location's adapter may be being prepared.
+    /// Reconnects after rejections, like the extension: the location's adapter may still be in preparation.
     async fn let_in(&self) -> io::Result<(Socket, Value)> {
         let since = Instant::now();
         loop {
@@ -191,10 +191,10 @@ impl Workstation {
         }
     }
 
-    /// Connects, says whether somebody is logged in, and works.
+    /// Connects, reports the login state and handles requests.
     pub async fn start(&self) -> io::Result<Running> {
         let (mut socket, welcome) = self.let_in().await?;
-        // Paired before the adapter was ready, it was told less.
+        // The welcome message may contain more than the pairing, if the adapter was not ready then.
         let ehr = Ehr::of(&welcome["ehr"]);
         let logged_in = self.browser.logged_in(&ehr).await;
         socket.state(logged_in, false).await?;
@@ -225,7 +225,7 @@ impl Running {
         let _ = self.orders.send(Order::Raw(message.to_string()));
     }
 
-    /// The staff says yes to everything that waits.
+    /// Approves all waiting writes.
     pub fn approve(&self) {
         let _ = self.orders.send(Order::Approve);
     }
@@ -239,11 +239,11 @@ impl Running {
     }
 }
 
-/// What comes of a request.
+/// The result of a request.
 enum Said {
-    /// Messages, in this order.
+    /// Messages to send, in order.
     Messages(Vec<Value>),
-    /// The session was found to be over.
+    /// The message, after the session was found to have ended.
     LoggedOut(Value),
     Break,
 }
@@ -252,12 +252,12 @@ struct Work {
     ehr: Ehr,
     browser: Arc<Browser>,
     approval: bool,
-    /// Ids of writes the staff said yes to, and, in front of it, those that wait.
+    /// Ids of approved writes.
     approved: Arc<Mutex<Vec<String>>>,
     judge: Arc<Mutex<Judge>>,
     seen: Arc<Mutex<Seen>>,
     answers: mpsc::UnboundedSender<Said>,
-    /// An answer that waits for another.
+    /// An answer to be sent after another one.
     kept: Arc<Mutex<Vec<Value>>>,
     lease: Option<u64>,
 }
@@ -323,7 +323,7 @@ impl Work {
         }
     }
 
-    /// Each request is dealt with beside the others.
+    /// Handles a request concurrently with others.
     fn taken(&self, request: Value, waiting: &mut Vec<String>) {
         locked(&self.seen).requests.push(request.clone());
         if request["lease"].as_u64() != self.lease {
@@ -349,7 +349,7 @@ impl Work {
     }
 }
 
-/// As the extension: more than fifty frames in a second would be a flood, so it holds itself to fewer.
+/// Limits frames like the extension: the engine closes a connection with more than fifty frames per second.
 struct Pace {
     second: Instant,
     turns: u32,
@@ -458,7 +458,7 @@ async fn performed(ehr: &Ehr, browser: &Browser, request: &Value) -> Value {
     about(request, browser.perform(ehr, request).await)
 }
 
-/// The message that tells of a request.
+/// Returns the message with the result of a request.
 pub fn about(request: &Value, result: Result<Value, Failure>) -> Value {
     let mut message = match result {
         Ok(answer) => answer,
@@ -471,7 +471,7 @@ pub fn about(request: &Value, result: Result<Value, Failure>) -> Value {
     message
 }
 
-/// An answer no EHR gave.
+/// Returns an answer that does not come from the EHR.
 pub fn made_up(request: &Value, status: u16, kind: &str, body: &[u8]) -> Value {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let answer = json!({"status": status, "headers": [["content-type", kind]], "body": STANDARD.encode(body)});
@@ -486,7 +486,7 @@ fn forged(answer: &Value, forgery: Forgery) -> Value {
     };
     let mut forged = answer.clone();
     forged[field] = json!(answer[field].as_u64().unwrap_or_default() + 1);
-    // It would be noticed if anyone believed it.
+    // The status reveals whether the engine accepted the answer.
     forged["status"] = json!(500);
     forged
 }

@@ -1,4 +1,4 @@
-//! The workstation's end of the protocol, message by message: as polite or as rude as a test wants it.
+//! The workstation's end of the protocol, message by message, for valid and invalid messages.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -12,12 +12,12 @@ use tokio_tungstenite::{
 };
 
 pub const SUBPROTOCOL: &str = "practice-sync.workstation.v1";
-/// As the service worker of an extension sends it.
+/// The origin of an extension's service worker.
 pub const ORIGIN: &str = "chrome-extension://abcdefghijklmnopabcdefghijklmnop";
 
 pub struct Socket(WebSocketStream<TcpStream>);
 
-/// What is sent with the handshake; None: not at all.
+/// Headers of the handshake; `None` omits one.
 pub struct Handshake<'a> {
     pub origin: Option<&'a str>,
     pub subprotocol: Option<&'a str>,
@@ -34,7 +34,7 @@ impl Socket {
         Socket::shake(address, &Handshake::default()).await.map_err(|status| io::Error::other(format!("{status:?}")))
     }
 
-    /// A status where the server does not want to.
+    /// Connects. Returns the status if the server rejects the handshake.
     pub async fn shake(address: SocketAddr, handshake: &Handshake<'_>) -> Result<Socket, Option<u16>> {
         let url = format!("ws://{address}/workstations/connect");
         let mut request = url.into_client_request().map_err(|_| None)?;
@@ -44,7 +44,7 @@ impl Socket {
         }
         let stream = TcpStream::connect(address).await.map_err(|_| None)?;
         stream.set_nodelay(true).map_err(|_| None)?;
-        // Small buffers: a benchmark opens many.
+        // Small buffers, because benchmarks open many connections.
         let config = WebSocketConfig::default().read_buffer_size(4_096).write_buffer_size(4_096);
         match client_async_with_config(request, stream, Some(config)).await {
             Ok((socket, _)) => Ok(Socket(socket)),
@@ -65,12 +65,12 @@ impl Socket {
         self.0.send(message).await.map_err(io::Error::other)
     }
 
-    /// Put on its way without waiting for it to be sent.
+    /// Queues a message without waiting until it is sent.
     pub async fn feed(&mut self, message: &Value) -> io::Result<()> {
         self.0.feed(Message::text(message.to_string())).await.map_err(io::Error::other)
     }
 
-    /// The head of a text of this length, and nothing of it.
+    /// Sends only the header of a text frame of this length.
     pub async fn claim(&mut self, length: u64) -> io::Result<()> {
         let mut head = vec![0x81, 0xff];
         head.extend(length.to_be_bytes());
@@ -78,7 +78,7 @@ impl Socket {
         self.0.get_mut().write_all(&head).await
     }
 
-    /// None: the engine closed.
+    /// Returns the next message, or `None` if the engine closed the connection.
     pub async fn hear(&mut self) -> Option<Value> {
         loop {
             match self.0.next().await? {
@@ -89,7 +89,7 @@ impl Socket {
         }
     }
 
-    /// The next message of a type, answering pings on the way. None: the engine closed first, or says nothing like it.
+    /// Returns the next message of a type and answers pings. Returns `None` if the connection closes or times out.
     pub async fn hear_of(&mut self, kind: &str) -> Option<Value> {
         tokio::time::timeout(PATIENCE, async {
             loop {
@@ -106,12 +106,12 @@ impl Socket {
         .ok()?
     }
 
-    /// Why the engine says good-bye; None: it closes without a word, or does not close.
+    /// Returns the engine's reason for closing. Returns `None` if it gives no reason or does not close.
     pub async fn bye(&mut self) -> Option<String> {
         Some(self.hear_of("bye").await?["reason"].as_str()?.to_owned())
     }
 
-    /// Whether the connection ends by itself within this time.
+    /// Returns whether the connection is closed within this time.
     pub async fn ends_within(&mut self, time: Duration) -> bool {
         tokio::time::timeout(time, async { while self.hear().await.is_some() {} }).await.is_ok()
     }
@@ -125,7 +125,7 @@ impl Socket {
         self.say(&json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).await
     }
 
-    /// The lease number, once it is granted.
+    /// Waits for the lease and returns its number.
     pub async fn leased(&mut self) -> Option<u64> {
         loop {
             if let Some(lease) = self.hear_of("lease").await?["lease"].as_u64() {

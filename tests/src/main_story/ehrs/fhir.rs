@@ -16,7 +16,7 @@ use crate::harness::{
 };
 
 const TOKEN: &str = "s3cret-of-the-clinic";
-/// It has one offset all year, as the seed does.
+/// A zone with one offset all year, like the seed.
 const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
 const OFFSET: &str = "-07:00";
 const DAYS: u32 = 3;
@@ -32,7 +32,7 @@ pub struct FhirPractice {
 }
 
 impl FhirPractice {
-    /// None: the test is to be left out.
+    /// Returns `None` if the suite is not selected.
     pub async fn open() -> Option<FhirPractice> {
         let server = FhirServer::start(Program::Medplum, TOKEN).await?;
         let first_day = tomorrow(ZONE);
@@ -40,7 +40,7 @@ impl FhirPractice {
         Some(FhirPractice { server, seeded, first_day })
     }
 
-    /// The one of its participants that is of this type.
+    /// Returns the appointment's participant of this type.
     fn participant(appointment: &Value, resource_type: &str) -> Option<Value> {
         let participants = appointment["participant"].as_array().into_iter().flatten();
         let mut actors = participants.map(|it| it["actor"]["reference"].clone());
@@ -51,7 +51,7 @@ impl FhirPractice {
         self.server.read("Appointment", id).await
     }
 
-    /// Marks the slot of a room at that time; how an appointment names it.
+    /// Sets the status of a room's slot and returns the appointment's reference to it.
     async fn mark_slot(&self, room: &Value, start: DateTime<Utc>, status: &str) -> Value {
         let known = self.seeded.rooms.iter().position(|known| *room == format!("Location/{known}"));
         let schedule = format!("Schedule/{}", self.seeded.schedules[known.expect("a room of the practice")]);

@@ -27,7 +27,7 @@ pub struct GnuHealthPractice {
 }
 
 impl GnuHealthPractice {
-    /// None: the test is to be left out.
+    /// Returns `None` if the suite is not selected.
     pub async fn open() -> Option<GnuHealthPractice> {
         let server = GnuHealth::start().await?;
         let first_day = tomorrow(ZONE);
@@ -41,7 +41,7 @@ fn number(id: &str) -> i64 {
     id.parse().expect("a number of the database")
 }
 
-/// A moment as GNU Health writes it.
+/// Parses a time in GNU Health's format.
 fn read(value: &Value) -> DateTime<Utc> {
     let part = |name: &str| value[name].as_u64().and_then(|n| u32::try_from(n).ok()).expect("a moment");
     let year = i32::try_from(part("year")).expect("a year");

@@ -1,4 +1,4 @@
-//! The practices it is told with.
+//! The practices of the main story.
 
 pub mod fhir;
 pub mod gnuhealth;

@@ -1,4 +1,4 @@
-//! A practice on the fake Open Dental, whose staff sit at its workstations.
+//! A practice on the fake Open Dental. Its staff use Open Dental itself.
 
 use std::{collections::BTreeSet, net::SocketAddr};
 
@@ -22,7 +22,7 @@ const DAYS: u32 = 3;
 pub struct OpenDentalPractice {
     server: OpenDentalServer,
     first_day: NaiveDate,
-    /// The status of those that are.
+    /// The key of the confirmation status "confirmed".
     confirmed: u64,
 }
 
@@ -39,7 +39,7 @@ impl OpenDentalPractice {
         self.server.database().change("appointments", number(appointment), fields);
     }
 
-    /// As the office's clock shows it.
+    /// Returns the office's local time.
     fn shown(&self, at: DateTime<Utc>) -> String {
         self.server.database().shown(at)
     }
@@ -94,7 +94,7 @@ impl Practice for OpenDentalPractice {
             confirmed: row["Confirmed"] == self.confirmed,
             cancelled: ["Broken", "UnschedList"].contains(&text(&row["AptStatus"]).as_str()),
         };
-        // A planned one has no time yet, and what was completed is over.
+        // Planned appointments have no time yet, and completed ones are over.
         let stands = |row: &&Row| row["AptStatus"] != "Planned" && row["AptStatus"] != "Complete";
         database.rows("appointments").filter(stands).map(visit).collect()
     }

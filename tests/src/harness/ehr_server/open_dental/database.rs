@@ -1,4 +1,4 @@
-//! What the office has in its database: its tables, its clock, its keys; and what tests and its staff do with them.
+//! The office's database: tables, clock and keys, with operations for tests and staff.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use super::{
     tables,
 };
 
-/// What is answered: status, headers, body.
+/// A response: status, headers, body.
 pub type Done = (u16, Vec<(&'static str, String)>, Option<Value>);
 
 pub struct Database {
     pub zone: Tz,
     /// `DeveloperKey/CustomerKey`.
     pub keys: String,
-    /// Methods, such as `POST payments`, the developer key has no permission for.
+    /// Methods, such as `POST payments`, that the developer key has no permission for.
     pub forbidden: Vec<&'static str>,
     pub switches: Switches,
     /// Every request that reached the office: method, path, status.
     pub log: Vec<(String, String, u16)>,
-    /// Parameters that the lists they were sent to do not know, after the path.
+    /// Ignored query parameters, prefixed with the path of their list.
     pub ignored: Vec<String>,
-    /// The confirmation status that the office chose for each word of the API, under eServices.
+    /// The office's confirmation status for each word of the API, configured under eServices.
     pub automated: BTreeMap<&'static str, u64>,
     pub(super) tables: Vec<Table>,
     rows: BTreeMap<&'static str, BTreeMap<u64, Row>>,
@@ -49,7 +49,7 @@ impl Database {
         }
     }
 
-    /// What the office's clock shows: `2026-12-01 09:00:00`.
+    /// Returns the office's local time: `2026-12-01 09:00:00`.
     pub fn now(&self) -> String {
         self.shown(present())
     }
@@ -62,7 +62,7 @@ impl Database {
         self.now().chars().take(10).collect()
     }
 
-    /// A row with these fields, as staff would make it: nothing is checked. Answers its key.
+    /// Inserts a row without checks, like staff, and returns its key.
     pub fn insert(&mut self, table: &str, fields: Value) -> u64 {
         let spec = self.table(table);
         let (path, key, stamp, mut row) = (spec.path, spec.key, spec.stamp, spec.blank.clone());
@@ -77,7 +77,7 @@ impl Database {
             row.insert(stamp.into(), now.clone().into());
         }
         for field in ["SecDateTEntry", "DateEntry", "SecDateEntry"] {
-            // A date, or a date with a time, as the row has it.
+            // A date or a date with a time, depending on the row.
             if let Some(Value::String(entered)) = row.get_mut(field) {
                 *entered = now.chars().take(entered.len()).collect();
             }
@@ -86,7 +86,7 @@ impl Database {
         number
     }
 
-    /// Changes fields of a row, as staff would.
+    /// Changes fields of a row, like staff.
     pub fn change(&mut self, table: &str, key: u64, fields: Value) {
         let spec = self.table(table);
         let (path, stamp, now) = (spec.path, spec.stamp, self.now());
@@ -97,7 +97,7 @@ impl Database {
         }
     }
 
-    /// All rows were changed last a day ago: nobody has touched them since anybody looked.
+    /// Sets the modification times of all rows back by a day, so that no row counts as recently changed.
     pub fn age(&mut self) {
         let yesterday = self.shown(present() - chrono::Days::new(1));
         for table in &self.tables {
@@ -120,7 +120,7 @@ impl Database {
         self.rows.get(table).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// The rows whose text `field` holds a word.
+    /// Returns the rows whose text `field` contains a word.
     pub fn holding(&self, table: &str, field: &str, word: &str) -> Vec<Row> {
         let holds = |row: &&Row| row.get(field).and_then(Value::as_str).is_some_and(|text| text.contains(word));
         self.rows(table).filter(holds).cloned().collect()
@@ -134,13 +134,13 @@ impl Database {
         number(key).is_some_and(|key| self.row(table, key).is_some())
     }
 
-    /// What a field of the row a key names says, as text.
+    /// Returns a field of the row with this key as text.
     pub(super) fn word(&self, table: &str, key: &Value, field: &str) -> String {
         let row = number(key).and_then(|key| self.row(table, key));
         row.and_then(|row| row.get(field)).map(plain).unwrap_or_default()
     }
 
-    /// The row as the API shows it: with the fields that are not of the database, line breaks as spaces.
+    /// Returns the row in the format of the API: with fields from other tables, and line breaks replaced by spaces.
     pub(super) fn show(&self, table: &Table, row: &Row) -> Value {
         let mut shown: Row = row.clone();
         for value in shown.values_mut() {
@@ -163,7 +163,7 @@ pub fn present() -> DateTime<Utc> {
     DateTime::from_timestamp_millis(runtime::clock::now().0).expect("the present is near")
 }
 
-/// A key as a number, whether written as one or as text.
+/// Parses a key written as a number or as text.
 pub(super) fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
@@ -172,7 +172,7 @@ pub(super) fn number(value: &Value) -> Option<u64> {
     }
 }
 
-/// A value as it stands in a query.
+/// Formats a value as in a query.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,39 +1,39 @@
-//! What goes wrong on the way, and how often may be asked.
+//! Fault injection and rate limiting.
 
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Response,
-    /// It is done, and its reply is lost.
+    /// Processed, but the reply is lost.
     ReplyLost,
-    /// It never arrives, which its sender cannot know.
+    /// Never arrives; the sender cannot tell the difference.
     RequestLost,
 }
 
-/// How the fake is made unpleasant.
+/// Faults of the fake.
 #[derive(Default)]
 pub struct Switches {
-    /// Requests counted since the switches were set.
+    /// Number of requests since the switches were set.
     pub asked: u64,
-    /// By the number of a request, from 0.
+    /// Fates by the number of the request, from 0.
     pub fates: BTreeMap<u64, Fate>,
-    /// Every request is answered with this.
+    /// Response to every request.
     pub out: Option<(u16, &'static str)>,
-    /// Requests a second; more are answered with 429.
+    /// Maximum requests per second; more are answered with 429.
     pub per_second: Option<u32>,
-    /// How long each answer takes.
+    /// Delay of each answer.
     pub delay: Duration,
-    /// When the requests of the last second came.
+    /// Arrival times of the last second's requests.
     pub recent: Vec<Instant>,
 }
 
 impl Switches {
-    /// The n-th request from now on meets this.
+    /// Sets a fate for the n-th request from now on.
     pub fn at(n: u64, fate: Fate) -> Switches {
         Switches { fates: BTreeMap::from([(n, fate)]), ..Switches::default() }
     }
@@ -44,7 +44,7 @@ impl Switches {
         fate
     }
 
-    /// True where there were too many within the last second.
+    /// Returns `true` if the limit of the last second is exceeded.
     pub(super) fn too_many(&mut self, now: Instant) -> bool {
         let Some(limit) = self.per_second else { return false };
         self.recent.retain(|at| now.duration_since(*at) < Duration::from_secs(1));

@@ -1,7 +1,7 @@
-//! A fake of Open Dental's REST API, written from its public documentation: it was never compared with a real Open
-//! Dental. It keeps the documented rows, checks, formats, caps and throttle. Fields of a body that it does not know are
-//! refused; parameters of a list that it does not know are ignored and noted, as clients of real offices have seen it,
-//! but for the list of patients. Its own test API seeds rows, looks at them, acts as staff, and breaks things.
+//! A fake of Open Dental's REST API, written from its public documentation and never compared with a real Open
+//! Dental. It implements the documented rows, checks, formats, caps and throttle. Unknown fields of a body are
+//! refused. Unknown parameters of a list are ignored and recorded, as clients of real offices have observed, except
+//! for the list of patients. Its test API seeds and reads rows, acts as staff, and injects faults.
 
 mod database;
 mod faults;
@@ -28,12 +28,12 @@ pub const BASE: &str = "/api/v1";
 pub type OpenDentalServer = FakeServer<Database>;
 
 impl OpenDentalServer {
-    /// Must be called within an actix system.
+    /// Starts a server. Must be called within an actix system.
     pub fn start(database: Database) -> io::Result<OpenDentalServer> {
         FakeServer::serving(database)
     }
 
-    /// Its rows, to be looked at, to act as staff, and to be made unpleasant.
+    /// Returns the database, to read rows, act as staff and inject faults.
     pub fn database(&self) -> MutexGuard<'_, Database> {
         self.state()
     }

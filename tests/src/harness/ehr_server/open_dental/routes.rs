@@ -1,4 +1,4 @@
-//! Requests: who may ask, which table is meant, lists with their filters and pages, and rows that are made, changed and deleted.
+//! Requests: authentication, routing, lists with filters and pages, and creating, changing and deleting rows.
 
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ impl Database {
         Response { status, headers, body: body.into_bytes(), delay, lost: fate == Fate::ReplyLost }
     }
 
-    /// The segments of the path of a request that may be asked.
+    /// Authenticates a request and returns the segments of its path.
     fn admit(&mut self, asked: &Request) -> Result<Vec<String>, Refusal> {
         if let Some((status, explanation)) = self.switches.out {
             return Err((status, explanation.to_owned()));
@@ -70,7 +70,7 @@ impl Database {
                 verbs::appointment(self, key, verb, &fields)
             }
             ("GET", ["patients", "Simple"]) => self.list(&self.known("patients")?, &asked.parameters()),
-            // Of all lists this one refuses what it does not know, and it does not know changes.
+            // This list alone refuses unknown parameters, and it has no filter by modification time.
             ("GET", ["patients"]) => {
                 match asked.parameters().iter().find(|(name, _)| !PATIENTS.contains(&name.as_str())) {
                     Some((name, _)) => Err((400, format!("'{name}' is not a valid parameter."))),
@@ -141,7 +141,7 @@ impl Database {
             && given("dateEnd").filter(|_| dated).is_none_or(|to| day.as_str() <= to);
         let special = match table.path {
             "payments" => given("DateEntry").is_none_or(|from| field("DateEntry").as_str() >= from),
-            // Those that were discontinued before today are not listed.
+            // Medications discontinued before today are not listed.
             "medicationpats" => field("DateStop") == NEVER || field("DateStop") >= self.today(),
             "definitions" => given("includeHidden") == Some("true") || field("isHidden") == "false",
             "patients" => {
@@ -166,7 +166,7 @@ impl Database {
         }
         let sent: Vec<String> = fields.keys().cloned().collect();
         let mut row = table.blank.clone();
-        // What is no field of the row is for the office to act on.
+        // Fields that do not belong to the row are instructions to the office.
         let (own, acts): (Row, Row) =
             fields.into_iter().partition(|(field, _)| row.contains_key(field) || field == "commType");
         row.extend(own);
@@ -217,7 +217,8 @@ impl Database {
     }
 }
 
-/// Whether a list is searched by a parameter. The office ignores others, as it was seen to do, and shows all rows.
+/// Returns whether the list has this filter. The office ignores others, as observed in practice, and returns all
+/// rows.
 fn is_parameter(table: &Table, name: &str) -> bool {
     let common = matches!(name, "Offset" | "Limit");
     let own = table.filters.contains(&name) || (table.since != Since::None && table.stamp == Some(name));

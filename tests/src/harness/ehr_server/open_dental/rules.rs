@@ -1,4 +1,4 @@
-//! The documented checks of what is written, and what the office completes.
+//! The documented checks of written rows, and the fields that the office completes.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::{
 
 type Checked = Result<(), Refusal>;
 
-/// Checks and completes a row of this table that is made or changed; the fields that were sent are named.
+/// Checks and completes a new or changed row. `sent` contains the names of the sent fields.
 pub fn check(table: &str, database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     let rule = match table {
         "patients" => patient,
@@ -87,7 +87,7 @@ fn moment(row: &Row, field: &str) -> Checked {
     }
 }
 
-/// Sent as a time of day and kept as one of the appointment's day.
+/// Converts a time of day into a time on the appointment's day.
 fn time_of_day(row: &mut Row, field: &str) -> Checked {
     let time = text(row, field);
     if NaiveTime::parse_from_str(&time, "%H:%M:%S").is_err() {
@@ -123,7 +123,7 @@ fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     if text(row, "ChartNumber").len() > 15 {
         return bad("ChartNumber is longer than 15 characters.");
     }
-    // A new one is compared with those there are.
+    // A new patient is compared with the existing ones.
     if number(&row["PatNum"]) == Some(0) {
         let same = |other: &&Row| {
             let field = |name: &str| text(other, name) == text(row, name) && !text(row, name).is_empty();
@@ -184,7 +184,7 @@ fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     if pattern.is_empty() || !signs(&pattern) {
         return bad("Pattern must consist of X and / characters only.");
     }
-    // Nine hours, without a word.
+    // Longer patterns are truncated to nine hours without an error.
     let pattern: String = pattern.chars().take(108).collect();
     let second = text(row, "PatternSecondary");
     if was("PatternSecondary") && (second.len() != pattern.len() || !signs(&second)) {

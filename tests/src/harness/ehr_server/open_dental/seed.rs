@@ -1,10 +1,11 @@
-//! A practice to test with: three operatories, two dentists and a hygienist, some days of schedules, and a file of everything.
+//! A practice for tests: three operatories, two dentists and a hygienist, some days of schedules, and records of
+//! every kind.
 
 use serde_json::json;
 
 use super::database::Database;
 
-/// Keys of what was made.
+/// Keys of the created rows.
 #[derive(Clone, Default)]
 pub struct Seeded {
     pub providers: Vec<u64>,
@@ -12,7 +13,7 @@ pub struct Seeded {
     pub check_up: u64,
     pub confirmed: u64,
     pub patients: Vec<u64>,
-    /// By what they are: booked, broken, complete, planned.
+    /// Appointments by status.
     pub booked: u64,
     pub broken: u64,
     pub complete: u64,
@@ -34,11 +35,11 @@ pub struct Seeded {
     pub fee: u64,
 }
 
-/// More than a page of them.
+/// More than one page.
 pub const PATIENTS: u64 = 130;
 
 impl Database {
-    /// `days` of schedules from `first_day` on, of which the last is a holiday.
+    /// Creates `days` of schedules from `first_day` on, of which the last is a holiday.
     pub fn seed(&mut self, first_day: &str, days: u32) -> Seeded {
         let mut seeded = Seeded::default();
         self.seed_catalogues(&mut seeded);
@@ -63,7 +64,7 @@ impl Database {
         define(10, "PaymentTypes", "Barter", "", "true");
         define(11, "ProcCodeCats", "Exams & Xrays", "", "false");
         define(27, "CommLogTypes", "ApptRelated", "", "false");
-        // This office lets automated messages set statuses of their own.
+        // This office has separate statuses for automated messages.
         let words =
             [("Sent", "eSent"), ("Confirmed", "eConfirmed"), ("Not Accepted", "eDeclined"), ("Failed", "eFailed")];
         let chosen = words.map(|(word, name)| (word, define(2, "ApptConfirmed", name, "", "false")));

@@ -1,4 +1,4 @@
-//! What a table is: its rows, how it is searched, and what may be written to it.
+//! Definition of a table: its rows, the filters of its list, and the writable fields.
 
 use serde_json::{Map, Value};
 
@@ -7,28 +7,28 @@ pub type Row = Map<String, Value>;
 pub const NEVER: &str = "0001-01-01";
 pub const NO_TIME: &str = "0001-01-01 00:00:00";
 
-/// Why the office refuses: status and explanation.
+/// A refusal: status and explanation.
 pub type Refusal = (u16, String);
 
 #[derive(Clone)]
 pub struct Table {
     pub path: &'static str,
     pub key: &'static str,
-    /// A new row.
+    /// Default values of a new row.
     pub blank: Row,
-    /// Parameters that are fields of the row.
+    /// Query parameters that are fields of the row.
     pub filters: &'static [&'static str],
-    /// Set by the database whenever the row changes.
+    /// The field that the database sets on each change.
     pub stamp: Option<&'static str>,
-    /// The parameter of that name filters: by what came after it, or on it too.
+    /// Meaning of the query parameter of that name.
     pub since: Since,
-    /// Rows carry the server's time.
+    /// Rows contain the server's time.
     pub server_time: bool,
-    /// The list is one patient's.
+    /// The list requires a patient.
     pub by_patient: bool,
-    /// Fields shown beside those of the database: name, the key it is of, its table, its field there.
+    /// Additional fields from other tables: name, key field, table, field there.
     pub names: &'static [(&'static str, &'static str, &'static str, &'static str)],
-    /// One row can be asked for by its key.
+    /// A single row can be read by its key.
     pub single: bool,
     pub post: Option<Post>,
     /// Fields that may be changed.
@@ -47,7 +47,7 @@ pub enum Since {
 pub struct Post {
     pub required: &'static [&'static str],
     pub optional: &'static [&'static str],
-    /// The answer holds the row; older methods answer with a `location` header, or with nothing at all.
+    /// Newer methods return the row; older methods return a `location` header or nothing.
     pub answers: Answers,
 }
 
@@ -58,7 +58,7 @@ pub enum Answers {
     Nothing,
 }
 
-/// A table that is read only, until it says more.
+/// Returns a read-only table without filters.
 pub fn table(path: &'static str, key: &'static str, blank: Value) -> Table {
     let Value::Object(blank) = blank else { panic!("a row is an object") };
     Table {

@@ -1,4 +1,4 @@
-//! The tables: their fields with the defaults of new rows, what their lists are searched by, and what may be written, as documented.
+//! The documented tables: fields with defaults, filters of lists, and writable fields.
 
 mod files;
 
@@ -225,7 +225,7 @@ fn schedule() -> Vec<Table> {
                     "Priority": "Normal", "PatternSecondary": "", "ItemOrderPlanned": 0}),
             )
         },
-        // Its numbers are texts.
+        // Numbers are strings in this table.
         Table {
             filters: &["SchedType", "ProvNum", "EmployeeNum"],
             stamp: Some("DateTStamp"),

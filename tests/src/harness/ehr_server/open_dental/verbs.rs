@@ -1,4 +1,4 @@
-//! What is more than a row: the verbs of appointments, what a new row brings with it, and the age of balances.
+//! Operations beyond rows: the verbs of appointments, side effects of a new row, and aged balances.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn broken(row: &Row, fields: &Row) -> Result<Value, Refusal> {
     }
 }
 
-/// A new line behind what there is.
+/// Appends a line to the note.
 fn noted(row: &Row, fields: &Row) -> Result<Value, Refusal> {
     let (held, line) = (text(row, "Note"), text(fields, "Note"));
     if line.is_empty() {
@@ -40,7 +40,7 @@ fn noted(row: &Row, fields: &Row) -> Result<Value, Refusal> {
     Ok(json!({"Note": if held.is_empty() { line } else { format!("{held}\r\n{line}") }}))
 }
 
-/// To a status by its number, or to the one that the office chose for a word.
+/// Sets the status with this number, or the office's status for a word.
 fn confirmed(database: &Database, fields: &Row) -> Result<Value, Refusal> {
     let status = match (fields.get("confirmVal"), fields.get("defNum")) {
         (Some(word), None) => database.automated.get(plain(word).as_str()).copied(),
@@ -55,7 +55,7 @@ pub fn after_insert(database: &mut Database, table: &str, key: u64, acts: &Row) 
     match table {
         "patients" if number(&row["Guarantor"]) == Some(0) => database.change(table, key, json!({"Guarantor": key})),
         "payments" => split(database, key, &row, acts),
-        // Who has a primary insurance already has it as the second one now.
+        // An existing insurance of this ordinal moves to the next one.
         "patplans" => {
             let theirs = |other: &&Row| {
                 number(&other["PatNum"]) == number(&row["PatNum"])
@@ -73,7 +73,7 @@ pub fn after_insert(database: &mut Database, table: &str, key: u64, acts: &Row) 
     }
 }
 
-/// A payment goes to the procedures it names, as far as it reaches; the rest is unearned.
+/// Splits a payment over the named procedures; the rest is unearned.
 fn split(database: &mut Database, key: u64, payment: &Row, acts: &Row) {
     let mut rest = amount(&payment["PayAmt"]).unwrap_or(0.0);
     let named = acts.get("procNums").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -100,7 +100,7 @@ fn split(database: &mut Database, key: u64, payment: &Row, acts: &Row) {
     }
 }
 
-/// A family's balance, all of it of this month.
+/// Returns a family's balance, all of it of this month.
 pub fn aging(database: &Database, patient: &str) -> Result<Done, Refusal> {
     let row = patient.parse().ok().and_then(|key| database.row("patients", key));
     let row = row.ok_or_else(|| (404, "Patient not found".to_owned()))?;
