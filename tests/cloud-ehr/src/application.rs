@@ -1,4 +1,4 @@
-//! What the application holds: the books, who is logged in, what it is told to spoil, and its counts.
+//! State of the application: the practice's records, sessions, faults and request counts.
 
 use crate::{
     Markup, Practice, SessionOver, Settings, User,
@@ -11,11 +11,11 @@ use crate::{
 
 pub const COOKIE: &str = "ehr_session";
 
-/// Requests so far, by what they were.
+/// Number of requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub pages: usize,
-    /// Calls that ask who is logged in.
+    /// Calls that check the session.
     pub probes: usize,
     /// Other calls that read.
     pub reads: usize,
@@ -24,7 +24,7 @@ pub struct Counts {
     pub logged_out: usize,
     /// Calls beyond the quota.
     pub throttled: usize,
-    /// Log-ins.
+    /// Logins.
     pub logins: usize,
 }
 
@@ -37,11 +37,11 @@ pub struct Application {
     pub counts: Counts,
     pub markup: Markup,
     pub session_over: SessionOver,
-    /// Of these books: marks of others mean nothing here.
+    /// Identifies these records. Marks with another epoch are rejected.
     pub epoch: String,
 }
 
-/// Who asks.
+/// The logged-in user of a request.
 #[derive(Clone, Debug)]
 pub struct Visitor {
     pub user: User,
@@ -66,14 +66,14 @@ impl Application {
         }
     }
 
-    /// Who asks, where the session is still open. `active`: this counts as activity.
+    /// Returns the user of an open session. `active`: the request counts as activity.
     pub fn visitor(&mut self, now: i64, asked: &Asked, active: bool) -> Option<Visitor> {
         let Session { user, csrf, .. } = self.sessions.find(asked.cookie(COOKIE)?, now, active)?.clone();
         let user = self.users.iter().find(|held| held.name == user)?.clone();
         Some(Visitor { user, csrf })
     }
 
-    /// Why the one who asks is not logged in any more.
+    /// Returns the reason why the request's session ended.
     pub fn ended(&self, asked: &Asked) -> Option<Ended> {
         self.sessions.why(asked.cookie(COOKIE)?)
     }

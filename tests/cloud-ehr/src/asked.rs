@@ -1,4 +1,4 @@
-//! What a browser asks, and what it is answered.
+//! Requests of a browser and their answers.
 
 use actix_web::web::Query;
 use serde_json::Value;
@@ -23,12 +23,12 @@ impl Asked {
         pairs.into_iter().find(|(held, _)| *held == name).map(|(_, value)| value)
     }
 
-    /// A parameter of the query that is not empty.
+    /// Returns a query parameter unless it is empty.
     pub fn parameter(&self, name: &str) -> Option<String> {
         field(&self.query, name).filter(|value| !value.is_empty())
     }
 
-    /// A field of the form that was sent.
+    /// Returns a field of the sent form.
     pub fn form(&self, name: &str) -> Option<String> {
         field(std::str::from_utf8(&self.body).ok()?, name)
     }
@@ -67,7 +67,7 @@ impl Answer {
         Answer::new(status, "application/json", body.to_string())
     }
 
-    /// 303: what comes next is read.
+    /// Redirects with 303, so that the browser continues with GET.
     pub fn go(to: &str) -> Answer {
         Answer { status: 303, headers: vec![("location", to.to_owned())], body: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! What becomes of a request: a page or a call answers it, unless the session is over or a test wants it spoilt.
+//! Routing: a page or a call answers a request, unless the session has ended or a test injects a fault.
 
 use crate::{
     Refusal, SessionOver,
@@ -8,7 +8,7 @@ use crate::{
     spoil::Trouble,
 };
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub enum Reply {
     Answered(Answer),
     /// The connection breaks.
@@ -57,7 +57,7 @@ fn spoilt(application: &mut Application, now: i64, asked: &Asked, trouble: Troub
         Trouble::Slow(time) => Reply::Late(called(application, now, asked), time),
         Trouble::Huge(bytes) => {
             let mut answer = called(application, now, asked);
-            // White space: it would still be the same JSON.
+            // Whitespace keeps the JSON equal.
             answer.body.extend(std::iter::repeat_n(b' ', bytes));
             Reply::Answered(answer)
         }
@@ -68,7 +68,7 @@ fn called(application: &mut Application, now: i64, asked: &Asked) -> Answer {
     calls::handle(application, now, asked).unwrap_or_else(|| over(application, asked))
 }
 
-/// The answer to a call without session.
+/// Returns the answer to a call without a session.
 fn over(application: &mut Application, asked: &Asked) -> Answer {
     application.counts.logged_out += 1;
     match application.session_over {

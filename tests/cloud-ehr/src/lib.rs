@@ -1,12 +1,13 @@
-//! A cloud EHR as practices have them: a web application that staff log in to, and no API. It runs in memory on loopback, for the demo and for
-//! tests. Everything here is made up; no vendor's product looks or answers like this.
+//! A fictitious cloud EHR without an API: a web application that staff log in to. It runs in memory on loopback, for
+//! the demo and for tests, and imitates no vendor's product.
 //!
-//! [`CloudEhr::start`] serves it, and its methods are the hands and eyes of a test: what stands in the books, whose session ends when,
-//! which reply is lost. Nothing of that can be reached over HTTP.
+//! [`CloudEhr::start`] serves it. Its methods let a test read and change records, end sessions and inject faults;
+//! nothing of this is reachable over HTTP.
 //!
-//! What it is strict about: every call belongs to a session (one per user, ended when idle), every change needs the session's CSRF token and
-//! the markup version it was made for, no operatory holds two visits at once. A session that is over is answered with the login page and
-//! 200. It is not idempotent: what is sent twice is written twice, unless it collides.
+//! Each call requires a session, which is unique per user and ends when idle. A change also requires the session's
+//! CSRF token and the current markup version. Appointments in an operatory must not overlap. Calls after the end of a
+//! session return the login page with status 200. Writes are not idempotent: a repeated write creates another record
+//! unless it conflicts.
 
 mod application;
 mod asked;

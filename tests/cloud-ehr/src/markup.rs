@@ -1,5 +1,5 @@
-//! The names in calls and pages. Vendors move them from one release to the next without a word: `v3` became `v4`, and `v5` is a release
-//! nobody has seen yet.
+//! Field names in calls and pages. Vendors change them between releases without notice: `v3` became `v4`, and `v5` is
+//! an unknown future release.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub enum Markup {
     V5,
 }
 
-/// Own name, where v3 has it, where v4 has it: `home/zip` is `zip` in the object `home`.
+/// Field names in this crate, in v3 and in v4: `home/zip` is `zip` in the object `home`.
 type Names = &'static [(&'static str, &'static str, &'static str)];
 
 pub const PATIENT: Names = &[
@@ -80,7 +80,7 @@ pub const APPOINTMENT: Names = &[
     ("revision", "revision", "rev"),
 ];
 
-/// What is around the records.
+/// Fields around the records.
 const FRAME: Names = &[
     ("items", "items", "data/rows"),
     ("removed", "removed", "data/gone"),
@@ -103,7 +103,7 @@ impl Markup {
         }
     }
 
-    /// The name of an element or class of the pages.
+    /// Returns the name of an element or class in the pages.
     pub fn element(self, name: &str) -> String {
         match self {
             Markup::V3 => name.to_owned(),
@@ -112,7 +112,7 @@ impl Markup {
         }
     }
 
-    /// An object with own names in the names of this release.
+    /// Renames an object's fields from this crate's names to the release's.
     pub fn shown(self, names: Names, object: &Value) -> Value {
         let mut shown = json!({});
         for (own, v3, v4) in names {
@@ -123,7 +123,7 @@ impl Markup {
         shown
     }
 
-    /// What was sent in this release's names, in own ones; unknown fields are not looked at.
+    /// Renames sent fields from the release's names to this crate's and drops unknown ones.
     pub fn read(self, names: Names, sent: &Value) -> Map<String, Value> {
         let held = names.iter().filter_map(|(own, v3, v4)| {
             let value = self.path(own, v3, v4).split('/').try_fold(sent, |at, name| at.get(name))?;
@@ -132,7 +132,7 @@ impl Markup {
         held.collect()
     }
 
-    /// A whole answer.
+    /// Returns a complete answer.
     pub fn framed(self, object: &Value) -> Value {
         let mut framed = self.shown(FRAME, object);
         framed["markup"] = self.word().into();

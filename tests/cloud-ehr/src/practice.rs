@@ -1,4 +1,4 @@
-//! The books of one practice and their rules.
+//! The records of one practice and their rules.
 
 use chrono::DateTime;
 use chrono_tz::Tz;
@@ -8,9 +8,9 @@ use crate::{
     table::{Changes, Table},
 };
 
-/// No visit is longer.
+/// Maximum length of an appointment.
 const LONGEST: i64 = 12 * 3_600;
-/// More than any text on a form.
+/// Maximum length of a text.
 const TEXT: usize = 4_000;
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Practice {
     pub(crate) appointments: Table<Appointment>,
 }
 
-/// Reading and editing a kind of record as staff with all rights do: without rules.
+/// Access of staff with all rights, without the rules of the forms.
 macro_rules! staff {
     ($($table:ident: $record:ty, $one:ident $edit:ident $remove:ident;)+) => {
         impl Practice {
@@ -40,7 +40,7 @@ macro_rules! staff {
                     self.$table.get(id)
                 }
 
-                /// False: there is none.
+                /// Returns `false` if the record does not exist.
                 pub fn $edit(&mut self, id: &str, edit: impl FnOnce(&mut $record)) -> bool {
                     let Some(mut record) = self.$table.get(id).cloned() else { return false };
                     edit(&mut record);
@@ -49,7 +49,7 @@ macro_rules! staff {
                     true
                 }
 
-                /// False: there is none.
+                /// Returns `false` if the record does not exist.
                 pub fn $remove(&mut self, id: &str) -> bool {
                     self.revision += 1;
                     self.$table.remove(id, self.revision)
@@ -84,12 +84,12 @@ impl Practice {
         }
     }
 
-    /// Grows with every change.
+    /// Increases with every change.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// `HH:MM` by the practice's clock.
+    /// Returns the local time as `HH:MM`.
     pub fn clock_time(&self, at: i64) -> String {
         self.local(at).format("%H:%M").to_string()
     }
@@ -98,14 +98,14 @@ impl Practice {
         DateTime::from_timestamp(at, 0).unwrap_or_default().with_timezone(&self.zone)
     }
 
-    /// A new patient, by the rules of the form; the id it got.
+    /// Adds a patient by the rules of the form and returns the id.
     pub fn add_patient(&mut self, mut patient: Patient) -> Result<String, Refusal> {
         self.check_patient(&patient)?;
         patient.id = self.id("P");
         Ok(self.keep_patient(patient))
     }
 
-    /// The patient as the form has it now.
+    /// Saves the patient as sent in the form.
     pub fn save_patient(&mut self, patient: Patient) -> Result<(), Refusal> {
         if self.patients.get(&patient.id).is_none() {
             return Err(Refusal::not_found("patient"));
@@ -115,7 +115,7 @@ impl Practice {
         Ok(())
     }
 
-    /// A new visit or block, by the rules of the schedule; the id it got.
+    /// Adds an appointment or a block by the rules of the schedule, and returns the id.
     pub fn book(&mut self, mut appointment: Appointment) -> Result<String, Refusal> {
         appointment.id = String::new();
         self.check_appointment(&appointment)?;
@@ -123,7 +123,7 @@ impl Practice {
         Ok(self.keep_appointment(appointment))
     }
 
-    /// The visit as it is to be. `known`: the revision it was changed from, where the form says it.
+    /// Changes an appointment. `known` is the revision that the form is based on, if given.
     pub fn change(&mut self, appointment: Appointment, known: Option<u64>) -> Result<(), Refusal> {
         let held = self.appointments.row(&appointment.id).ok_or_else(|| Refusal::not_found("appointment"))?;
         if held.record.status == Status::Cancelled {
@@ -141,7 +141,7 @@ impl Practice {
         if moved && held.record.status == Status::Completed {
             return Err(Refusal::new(409, "completed", "This visit is over."));
         }
-        // What staff put on top of each other may stay so until somebody moves it.
+        // Overlaps created by staff are permitted until the appointment is moved.
         if moved || held.record.patient != appointment.patient {
             self.check_appointment(&appointment)?;
         }
@@ -150,7 +150,7 @@ impl Practice {
         Ok(())
     }
 
-    /// Puts a record in place, for the first books.
+    /// Stores a record without checks, also for the seed.
     pub(crate) fn keep_appointment(&mut self, appointment: Appointment) -> String {
         self.revision += 1;
         let id = appointment.id.clone();

@@ -1,4 +1,4 @@
-//! Calls a user may make in any sixty seconds.
+//! The limit of a user's calls in any sixty seconds.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +15,7 @@ impl Quota {
         Quota { per_minute, ..Quota::default() }
     }
 
-    /// Counts a call; an error names the seconds after which there is room again.
+    /// Counts a call. The error is the number of seconds until the next permitted call.
     pub fn take(&mut self, user: &str, now: i64) -> Result<(), i64> {
         let Some(allowed) = self.per_minute else { return Ok(()) };
         let made = self.made.entry(user.to_owned()).or_default();

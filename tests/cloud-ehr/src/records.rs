@@ -1,4 +1,4 @@
-//! What the books hold.
+//! The types of records.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patient {
@@ -21,10 +21,10 @@ pub struct Patient {
     pub country: Option<String>,
     pub language: Option<String>,
     pub provider: Option<String>,
-    /// Belongs to one patient.
+    /// Unique among patients.
     pub chart: Option<String>,
     pub inactive: bool,
-    /// A number of the practice's own for the record, `External reference` on its form.
+    /// An external number assigned to the record, `External reference` on its form.
     pub reference: Option<String>,
 }
 
@@ -106,13 +106,13 @@ impl Status {
         Status::ALL.iter().find(|(_, held)| *held == word).map(|(status, _)| *status)
     }
 
-    /// It takes up its place no more.
+    /// Returns whether the appointment no longer occupies its time.
     pub fn is_off(self) -> bool {
         matches!(self, Status::Missed | Status::Cancelled)
     }
 }
 
-/// A visit, or a block of time without patient.
+/// An appointment, or a block of time without a patient.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appointment {
     pub id: String,
@@ -129,7 +129,7 @@ pub struct Appointment {
     pub arrived_at: Option<i64>,
     pub left_at: Option<i64>,
     pub cancel_reason: Option<String>,
-    /// Lunch, a meeting.
+    /// Time without a patient, such as lunch or a meeting.
     pub block: bool,
     /// See [`Patient::reference`].
     pub reference: Option<String>,

@@ -1,4 +1,4 @@
-//! What the application says no to, in words for whoever sits before it. They may name a patient.
+//! A refusal with a text for the user, which may contain a patient's name.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {

@@ -1,5 +1,6 @@
-//! The first books: two providers, three operatories, forty patients, and visits from two days back to two weeks ahead. The same present
-//! gives the same books, and a day has the same visits whichever day they were made on.
+//! Initial records: two providers, three operatories, forty patients, and appointments from two days ago to two weeks
+//! ahead. The same current time gives the same records, and a day's appointments do not depend on the day of
+//! creation.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, TimeZone, Weekday};
 
@@ -8,7 +9,7 @@ use crate::{Appointment, AppointmentType, Hours, Operatory, Patient, Practice, P
 const PATIENTS: u64 = 40;
 const DAYS_BACK: u64 = 2;
 const DAYS_AHEAD: u64 = 14;
-/// Of a chair's time that is taken.
+/// Percentage of an operatory's time that is booked.
 const TAKEN_PERCENT: u64 = 55;
 const OPENS: u32 = 8 * 60;
 const CLOSES: u32 = 17 * 60;
@@ -189,7 +190,7 @@ fn fill_day(practice: &mut Practice, day: NaiveDate, operatory: &str, provider: 
     }
 }
 
-/// splitmix64.
+/// SplitMix64.
 struct Dice(u64);
 
 impl Dice {

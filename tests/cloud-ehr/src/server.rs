@@ -1,4 +1,4 @@
-//! The application on a port of loopback, and what tests do to it. The only room that knows actix.
+//! The HTTP server on loopback and the interface for tests. The only module that uses actix.
 
 use std::{
     io,
@@ -25,10 +25,10 @@ use crate::{
     dispatch::{self, Reply},
 };
 
-/// Of a request.
+/// Maximum size of a request body.
 const MAX_BODY: usize = 1 << 20;
 
-/// A running cloud EHR. Clones are the same one.
+/// A running cloud EHR. Clones share one instance.
 #[derive(Clone)]
 pub struct CloudEhr {
     address: SocketAddr,
@@ -37,7 +37,7 @@ pub struct CloudEhr {
     server: ServerHandle,
 }
 
-/// The books, locked while this lives.
+/// The practice's records, locked while the guard lives.
 pub struct PracticeGuard<'a>(MutexGuard<'a, Application>);
 
 impl Deref for PracticeGuard<'_> {
@@ -55,7 +55,7 @@ impl DerefMut for PracticeGuard<'_> {
 }
 
 impl CloudEhr {
-    /// Must be called within an actix system.
+    /// Starts the application. Must be called within an actix system.
     pub fn start(settings: Settings) -> io::Result<CloudEhr> {
         let application = Arc::new(Mutex::new(Application::new(&settings)));
         let shared = Data::new(Shared { application: application.clone(), clock: settings.clock.clone() });
@@ -81,12 +81,12 @@ impl CloudEhr {
         self.address
     }
 
-    /// `http://127.0.0.1:PORT`; the application lies below `/app`.
+    /// Returns `http://127.0.0.1:PORT`. The application is below `/app`.
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The books, to look at and to change as staff would.
+    /// Locks the records for reading and for changes by staff.
     pub fn practice(&self) -> PracticeGuard<'_> {
         PracticeGuard(self.application())
     }
@@ -99,23 +99,24 @@ impl CloudEhr {
         self.practice().patients()
     }
 
-    /// Logs a user in, as their password would; the `Cookie` header of the new session. Their other session ends.
+    /// Logs a user in without a password and returns the `Cookie` header of the new session. The user's other session
+    /// ends.
     pub fn log_in(&self, user: &str) -> String {
         let token = self.application().sessions.open(user, (self.clock)());
         format!("{COOKIE}={token}")
     }
 
-    /// Users with a session.
+    /// Returns the users with a session.
     pub fn logged_in(&self) -> Vec<String> {
         self.application().sessions.users()
     }
 
-    /// Ends all sessions, as if nobody had done anything for long.
+    /// Ends all sessions as idle.
     pub fn expire_sessions(&self) {
         self.application().sessions.expire_all();
     }
 
-    /// All sessions get other CSRF tokens.
+    /// Replaces the CSRF tokens of all sessions.
     pub fn renew_csrf(&self) {
         self.application().sessions.renew_csrf();
     }
@@ -124,7 +125,7 @@ impl CloudEhr {
         self.application().sessions.idle_seconds = seconds;
     }
 
-    /// The vendor rolls out another release.
+    /// Switches to another release.
     pub fn set_markup(&self, markup: Markup) {
         self.application().markup = markup;
     }
@@ -141,12 +142,12 @@ impl CloudEhr {
         self.application().spoiling.tell(on, trouble);
     }
 
-    /// Nothing is spoilt any more.
+    /// Removes all faults.
     pub fn calm(&self) {
         self.application().spoiling.calm();
     }
 
-    /// Calls spoilt so far.
+    /// Returns the number of calls with a fault so far.
     pub fn spoilt(&self) -> usize {
         self.application().spoiling.spoilt()
     }
@@ -193,7 +194,7 @@ async fn answer(shared: Data<Shared>, request: HttpRequest, body: Bytes) -> Http
 fn response(answer: Answer) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = HttpResponse::build(status);
-    // What the pages need is their own; nothing is kept on a shared computer.
+    // Pages use only their own resources, and browsers on shared computers store nothing.
     response.insert_header(("cache-control", "no-store"));
     response.insert_header(("x-content-type-options", "nosniff"));
     response.insert_header(("x-frame-options", "DENY"));

@@ -1,11 +1,11 @@
-//! Who is logged in: one session per user, ended by logging in elsewhere, by logging out and by doing nothing.
+//! Sessions: one per user, ended by another login, by a logout, or when idle.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Tokens of sessions that ended, kept to say why.
+/// Number of remembered tokens of ended sessions, needed to report the reason.
 const REMEMBERED: usize = 200;
 
-/// How a call without session is answered. Pages always lead to the login page.
+/// The answer to a call without a session. Pages always redirect to the login page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionOver {
     /// 200 with the login page in HTML.
@@ -17,7 +17,7 @@ pub enum SessionOver {
     Redirect,
 }
 
-/// Why a session is no more.
+/// The reason why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Idle,
@@ -44,7 +44,7 @@ impl Sessions {
         Sessions { idle_seconds, ..Sessions::default() }
     }
 
-    /// The token of a new session; the user's other one ends.
+    /// Returns the token of a new session; the user's other one ends.
     pub fn open(&mut self, user: &str, now: i64) -> String {
         self.end_where(Ended::Elsewhere, |session| session.user == user);
         let token = random();
@@ -53,7 +53,7 @@ impl Sessions {
         token
     }
 
-    /// The session of a token; `active`: this counts as activity.
+    /// Returns the session of a token. `active`: the request counts as activity.
     pub fn find(&mut self, token: &str, now: i64, active: bool) -> Option<&Session> {
         let idle = self.idle_seconds;
         self.end_where(Ended::Idle, |session| now - session.active_at >= idle);
@@ -74,7 +74,7 @@ impl Sessions {
         self.end_where(Ended::Idle, |_| true);
     }
 
-    /// New CSRF tokens for all: those of pages that are open are good no more.
+    /// Replaces all CSRF tokens, so that those of open pages become invalid.
     pub fn renew_csrf(&mut self) {
         self.open.values_mut().for_each(|session| session.csrf = random());
     }
@@ -102,7 +102,7 @@ impl Sessions {
     }
 }
 
-/// 128 bits, as hex.
+/// Returns 128 random bits as hex.
 pub fn random() -> String {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).expect("the system gives random numbers");

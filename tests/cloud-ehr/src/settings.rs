@@ -1,4 +1,4 @@
-//! How the application is set up.
+//! Settings of the application.
 
 use std::{
     sync::Arc,
@@ -9,14 +9,14 @@ use chrono_tz::Tz;
 
 use crate::{Markup, SessionOver};
 
-/// Seconds since 1970.
+/// Returns seconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 #[derive(Clone, Debug)]
 pub struct User {
     pub name: String,
     pub password: String,
-    /// As the pages show them.
+    /// The name shown on the pages.
     pub display_name: String,
 }
 
@@ -28,18 +28,18 @@ impl User {
 
 #[derive(Clone)]
 pub struct Settings {
-    /// 0: any that is free. It listens on loopback only.
+    /// Port on loopback; 0 for any free one.
     pub port: u16,
     pub practice: String,
     pub users: Vec<User>,
     /// The practice's zone.
     pub zone: Tz,
     pub clock: Clock,
-    /// The present the books are made for; without it the clock's.
+    /// The time for which the records are created; by default the clock's.
     pub seeded_at: Option<i64>,
     /// Seconds without activity after which a session ends.
     pub idle_seconds: i64,
-    /// Calls a user may make in a minute.
+    /// Maximum calls per user and minute.
     pub calls_per_minute: Option<u32>,
     pub markup: Markup,
     pub session_over: SessionOver,

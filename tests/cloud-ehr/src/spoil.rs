@@ -1,8 +1,9 @@
-//! What goes wrong with a call when a test says so.
+//! Faults that tests inject into calls.
 
 use std::time::Duration;
 
-/// Which calls, counted from the moment this is said. 1 is the next one; the call that asks who is logged in is never counted.
+/// The calls with a fault, counted from when it is set; 1 is the next one. Calls that check the session are not
+/// counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// Every call.
@@ -17,21 +18,21 @@ pub enum On {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It is not carried out, and the connection breaks.
+    /// Not performed, and the connection breaks.
     LoseRequest,
-    /// It is carried out, and the connection breaks.
+    /// Performed, and the connection breaks.
     LoseReply,
-    /// It is carried out, and its answer comes so much later.
+    /// Performed, and the answer is delayed.
     Slow(Duration),
-    /// It is not carried out, but sent to another address.
+    /// Not performed, but redirected to another address.
     Redirect(String),
-    /// It is carried out, and its answer is longer than anybody wants by so many bytes.
+    /// Performed, and the answer is extended by this number of bytes.
     Huge(usize),
-    /// Before it is carried out, all sessions end.
+    /// All sessions end before the call is performed.
     SessionEnds,
-    /// It is carried out, and all sessions end before it is answered: the answer is the login page.
+    /// Performed; then all sessions end, and the answer is the login page.
     LoginPage,
-    /// It is not carried out, and this is answered: status, media type, body.
+    /// Not performed; the answer is this status, media type and body.
     Answer(u16, &'static str, &'static str),
 }
 
@@ -57,12 +58,12 @@ impl Spoiling {
         self.told.clear();
     }
 
-    /// How many calls were spoilt so far.
+    /// Returns the number of calls with a fault so far.
     pub fn spoilt(&self) -> usize {
         self.spoilt
     }
 
-    /// Counts a call, and says what happens to it.
+    /// Counts a call and returns its fault.
     pub fn next(&mut self, changes: bool) -> Option<Trouble> {
         self.calls += 1;
         self.writes += usize::from(changes);

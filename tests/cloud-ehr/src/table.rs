@@ -1,4 +1,4 @@
-//! Records of one kind with the revision of each, so that it can be told what changed since.
+//! Records of one kind with their revisions, which determine the changes since a mark.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl<T> Default for Table<T> {
     }
 }
 
-/// What changed after a revision, in the order in which it did.
+/// Changes after a revision, in order.
 #[derive(Debug)]
 pub struct Changes<'a, T> {
     pub rows: Vec<&'a Row<T>>,
@@ -50,7 +50,7 @@ impl<T> Table<T> {
         self.rows.len()
     }
 
-    /// Each revision belongs to one record: a page of changes ends at one.
+    /// Stores a record. Each revision belongs to one record, so that a page of changes can end at any revision.
     pub fn put(&mut self, id: &str, record: T, revision: u64) {
         self.removed.remove(id);
         self.rows.insert(id.to_owned(), Row { record, revision });
@@ -64,7 +64,7 @@ impl<T> Table<T> {
         was
     }
 
-    /// At most `limit` of them.
+    /// Returns at most `limit` changes.
     pub fn since(&self, revision: u64, limit: usize) -> Changes<'_, T> {
         enum What<'a, T> {
             Row(&'a Row<T>),

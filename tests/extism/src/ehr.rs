@@ -1,4 +1,4 @@
-//! An EHR that answers at once: what the simulated one answered the first time.
+//! An EHR that answers immediately with the simulated EHR's first answer.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub struct Ehr {
 }
 
 impl Ehr {
-    /// A practice with so many patients.
+    /// Creates a practice with this number of patients.
     pub fn new(now_ms: i64, patients: u32) -> Result<Ehr, Error> {
         let today = i32::try_from(now_ms.div_euclid(86_400_000))?;
         let offset = |hours: i32| vec![OffsetFrom { from: 0, seconds: hours * 3_600 }];
@@ -24,7 +24,7 @@ impl Ehr {
         Ok(Ehr { now_ms, practice: SandboxEhr::new(profile), answers: HashMap::new() })
     }
 
-    /// The head as a line of JSON, and the body.
+    /// Returns the head as a line of JSON, followed by the body.
     pub fn answer(&mut self, request: &Request) -> Result<Vec<u8>, Error> {
         if !self.answers.contains_key(&request.path) {
             let answer = self.ask(request)?;

@@ -1,4 +1,4 @@
-//! Calls of the plug-in in `plugin/`, measured as the benchmark `bench adapter` measures those of an adapter. README.md says how to run it.
+//! Benchmark of the plug-in in `plugin/`, comparable with `bench adapter`. See README.md.
 
 #[path = "../plugin/src/contract.rs"]
 mod contract;
@@ -18,7 +18,7 @@ use extism::{CompiledPlugin, Error, Plugin, UserData};
 use plugins::{Memory, compile, pull};
 
 const CALLS: usize = 3_000;
-/// A page takes longer.
+/// Number of calls for pages, which take longer.
 const PAGES: usize = 300;
 const PATIENTS: u32 = 1_000;
 
@@ -50,7 +50,7 @@ fn fresh(way: &str, compiled: &CompiledPlugin) -> Result<(), Error> {
 
 type Call<'a> = &'a dyn Fn(&mut Plugin) -> Result<(), Error>;
 
-/// All figures of one way to call.
+/// Measures all figures of one kind of instantiation.
 fn series(way: &str, mut through: impl FnMut(Call<'_>) -> Result<(), Error>) -> Result<(), Error> {
     println!("\n{way}; one after the other; median and 99th of {CALLS}, of {PAGES} pages");
     timed("a call whose guest does nothing", CALLS, || through(&nothing))?;
@@ -60,7 +60,7 @@ fn series(way: &str, mut through: impl FnMut(Call<'_>) -> Result<(), Error>) -> 
     Ok(())
 }
 
-/// It looks at the cursor, refuses it and returns.
+/// Calls with an invalid cursor, which the guest rejects without further work.
 fn nothing(plugin: &mut Plugin) -> Result<(), Error> {
     match pull(plugin, Some("no cursor"), 1)? {
         Answer::Fault(Fault::Rejected(_)) => Ok(()),

@@ -1,4 +1,4 @@
-//! The plug-in, compiled, and the ways to call it.
+//! The compiled plug-in and its kinds of instantiation.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::{
     ehr::{Ehr, LOCATION},
 };
 
-/// A guest's memory, and the time of a call: the limits of our host.
+/// Memory and deadline of a call, equal to the limits of the adapter host.
 const MEMORY: usize = 64 << 20;
 const DEADLINE: Duration = Duration::from_secs(5);
 const PAGE_OF_WASM: usize = 64 << 10;
-/// Bytes that are cleared rather than given back after a call, as our host has them.
+/// Bytes that are cleared instead of released after a call, as in the adapter host.
 const KEPT_MEMORY: usize = 256 << 10;
 const KEPT_TABLE: usize = 16 << 10;
 
@@ -24,12 +24,12 @@ host_fn!(send(ehr: Ehr; request: Json<Request>) -> Vec<u8> {
     ehr.answer(&request.0)
 });
 
-/// Where instances get their memory from.
+/// The source of an instance's memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// Extism's default: from the operating system, each time.
+    /// Extism's default: newly allocated by the operating system each time.
     Fresh,
-    /// From wasmtime's pool, set up as our host does it.
+    /// Wasmtime's pool with the adapter host's settings.
     Pooled,
 }
 
@@ -46,7 +46,7 @@ pub fn compile(wasm: &[u8], ehr: &UserData<Ehr>, memory: Memory) -> Result<Compi
     builder.with_function("send", [PTR], [PTR], ehr.clone(), send).compile()
 }
 
-/// What `engine/adapter-host` sets, as far as a module without components has it.
+/// Returns the settings of `engine/adapter-host` that apply to a module without components.
 fn pooled() -> Config {
     let mut pool = PoolingAllocationConfig::new();
     pool.max_memory_size(MEMORY);

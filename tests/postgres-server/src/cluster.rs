@@ -1,4 +1,4 @@
-//! A server with a data directory of its own. It ends with the process that started it, however that ends.
+//! A PostgreSQL server with its own data directory. It ends with the process that started it, even after a crash.
 
 use std::{
     ffi::OsStr,
@@ -17,7 +17,7 @@ use crate::port::free_port;
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// PostgreSQL does not run as root.
 const USER: &str = "postgres";
-/// As one sets it on a machine of its own.
+/// Typical settings of a dedicated server.
 const SETTINGS: &str = "\
 max_connections = 200
 shared_buffers = 256MB
@@ -27,34 +27,35 @@ synchronous_commit = on
 full_page_writes = on
 ";
 const STARTING: Duration = Duration::from_secs(60);
-/// Runs the server until it hears a line, or its input ends with the process that has the other end. Then the server is ended at once,
-/// without a checkpoint: as a crash would. Without a line nobody is left who would remove the folder.
+/// Runs the server until a line arrives on standard input or the input is closed. Then the server is stopped without
+/// a checkpoint, like a crash. If the input was closed, the parent has ended, and the script removes the folder.
 const SUPERVISOR: &str = "folder=$1; shift; \"$@\" & server=$!; read -r line; kill -QUIT $server; wait $server; \
      [ -n \"$line\" ] || [ -z \"$folder\" ] || rm -rf \"$folder\"";
 
-/// What the server does at a commit. What is acknowledged outlives the server in either case; a power cut only in the first.
+/// Durability of a commit. Acknowledged commits survive a crash of the server in both cases, and a power failure only
+/// with `Synced`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     Synced,
-    /// Much faster; for tests whose machine does not lose its power.
+    /// Much faster, for tests without power failures.
     Written,
 }
 
 pub struct Cluster {
-    /// Deleted with it.
+    /// Deleted when dropped.
     folder: Option<TempDir>,
     dir: PathBuf,
     port: u16,
     supervisor: Option<Child>,
 }
 
-/// What to do where it is not installed.
+/// Returns an instruction if PostgreSQL is not installed.
 pub fn missing() -> Option<String> {
     let missing = || format!("no server in {VERSIONS}/*/bin: install it with `apt-get install postgresql`");
     binaries().is_none().then(missing)
 }
 
-/// Those of the newest version.
+/// Returns the folder of the newest version's binaries.
 fn binaries() -> Option<PathBuf> {
     let versions = fs::read_dir(VERSIONS).ok()?.flatten();
     let numbered = versions.filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path())));
@@ -63,7 +64,7 @@ fn binaries() -> Option<PathBuf> {
 }
 
 impl Cluster {
-    /// In a temporary folder, reached by TCP on loopback.
+    /// Starts a server in a temporary folder, reached by TCP on loopback.
     pub fn temporary(durability: Durability) -> io::Result<Cluster> {
         let folder = tempfile::tempdir()?;
         let mut cluster = Cluster::made(folder.path(), durability)?;
@@ -72,7 +73,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// In an empty folder of `parent`.
+    /// Starts a server in a new folder of `parent`.
     pub fn start(parent: &Path, durability: Durability) -> io::Result<Cluster> {
         let mut cluster = Cluster::made(parent, durability)?;
         cluster.run()?;
@@ -84,7 +85,7 @@ impl Cluster {
         fs::create_dir(&dir)?;
         if is_root() {
             run(Command::new("chown").arg(USER).arg(&dir))?;
-            // The user must get as far as its own folder.
+            // The server's user must be able to reach its folder.
             run(Command::new("chmod").arg("a+x").arg(parent))?;
         }
         let data = dir.join("data");
@@ -100,7 +101,7 @@ impl Cluster {
         Ok(Cluster { folder: None, dir, port, supervisor: None })
     }
 
-    /// A new database of its own; its address.
+    /// Creates a database and returns its URL.
     pub fn database(&self) -> io::Result<String> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = format!("test_{}", NEXT.fetch_add(1, Ordering::SeqCst));
@@ -109,7 +110,7 @@ impl Cluster {
         Ok(format!("postgresql://{USER}@127.0.0.1:{}/{name}", self.port))
     }
 
-    /// Starts it again with TLS: a certificate and its key, as PEM.
+    /// Restarts the server with TLS, with a certificate and its key as PEM.
     pub fn encrypt(&mut self, certificate: &str, key: &str) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         let data = self.dir.join("data");
@@ -125,7 +126,7 @@ impl Cluster {
         self.run()
     }
 
-    /// The folder of its socket.
+    /// Returns the folder of the server's socket.
     pub fn sockets(&self) -> &Path {
         &self.dir
     }
@@ -134,12 +135,12 @@ impl Cluster {
         self.port
     }
 
-    /// The database of this server, through any port of this machine.
+    /// Returns the URL of the server's default database through a port on loopback.
     pub fn url(port: u16) -> String {
         format!("postgresql://{USER}@127.0.0.1:{port}/postgres")
     }
 
-    /// Ends it at once. What it has acknowledged is in its log.
+    /// Stops the server without a checkpoint. Acknowledged commits are in its log.
     pub fn stop(&mut self) -> io::Result<()> {
         let Some(mut supervisor) = self.supervisor.take() else { return Ok(()) };
         if let Some(mut input) = supervisor.stdin.take() {
@@ -148,7 +149,7 @@ impl Cluster {
         supervisor.wait().map(drop)
     }
 
-    /// Starts it again; it answers when this returns.
+    /// Restarts the server and waits until it answers.
     pub fn run(&mut self) -> io::Result<()> {
         self.stop()?;
         let server = program("postgres")?;
@@ -187,7 +188,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // It ends with this process at the latest.
+        // The server ends with this process at the latest.
         let _ = self.stop();
     }
 }
@@ -197,14 +198,14 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }
 
-/// One of PostgreSQL's programs, as a user that is not root.
+/// Returns a command for one of PostgreSQL's programs, run as a user other than root.
 fn program(name: &str) -> io::Result<Command> {
     let binaries = binaries().ok_or_else(|| io::Error::other(missing().unwrap_or_default()))?;
     let path = binaries.join(name);
     if !is_root() {
         return Ok(Command::new(path));
     }
-    // In place of the program that changes the user, so that a signal reaches the server itself.
+    // `setpriv` executes the program in its place, so that signals reach the server.
     let mut command = Command::new("setpriv");
     command.args(["--reuid", USER, "--regid", USER, "--init-groups", "--"]).arg(path);
     Ok(command)

@@ -1,4 +1,5 @@
-//! A PostgreSQL of a test's own (`Cluster`), made and started from Debian's binaries, and a network to it that fails (`Proxy`); ports for
+//! A temporary PostgreSQL server (`Cluster`) from Debian's binaries, a faulty network to it (`Proxy`), and ports for
+//! restarted processes (`free_port`). For tests and benchmarks; independent of the store.
 //! processes that are started again and again (`free_port`). For tests and benchmarks; nothing here knows the store.
 
 #![warn(unreachable_pub)]
@@ -13,18 +14,19 @@ pub use proxy::{Commits, Proxy};
 
 use std::io::Write;
 
-/// What names suites that need more than a Rust toolchain; `tests/src/harness/external.rs` has them all.
+/// Selects suites with requirements beyond a Rust toolchain. All of them are in `tests/src/harness/external.rs`.
 const VARIABLE: &str = "PRACTICE_SYNC_EXTERNAL";
 const SUITE: &str = "postgres";
 
-/// Whether tests with PostgreSQL are left out of this run. If so, it says so; if not, and PostgreSQL is not installed, it fails.
+/// Returns whether tests with PostgreSQL are skipped, and prints a message if so. Panics if they are selected and
+/// PostgreSQL is not installed.
 pub fn is_left_out() -> bool {
     let named = std::env::var(VARIABLE).unwrap_or_default();
     let wanted = named.split(',').map(str::trim).any(|name| [SUITE, "all"].contains(&name));
     if !wanted {
         let thread = std::thread::current();
         let test = thread.name().unwrap_or("a test");
-        // To standard error itself: the test harness keeps what `eprintln!` writes.
+        // To standard error directly, because the test harness captures `eprintln!`.
         let _ = writeln!(std::io::stderr(), "LEFT OUT {test}: {VARIABLE} does not name {SUITE}");
         return true;
     }

@@ -1,4 +1,4 @@
-//! Ports for processes that take them later, and again after each start.
+//! Ports for processes that bind them later, and again after each start.
 
 use std::{
     io,
@@ -7,16 +7,17 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// Below the range from which systems deal ports to whoever asks for any: nobody is dealt one of these while its process is away.
+/// Below the range of ephemeral ports, so that the system assigns none of these ports to others while the process is
+/// down.
 const FIRST: u32 = 12_000;
 const COUNT: u32 = 20_000;
 
-/// A port of 127.0.0.1 that is free now.
+/// Returns a port of 127.0.0.1 that is currently free.
 pub fn free_port() -> io::Result<u16> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut outcome = Err(io::ErrorKind::AddrInUse.into());
     for _ in 0..COUNT {
-        // Tests of other processes begin elsewhere.
+        // Spreads concurrent test processes over the range.
         let tried = process::id().wrapping_mul(97).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
         outcome = TcpListener::bind((Ipv4Addr::LOCALHOST, (FIRST + tried) as u16));
         if outcome.is_ok() {

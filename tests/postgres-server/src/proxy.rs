@@ -1,4 +1,4 @@
-//! What stands between a store and its database: it hands bytes on, until it is told not to.
+//! A proxy between a store and its database that forwards bytes and injects faults.
 
 use std::{
     io::{self, Read, Write},
@@ -11,15 +11,15 @@ use std::{
     time::Duration,
 };
 
-/// How a client asks for a commit, as the protocol has it.
+/// A client's commit in the wire protocol.
 const COMMIT: &[u8] = b"COMMIT\0";
 
-/// What becomes of the next commit.
+/// Fault of the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commits {
-    /// The server carries it out; the connection is cut instead of answered.
+    /// The server commits; the connection is cut before the answer.
     LoseAnswer,
-    /// The server never sees it; the connection is cut.
+    /// The connection is cut before the server receives the commit.
     LoseRequest,
 }
 
@@ -30,15 +30,15 @@ struct Joined {
 
 #[derive(Default)]
 struct State {
-    /// As long as one of the two directions is open.
+    /// Alive while one of the two directions is open.
     connections: Vec<Weak<Joined>>,
-    /// New ones are closed at once.
+    /// New connections are closed immediately.
     refusing: bool,
-    /// Nothing is handed on, and nobody is told.
+    /// Nothing is forwarded, and connections remain open.
     stalled: bool,
     delay: Duration,
     next_commit: Option<Commits>,
-    /// How many came since the beginning.
+    /// Number of connections since the start.
     came: usize,
     ended: bool,
 }
@@ -58,7 +58,7 @@ impl Proxy {
                 if lock(&shared).ended {
                     return;
                 }
-                // A connection that cannot be made is closed, which the client notices.
+                // If the server cannot be reached, the client's connection is closed.
                 let _ = join(client, server_port, &shared);
             }
         });
@@ -69,31 +69,32 @@ impl Proxy {
         self.address.port()
     }
 
-    /// Cuts what there is, and lets nobody in until `mend`.
+    /// Cuts all connections and refuses new ones until `mend`.
     pub fn cut(&self) {
         let mut state = self.state();
         state.refusing = true;
         state.cut();
     }
 
-    /// Cuts what there is. Who comes again is let in.
+    /// Cuts all connections and accepts new ones.
     pub fn cut_once(&self) {
         self.state().cut();
     }
 
-    /// Nothing gets through any more, and no connection ends.
+    /// Stops forwarding without closing connections.
     pub fn stall(&self) {
         self.state().stalled = true;
     }
 
-    /// The way to the server ends, that to the client does not: each of the two sees another state of the connection.
+    /// Closes the connections to the server for writing but not those to the client, so that both sides see different
+    /// states.
     pub fn half_close(&self) {
         for joined in self.state().connections.iter().filter_map(Weak::upgrade) {
             let _ = joined.server.shutdown(Shutdown::Write);
         }
     }
 
-    /// How many connections were asked for since the beginning.
+    /// Returns the number of connections since the start.
     pub fn connections(&self) -> usize {
         self.state().came
     }
@@ -106,7 +107,7 @@ impl Proxy {
         self.state().next_commit = Some(how);
     }
 
-    /// All is well again; what was stalled is cut.
+    /// Ends all faults. Stalled connections are cut.
     pub fn mend(&self) {
         let mut state = self.state();
         if state.stalled {
@@ -126,7 +127,7 @@ impl Drop for Proxy {
         state.ended = true;
         state.cut();
         drop(state);
-        // Wakes the listener, which looks whether it is to end.
+        // Wakes the listener, which checks whether the proxy has ended.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -163,7 +164,7 @@ fn join(client: TcpStream, server_port: u16, shared: &Arc<Mutex<State>>) -> io::
         state.connections.retain(|joined| joined.strong_count() > 0);
         state.connections.push(Arc::downgrade(&joined));
     }
-    // The answer to a commit is to be lost on this connection.
+    // Set when the answer to a commit must be lost on this connection.
     let mute = Arc::new(AtomicBool::new(false));
     let (both, state, silent) = (joined.clone(), shared.clone(), mute.clone());
     thread::spawn(move || requests(&both.client, &both.server, &state, &silent));
@@ -197,7 +198,7 @@ fn answers(mut server: &TcpStream, mut client: &TcpStream, state: &Mutex<State>,
     while let Ok(length @ 1..) = server.read(&mut buffer) {
         pause(state);
         if mute.load(Ordering::SeqCst) {
-            // All answers of the transaction, the one to the commit among them, came together or will never be heard.
+            // Drops all answers of the transaction, including the commit's.
             break;
         }
         if client.write_all(&buffer[..length]).is_err() {
@@ -208,7 +209,7 @@ fn answers(mut server: &TcpStream, mut client: &TcpStream, state: &Mutex<State>,
     let _ = server.shutdown(Shutdown::Read);
 }
 
-/// As long as the network takes; without end while it is stalled.
+/// Waits for the configured delay, and while the proxy is stalled.
 fn pause(state: &Mutex<State>) {
     let delay = lock(state).delay;
     if !delay.is_zero() {

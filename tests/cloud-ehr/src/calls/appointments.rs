@@ -23,7 +23,7 @@ pub fn create(application: &mut Application, sent: &Value) -> Told {
     show(application, &id)
 }
 
-/// With `revision`, only where it is still that one.
+/// Changes an appointment. If `revision` is given, it must be the current one.
 pub fn change(application: &mut Application, id: &str, sent: &Value) -> Told {
     let held = application.practice.appointment(id).cloned().ok_or_else(|| Refusal::not_found("appointment"))?;
     let form = application.markup.read(APPOINTMENT, sent);

@@ -1,4 +1,4 @@
-//! Fields of a form that was sent, by own names.
+//! Fields of a sent form, by the names of this crate.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::Refusal;
 
 pub type Form = Map<String, Value>;
 
-/// What a text field becomes: as it was where the form does not name it, none where it is empty.
+/// Sets a text field. A field missing in the form remains unchanged; an empty one becomes `None`.
 pub fn text(form: &Form, field: &str, held: &mut Option<String>) -> Result<(), Refusal> {
     match form.get(field) {
         None => (),
@@ -34,7 +34,7 @@ pub fn flag(form: &Form, field: &str, held: &mut bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// An instant with its offset, `2026-12-01T09:00:00-05:00`.
+/// Parses a time with offset, such as `2026-12-01T09:00:00-05:00`.
 pub fn instant(form: &Form, field: &str) -> Result<Option<i64>, Refusal> {
     match form.get(field) {
         None | Some(Value::Null) => Ok(None),

@@ -1,4 +1,4 @@
-//! Lists, and what changed since a mark.
+//! Lists, and changes since a mark.
 
 use chrono::{NaiveDate, TimeZone};
 use serde_json::{Value, json};
@@ -15,10 +15,11 @@ use crate::{
     table::{Row, Table},
 };
 
-/// Records of an answer.
+/// Maximum number of records in an answer.
 const MOST: usize = 200;
 
-/// The records that changed, in the order in which they did. A mark of other books is refused: all is to be read again.
+/// Returns changed records in order of their changes. A mark with another epoch is refused, so that the client reads
+/// everything again.
 pub fn changes(application: &Application, asked: &Asked) -> Told {
     let kind = asked.parameter("of").ok_or_else(|| Refusal::missing("of"))?;
     let since = match asked.parameter("since") {
@@ -42,7 +43,7 @@ pub fn changes(application: &Application, asked: &Asked) -> Told {
     }
 }
 
-/// Records that fit the query, at most as many as one looks through.
+/// Returns the records that match the query, up to the page's maximum.
 pub fn list(application: &Application, kind: &str, asked: &Asked) -> Told {
     let (practice, markup) = (&application.practice, application.markup);
     let reference = asked.parameter("reference");
@@ -72,7 +73,7 @@ pub fn list(application: &Application, kind: &str, asked: &Asked) -> Told {
     Ok(json!({"items": items}))
 }
 
-/// A day by the practice's clock, in seconds since 1970.
+/// Returns start and end of a local day, in seconds since 1970.
 pub fn span(practice: &Practice, day: &str) -> Result<(i64, i64), Refusal> {
     let day = NaiveDate::parse_from_str(day, "%Y-%m-%d").map_err(|_| Refusal::wrong("day"))?;
     let midnight = |day: NaiveDate| {

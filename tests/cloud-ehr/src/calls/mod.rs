@@ -1,16 +1,17 @@
-//! The JSON calls the pages' own script makes. They are nobody's API: what they are named changes with the markup.
+//! The JSON calls of the pages' script. They are not a public API: names change with the markup.
 //!
-//! | call | what for |
+//! | call | purpose |
 //! |---|---|
-//! | `GET /app/api/session` | who is logged in, the CSRF token, the mark of now; not activity |
-//! | `GET /app/api/changes?of=KIND&since=MARK&limit=N` | records changed and removed since a mark; without one all |
+//! | `GET /app/api/session` | the user, the CSRF token, the current mark; not activity |
+//! | `GET /app/api/changes?of=KIND&since=MARK&limit=N` | records changed and removed since a mark; without a mark all
+//! |
 //! | `GET /app/api/KIND`, `.../patients?q=&reference=`, `.../appointments?day=&reference=` | lists |
 //! | `GET /app/api/patients/ID`, `/app/api/appointments/ID` | one record |
-//! | `POST /app/api/patients`, `/app/api/appointments` | a new one |
-//! | `PATCH /app/api/patients/ID`, `/app/api/appointments/ID` | change of the fields that are named |
+//! | `POST /app/api/patients`, `/app/api/appointments` | a new record |
+//! | `PATCH /app/api/patients/ID`, `/app/api/appointments/ID` | change of the given fields |
 //!
-//! KIND is `patients`, `providers`, `operatories`, `types`, `hours` or `appointments`. A change needs the headers `X-CSRF-Token` and
-//! `X-Markup`, and JSON.
+//! KIND is `patients`, `providers`, `operatories`, `types`, `hours` or `appointments`. A change requires JSON and the
+//! headers `X-CSRF-Token` and `X-Markup`.
 
 mod appointments;
 mod form;
@@ -32,12 +33,12 @@ use crate::{
 const BASE: &str = "/app/api/";
 const SESSION: &str = "/app/api/session";
 
-/// It asks who is logged in.
+/// Returns whether the call checks the session.
 pub fn is_probe(asked: &Asked) -> bool {
     asked.path == SESSION
 }
 
-/// None: nobody is logged in.
+/// Returns `None` if the session is not open.
 pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Option<Answer> {
     let probe = is_probe(asked);
     let visitor = application.visitor(now, asked, !probe)?;
@@ -90,7 +91,7 @@ fn judged(application: &mut Application, asked: &Asked, visitor: &Visitor) -> To
     }
 }
 
-/// The JSON of a change that may be made.
+/// Returns the JSON of a permitted change.
 fn body(application: &Application, asked: &Asked, visitor: &Visitor) -> Result<Value, Refusal> {
     if asked.header("x-csrf-token") != Some(visitor.csrf.as_str()) {
         return Err(Refusal::new(403, "csrf", "This page is no longer valid. Please reload it."));

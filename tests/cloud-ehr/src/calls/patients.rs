@@ -37,7 +37,7 @@ pub fn object(row: &Row<Patient>) -> Value {
     })
 }
 
-/// Whether a search by some letters of the name, the chart number or a telephone number finds them.
+/// Returns whether name, chart number or a telephone number contains the search text.
 pub fn fits(p: &Patient, letters: &str) -> bool {
     let wanted = letters.trim().to_lowercase();
     let held = [Some(p.name()), p.chart.clone(), p.mobile.clone(), p.home_phone.clone()];

@@ -1,13 +1,13 @@
-//! What every call may say: an answer without its frame, and the mark of the books.
+//! Common parts of all calls: an answer without its frame, and the mark of the records.
 
 use serde_json::Value;
 
 use crate::{Refusal, application::Application};
 
-/// What a call is answered: own names, without frame.
+/// The answer to a call, by the names of this crate and without the frame.
 pub type Told = Result<Value, Refusal>;
 
-/// Where the books stand.
+/// Returns the current mark.
 pub fn mark(application: &Application) -> String {
     mark_of(application, application.practice.revision())
 }

@@ -1,11 +1,11 @@
-//! What every page has: its head, the bar on top, and texts that cannot become markup.
+//! Common parts of all pages: the head, the top bar, and HTML escaping.
 
 use crate::application::{Application, Visitor};
 
 pub const LOGIN: &str = "/app/login";
 pub const HOME: &str = "/app/schedule";
 
-/// A page with its head and the bar on top.
+/// Returns a page with its head and the top bar.
 pub fn framed(application: &Application, visitor: &Visitor, title: &str, here: &str, main: &str) -> String {
     let practice = escaped(&application.practice.name);
     let links = [("schedule", HOME, "Schedule"), ("patients", "/app/patients", "Patients")].map(|(name, to, label)| {

@@ -1,4 +1,4 @@
-//! The login page, which is also the answer to every call of a session that is over.
+//! The login page, which is also the answer to every call after the end of a session.
 
 use super::frame::{HOME, document, escaped};
 use crate::{

@@ -1,4 +1,4 @@
-//! The pages people see, made by the server.
+//! The server-rendered pages.
 
 mod frame;
 mod login;

@@ -7,7 +7,7 @@ use crate::{
     calls::fits,
 };
 
-/// Rows of the page.
+/// Maximum number of rows.
 const MOST: usize = 200;
 
 pub fn page(application: &Application, visitor: &Visitor, asked: &Asked) -> Answer {

@@ -1,4 +1,4 @@
-//! A day, one column for each operatory.
+//! The schedule of a day, with a column for each operatory.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::{
     markup::Markup,
 };
 
-/// Hours the page shows; what lies outside makes it longer.
+/// Hours shown on the page. Appointments outside extend them.
 const FROM: i64 = 8;
 const TO: i64 = 18;
 const PIXELS_OF_HALF_HOUR: i64 = 44;
@@ -80,7 +80,7 @@ impl Window {
         (0..(self.to - self.from) / HALF_HOUR).map(move |n| from + n * HALF_HOUR)
     }
 
-    /// Pixels from the top.
+    /// Returns the pixels from the top.
     fn y(&self, at: i64) -> i64 {
         (at.clamp(self.from, self.to) - self.from) * PIXELS_OF_HALF_HOUR / HALF_HOUR
     }
@@ -139,7 +139,7 @@ fn entry(practice: &Practice, markup: Markup, window: &Window, a: &Appointment) 
     )
 }
 
-/// What a click on the schedule opens: a new appointment, or what can be done with one that stands there.
+/// Returns the dialogs for a new appointment and for an existing one.
 fn dialog(practice: &Practice) -> String {
     let option = |id: &str, label: &str, more: String| {
         format!("<option value=\"{}\"{more}>{}</option>", escaped(id), escaped(label))

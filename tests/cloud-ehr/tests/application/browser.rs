@@ -1,4 +1,4 @@
-//! A browser without eyes: one cookie, and the token of the page.
+//! A minimal browser: a cookie and the page's token.
 
 use std::sync::{
     Arc,
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// 2026-12-01T15:00:00Z, ten in the morning at the practice.
 pub const NOW: i64 = 1_796_137_200;
 
-/// A practice with a clock of its own.
+/// A practice with a settable clock.
 pub struct TestEhr {
     pub ehr: CloudEhr,
     pub clock: Arc<AtomicI64>,
@@ -65,7 +65,7 @@ impl Browser {
         request.body(encoded.join("&")).send().await.unwrap()
     }
 
-    /// Through the login page.
+    /// Logs in on the login page.
     pub async fn log_in(ehr: &CloudEhr, user: &str) -> Browser {
         let mut browser = Browser::new(ehr);
         let answer = browser.form("/app/login", &[("user", user), ("password", "maple-street")]).await;
@@ -76,7 +76,7 @@ impl Browser {
         browser
     }
 
-    /// The JSON of a call that reads.
+    /// Returns the JSON of a reading call.
     pub async fn json(&self, path: &str) -> Value {
         let answer = self.get(path).await;
         assert_eq!(answer.headers()["content-type"], "application/json", "{path}");
@@ -87,7 +87,7 @@ impl Browser {
         self.json("/app/api/session").await["csrf"].as_str().unwrap().to_owned()
     }
 
-    /// A change as the page's script makes it: status and answer.
+    /// Sends a change like the page's script and returns status and answer.
     pub async fn change(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
         let request = self.request(method, path).header("x-csrf-token", self.csrf().await).header("x-markup", "v3");
         let answer = request.header("content-type", "application/json").body(body.to_string()).send().await.unwrap();

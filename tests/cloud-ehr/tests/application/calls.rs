@@ -1,4 +1,4 @@
-//! What the pages' script asks and sends.
+//! The calls of the pages' script.
 
 use cloud_ehr::{Markup, Status};
 use reqwest::Method;

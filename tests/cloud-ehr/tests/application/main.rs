@@ -1,4 +1,4 @@
-//! The application as a browser meets it.
+//! The application tested through a browser's requests.
 #![allow(clippy::unwrap_used)]
 
 mod browser;

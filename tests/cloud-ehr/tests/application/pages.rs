@@ -1,4 +1,4 @@
-//! What people see.
+//! The rendered pages.
 
 use cloud_ehr::{Markup, Patient};
 

@@ -1,4 +1,4 @@
-//! Who may do what, and for how long.
+//! Sessions and permissions.
 
 use cloud_ehr::SessionOver;
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! What tests make go wrong.
+//! Injected faults.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
-//! What host and plug-in say to each other, as JSON: the contract of `wit/v1` as far as a pull of patients needs it.
+//! The JSON between host and plug-in: the part of the contract `wit/v1` for a pull of patients.
 
 use serde::{Deserialize, Serialize};
 
-/// A page that is asked for.
+/// Request for a page.
 #[derive(Serialize, Deserialize)]
 pub struct Pull {
     pub resource: String,
@@ -103,15 +103,15 @@ pub struct Address {
     pub country: Option<String>,
 }
 
-/// A request to the EHR, for the host to send.
+/// A request to the EHR, to be sent by the host.
 #[derive(Serialize, Deserialize)]
 pub struct Request {
     pub method: String,
-    /// With its query.
+    /// Including the query.
     pub path: String,
 }
 
-/// The head of the EHR's answer: one line before its body, so that the body is not written as JSON once more.
+/// The head of the EHR's answer, on one line before the body, so that the body is not encoded as JSON again.
 #[derive(Serialize, Deserialize)]
 pub struct Head {
     pub status: u16,

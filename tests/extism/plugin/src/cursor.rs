@@ -1,10 +1,10 @@
-//! Where a pull goes on, as `adapters/sdk` does it: `whole:5` within the first pass, `delta:9` after it.
+//! The position of a pull in the format of `adapters/sdk`: `whole:5` within the first pass, `delta:9` after it.
 
 use crate::contract::Fault;
 
 pub struct Cursor {
     pub whole: bool,
-    /// The EHR's revision after which it goes on.
+    /// The last EHR revision read.
     pub since: u64,
 }
 
@@ -20,7 +20,7 @@ impl Cursor {
         Ok(Cursor { whole, since: since.parse().map_err(|_| foreign())? })
     }
 
-    /// After a page that ends at `revision`.
+    /// Returns the cursor after a page that ends at `revision`.
     pub fn after(&self, revision: u64, more: bool) -> String {
         let word = if self.whole && more { "whole" } else { "delta" };
         format!("{word}:{revision}")

@@ -1,4 +1,4 @@
-//! A pull of patients as `adapters/sandbox` does it, on Extism: one export, one function of the host, JSON both ways.
+//! The pull of patients of `adapters/sandbox` on Extism: one export, one host function, JSON in both directions.
 
 mod contract;
 mod cursor;
@@ -11,7 +11,7 @@ use rows::List;
 
 #[host_fn]
 extern "ExtismHost" {
-    /// Sends a request to the EHR. Answers a line of JSON, which is the head, and the body.
+    /// Sends a request to the EHR. Returns the head as a line of JSON, followed by the body.
     fn send(request: Json<Request>) -> Vec<u8>;
 }
 
@@ -21,7 +21,7 @@ pub fn pull(Json(asked): Json<Pull>) -> FnResult<Json<Answer>> {
 }
 
 fn page(asked: &Pull) -> Result<Page, Fault> {
-    // Every call of the adapter reads it, whether its resource is of one location or not.
+    // Each call of the adapter reads the setting, even if the resource does not depend on the location.
     let location = config::get("location").map_err(|error| Fault::RetryLater(error.to_string()))?;
     location.ok_or_else(|| Fault::Rejected("the configuration names no location".to_owned()))?;
     if asked.resource != "patients" {

@@ -1,4 +1,5 @@
-//! The EHR's rows, and the patients they are. As in the adapter each row is read by itself: one bad row leaves the others.
+//! Conversion of the EHR's rows into patients. As in the adapter, each row is parsed separately, so that an invalid
+//! one does not affect others.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +52,7 @@ struct Address {
 
 const UNREADABLE: &str = "a field is missing or not as expected";
 
-/// Puts the patient of a row into the page, or why it cannot be read.
+/// Adds the patient of a row to the page, or the reason why it cannot be read.
 pub fn put(row: Value, page: &mut Page) -> Result<(), Fault> {
     let id = row["id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
     match (serde_json::from_value::<Row>(row), id) {

@@ -1,5 +1,5 @@
-//! A GNU Health server nobody here wrote: installed from PyPI into `target/` once, its practice made once (`tests/gnuhealth`), and started on
-//! loopback, on a database of its own, by each test that needs one.
+//! A GNU Health server, installed once from PyPI into `target/` with the practice of `tests/gnuhealth`. Each test
+//! that needs one starts its own server on loopback with a copy of the database.
 
 use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 
