@@ -1,6 +1,5 @@
 //! A temporary PostgreSQL server (`Cluster`) from Debian's binaries, a faulty network to it (`Proxy`), and ports for
 //! restarted processes (`free_port`). For tests and benchmarks; independent of the store.
-//! processes that are started again and again (`free_port`). For tests and benchmarks; nothing here knows the store.
 
 #![warn(unreachable_pub)]
 
