@@ -99,7 +99,7 @@ async fn books(caller: &mut Caller, location: u32) {
 }
 
 #[actix::test]
-async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_runs() {
+async fn version_is_uploaded_rolled_out_and_rolled_back_at_runtime() {
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(fixtures::profile(7)).unwrap();
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();

@@ -33,7 +33,7 @@ adapter_config = {adapter_config}
 }
 
 #[test]
-fn config_check_names_the_location_and_the_setting_that_does_not_fit() {
+fn config_check_names_the_location_and_the_invalid_setting() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("practice-sync.toml");
     let component = components::component("gated-cloud");
@@ -58,7 +58,7 @@ fn config_check_names_the_location_and_the_setting_that_does_not_fit() {
 }
 
 #[test]
-fn inspect_shows_what_an_adapter_asks_for_and_its_settings() {
+fn inspect_shows_requirements_and_settings_of_an_adapter() {
     let mut command = Command::new(binary());
     let output = command.args(["adapter", "inspect"]).arg(components::component("gated-cloud")).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -89,7 +89,7 @@ fn print_default_shows_the_settings_of_an_adapter() {
 }
 
 #[test]
-fn the_readme_of_each_adapter_shows_what_it_declares() {
+fn adapter_readmes_contain_the_declared_settings() {
     for name in ["fhir", "gated-cloud", "gnuhealth", "opendental", "sandbox"] {
         let dir = components::root().join("adapters").join(name);
         let read = |file: &str| fs::read_to_string(dir.join(file)).unwrap();

@@ -66,7 +66,7 @@ fn records(said: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_adapter_is_called_by_hand_against_the_simulated_ehr() {
+fn run_calls_an_adapter_on_the_simulated_ehr() {
     let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
     let local = |url: &str| format!("base_url = \"{url}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n");
     fs::write(dir.path().join("local.toml"), local(&ehr.url)).unwrap();
@@ -124,7 +124,7 @@ fn test(component: &Path, config: &Path, arguments: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn a_complete_adapter_conforms_with_the_subject_file_of_a_new_one_twice_on_one_ehr() {
+fn complete_adapter_conforms_repeatedly_with_the_subject_file_of_a_new_one() {
     let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
@@ -153,7 +153,7 @@ fn the_examples_conform() {
 }
 
 #[test]
-fn what_does_not_conform_is_told_with_what_was_asked_answered_expected_and_how_to_mend_it() {
+fn failed_cases_report_request_answer_expectation_and_remedy() {
     let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
@@ -182,7 +182,7 @@ fn what_does_not_conform_is_told_with_what_was_asked_answered_expected_and_how_t
 }
 
 #[test]
-fn a_test_that_cannot_begin_says_what_to_change() {
+fn test_that_cannot_start_reports_the_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let (text, config) = (subject_file(dir.path()), dir.path().join("subject.toml"));
     let component = components::component("sandbox");
@@ -205,7 +205,7 @@ fn a_test_that_cannot_begin_says_what_to_change() {
 }
 
 #[test]
-fn what_is_recorded_has_no_patient_in_it_and_answers_without_the_ehr() {
+fn recordings_contain_no_patient_data_and_replay_without_the_ehr() {
     let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
     let local = format!("base_url = \"{}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n", ehr.url);
     fs::write(dir.path().join("local.toml"), format!("{local}[headers]\nx-token = \"s3cret\"\n")).unwrap();
@@ -237,7 +237,7 @@ fn what_is_recorded_has_no_patient_in_it_and_answers_without_the_ehr() {
 }
 
 #[test]
-fn troubles_on_the_way_are_made_by_hand() {
+fn options_inject_lost_throttled_and_slow_requests() {
     let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
     let local = format!("base_url = \"{}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n", ehr.url);
     fs::write(dir.path().join("local.toml"), local).unwrap();

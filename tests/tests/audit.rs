@@ -29,7 +29,7 @@ async fn exported_at_last(installation: &Installation, filters: &[&str], action:
 }
 
 #[actix::test]
-async fn what_was_answered_is_in_the_trail_and_stays_as_it_is() {
+async fn acknowledged_bookings_are_audited_and_later_edits_are_detected() {
     let (ehr, dir) = (EhrServer::start(fixtures::profile(9)).unwrap(), tempfile::tempdir().unwrap());
     let program = binary();
     let installation = Installation::new(program, dir.path(), &ehr.url(), HASTY).unwrap();

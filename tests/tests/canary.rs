@@ -67,7 +67,7 @@ async fn book(caller: &mut Caller, key: &str, offer: &str) -> (u16, Value) {
 }
 
 #[actix::test]
-async fn nothing_of_a_patient_stands_where_it_has_no_business() {
+async fn patient_data_does_not_leak_into_logs_metrics_or_files() {
     let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
     let program = binary();
     let collector = TraceCollector::start().unwrap();

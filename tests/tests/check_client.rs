@@ -99,7 +99,7 @@ fn encoded(text: &str) -> String {
 }
 
 #[actix::test]
-async fn every_documented_example_is_taken() {
+async fn documented_examples_are_accepted() {
     let calls = documented();
     assert!(calls.len() > 100, "{}", calls.len());
     let recording: String = calls.iter().map(|call| format!("{call}\n")).collect();
@@ -123,7 +123,7 @@ async fn every_documented_example_is_taken() {
 }
 
 #[actix::test]
-async fn a_client_of_another_system_is_told_what_to_change() {
+async fn client_of_another_system_gets_the_required_changes() {
     let call = |method: &str, url: &str, headers: Value, body: Value, status: u16| {
         let headers: Vec<Value> =
             headers.as_object().unwrap().iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
@@ -167,7 +167,7 @@ async fn a_client_of_another_system_is_told_what_to_change() {
 
 /// `[compatibility]` is tried on the demo, which applies the table at runtime and keeps it across a restart.
 #[actix::test]
-async fn the_demo_takes_over_what_an_operator_accepts() {
+async fn demo_applies_and_keeps_compatibility_settings() {
     let dir = tempfile::tempdir().unwrap();
     let (data, recording) = (dir.path().join("demo"), dir.path().join("recording"));
     let call = json!({"method": "GET", "path": "/providers?subdomain=theirs", "headers": {"user-agent": "theirs/2.0",
@@ -223,7 +223,7 @@ impl Drop for Demo {
 }
 
 #[actix::test]
-async fn what_is_no_recording_is_said_in_a_line() {
+async fn invalid_recording_is_reported_with_its_line() {
     let Checked { code, told } = checked("{\"method\": \"GET\"}", &[]).await;
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("line 1: missing field `path`"), "{told}");

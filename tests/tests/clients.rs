@@ -26,7 +26,7 @@ const STEP: Duration = Duration::from_secs(180);
 const MOST_LINES: usize = 40;
 
 #[actix::test]
-async fn an_application_in_typescript_gets_along_with_the_document_alone() {
+async fn generated_typescript_client_works_with_the_product() {
     if Suite::Node.is_left_out() {
         return;
     }
@@ -53,7 +53,7 @@ async fn an_application_in_typescript_gets_along_with_the_document_alone() {
 
 /// The documents pass the third-party rules in `tests/clients/lint/ruleset.yaml`.
 #[actix::test]
-async fn a_linter_has_nothing_to_say_of_the_documents() {
+async fn documents_pass_the_linter() {
     if Suite::Node.is_left_out() {
         return;
     }
@@ -81,7 +81,7 @@ async fn a_linter_has_nothing_to_say_of_the_documents() {
 }
 
 #[actix::test]
-async fn an_application_in_python_gets_along_with_the_document_alone() {
+async fn generated_python_client_works_with_the_product() {
     if Suite::Python.is_left_out() {
         return;
     }

@@ -33,7 +33,7 @@ async fn without_ehr(store: Arc<HookedStore>) -> Engine {
 }
 
 #[actix::test]
-async fn a_conflict_reads_the_journal_again_only_where_the_journal_conflicted() {
+async fn conflict_reloads_the_journal_only_if_the_journal_conflicted() {
     let (store, journals_read) = store();
     let engine = without_ehr(store.clone()).await;
     let recall = || CreateAppointmentType {
@@ -56,7 +56,7 @@ async fn a_conflict_reads_the_journal_again_only_where_the_journal_conflicted() 
 }
 
 #[actix::test]
-async fn a_damaged_location_does_not_read_its_journal_at_each_request() {
+async fn damaged_location_does_not_reload_its_journal_per_request() {
     let (store, journals_read) = store();
     let mut damage = Batch::new();
     damage.put(keys::journal(fixtures::MAIN_STREET.0, 1), b"no record".to_vec());

@@ -80,7 +80,7 @@ async fn log_in(cloud: &Value) -> String {
 }
 
 #[actix::test]
-async fn the_reader_sees_a_booking_wait_and_arrive() {
+async fn booking_waits_for_a_login_and_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let mut demo = Demo::start(dir.path(), &[]);
     let address = demo.says("address  http://", BUILT).await;
@@ -109,7 +109,7 @@ async fn the_reader_sees_a_booking_wait_and_arrive() {
 }
 
 #[actix::test]
-async fn it_only_serves_where_that_is_asked_and_keeps_its_port() {
+async fn demo_without_walkthrough_only_serves_and_keeps_its_port() {
     let dir = tempfile::tempdir().unwrap();
     let mut ports = Vec::new();
     for _ in 0..2 {

@@ -61,7 +61,7 @@ fn typed(toolbox: &Toolbox, dir: &Path, ehr: &Ehr, arguments: &[&str]) -> (bool,
 
 /// The commands work in the current directory, like cargo.
 #[actix::test]
-async fn a_mistake_shows_its_message_field_and_stack_in_run() {
+async fn errors_in_run_show_message_field_and_stack() {
     if Suite::Node.is_left_out() {
         return;
     }

@@ -48,7 +48,7 @@ fn installation(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Insta
 }
 
 #[actix::test]
-async fn a_start_says_which_adapters_are_loaded_and_when_each_practice_was_read() {
+async fn start_logs_loaded_adapters_and_first_reads() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[("log = \"error\"", "log = \"info\"")]);
     let _process = installation.start().await.unwrap();
@@ -86,7 +86,7 @@ fn keep_asking(address: SocketAddr, answered: &AtomicUsize) -> io::Result<()> {
 }
 
 #[actix::test]
-async fn a_stop_leaves_no_request_on_a_kept_connection_without_an_answer() {
+async fn stop_answers_all_requests_on_persistent_connections() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[]);
     let process = installation.start().await.unwrap();
@@ -117,7 +117,7 @@ async fn mute_receiver(caller: &mut Caller) -> TcpStream {
 }
 
 #[actix::test]
-async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
+async fn stop_meets_its_deadline_with_unresponsive_receivers() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[("[http]", "[http]\nshutdown_timeout = \"2s\"")]);
     let process = installation.start().await.unwrap();
@@ -129,7 +129,7 @@ async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
 }
 
 #[actix::test]
-async fn operators_have_a_listener_of_their_own() {
+async fn operators_use_a_separate_listener() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[]);
     let _process = installation.start().await.unwrap();
@@ -213,7 +213,7 @@ fn pausing(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
 }
 
 #[actix::test]
-async fn doctor_knows_its_server_and_asks_how_its_work_goes() {
+async fn doctor_identifies_the_running_server_and_reports_its_state() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[]);
     let _process = installation.start().await.unwrap();
@@ -250,7 +250,7 @@ async fn doctor_knows_its_server_and_asks_how_its_work_goes() {
 
 /// A draining server is not ready, but serves requests as before.
 #[actix::test]
-async fn a_stop_drains_first_when_it_is_told_how_long() {
+async fn stop_drains_for_the_configured_time() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[("[http]", "[http]\ndrain = \"3s\"")]);
     let process = installation.start().await.unwrap();
@@ -299,7 +299,7 @@ fn told(socket: &UnixDatagram) -> String {
 }
 
 #[actix::test]
-async fn the_service_manager_is_told_and_a_second_signal_stops_at_once() {
+async fn service_manager_is_notified_and_second_signal_stops_at_once() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let socket = dir.path().join("notify");
     let systemd = UnixDatagram::bind(&socket).unwrap();
@@ -344,7 +344,7 @@ async fn patients(installation: &Installation) -> Vec<String> {
 }
 
 #[actix::test]
-async fn a_store_is_made_anew_and_salvaged_by_hand_and_holds_what_it_held() {
+async fn compacted_and_salvaged_stores_keep_their_records() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[]);
     let before = patients(&installation).await;

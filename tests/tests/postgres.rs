@@ -52,7 +52,7 @@ async fn shown(caller: &mut Caller, answer: &Value) -> (u16, Value) {
 }
 
 #[actix::test]
-async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back() {
+async fn database_downtime_returns_503_and_service_resumes() {
     if is_left_out() {
         return;
     }
@@ -109,7 +109,7 @@ async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back
 
 /// Writes read first, too. No thread that answers requests may block on the database.
 #[actix::test]
-async fn a_probe_of_the_process_is_answered_while_every_call_waits_for_the_database() {
+async fn probes_are_answered_while_all_calls_wait_for_the_database() {
     if is_left_out() {
         return;
     }
@@ -227,7 +227,7 @@ async fn serve_and_book(installation: &Installation, location: u32, before: &[Va
 
 /// Next to an embedded store, or without its own database, no new store is created by mistake.
 #[actix::test]
-async fn a_database_that_is_not_the_stores_is_refused_with_what_to_do() {
+async fn wrong_database_is_refused_with_a_remedy() {
     if is_left_out() {
         return;
     }
@@ -267,7 +267,7 @@ async fn write(dir: &Path, key: &StoreKeys, batch: Batch) {
 }
 
 #[actix::test]
-async fn a_copy_into_a_database_that_was_broken_off_is_not_served_and_is_gone_on_with() {
+async fn interrupted_copy_into_a_database_is_not_served_and_can_be_resumed() {
     if is_left_out() {
         return;
     }
@@ -316,7 +316,7 @@ async fn a_copy_into_a_database_that_was_broken_off_is_not_served_and_is_gone_on
 
 /// If a store was served while its copy was incomplete, the copy starts from the beginning.
 #[actix::test]
-async fn the_beginning_of_another_copy_is_removed() {
+async fn partial_copy_of_another_source_is_removed() {
     if is_left_out() {
         return;
     }
@@ -340,7 +340,7 @@ async fn the_beginning_of_another_copy_is_removed() {
 
 /// A server without the new key could not read values that the command seals.
 #[actix::test]
-async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
+async fn key_rotation_by_command_requires_a_stopped_server() {
     if is_left_out() {
         return;
     }
@@ -368,7 +368,7 @@ async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
 /// A location and a data source added at runtime are stored like those of a start: streams that readers merge share a
 /// sequence.
 #[actix::test]
-async fn a_location_comes_with_its_data_source_while_it_is_served() {
+async fn location_and_data_source_are_added_at_runtime() {
     if is_left_out() {
         return;
     }

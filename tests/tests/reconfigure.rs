@@ -72,7 +72,7 @@ async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
 }
 
 #[actix::test]
-async fn an_ehr_at_another_address_is_called_there_from_the_next_call_on() {
+async fn changed_ehr_address_applies_from_the_next_call() {
     let dir = tempfile::tempdir().unwrap();
     let [old, new] = [1, 1].map(|seed| EhrServer::start(fixtures::profile(seed)).unwrap());
     let at = |url: &str| with_adapter(fixtures::setup(url), components::component("sandbox"));
@@ -95,7 +95,7 @@ async fn an_ehr_at_another_address_is_called_there_from_the_next_call_on() {
 }
 
 #[actix::test]
-async fn a_practice_comes_with_its_adapter_and_its_simulated_ehr() {
+async fn practice_is_added_with_adapter_and_simulated_ehr() {
     let (dir, sandboxes) = (tempfile::tempdir().unwrap(), Sandboxes::default());
     let mut empty = Setup { engine: fixtures::setup("sandbox:").engine, ..Setup::default() };
     empty.engine.store_floor_bytes = 0;

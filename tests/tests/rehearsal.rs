@@ -182,7 +182,7 @@ async fn event(receiver: &WebhookReceiver, name: &str) -> Value {
 }
 
 #[actix::test]
-async fn a_booking_the_ehr_refuses_fails_and_is_told() {
+async fn booking_refused_by_the_ehr_fails_with_a_message() {
     let mut sandbox = sandbox("").await;
     let receiver = sandbox.receiver().await;
     let booked = sandbox.book("Sandbox-Reject", json!({})).await;
@@ -215,7 +215,7 @@ async fn a_communication_log_fails() {
 }
 
 #[actix::test]
-async fn an_appointment_whose_time_passes_is_timed_out_and_told() {
+async fn pending_appointment_times_out_at_its_start_with_a_message() {
     let mut sandbox = sandbox("").await;
     let receiver = sandbox.receiver().await;
     let patient = sandbox.register("Sandbox-Timeout").await;
@@ -239,7 +239,7 @@ async fn an_appointment_whose_time_passes_is_timed_out_and_told() {
 }
 
 #[actix::test]
-async fn staff_take_the_chair_first() {
+async fn booking_fails_if_staff_booked_the_operatory_first() {
     let mut sandbox = sandbox("").await;
     let slot = sandbox.slot().await;
     let book = path("/intent/booking/book", MAIN_STREET);
@@ -261,7 +261,7 @@ async fn staff_take_the_chair_first() {
 }
 
 #[actix::test]
-async fn new_patients_are_refused_or_need_more() {
+async fn new_patients_are_refused_or_need_more_fields() {
     let mut sandbox = sandbox("").await;
     let booked = sandbox.book("Sandbox-Not-Accepted", json!({})).await;
     let failed = sandbox.outcome(booked).await;
@@ -286,7 +286,7 @@ async fn new_patients_are_refused_or_need_more() {
 }
 
 #[actix::test]
-async fn an_appointment_may_not_be_for_this_patient_or_of_this_type() {
+async fn appointments_for_invalid_patients_or_types_are_refused() {
     let mut sandbox = sandbox("").await;
     let provider = sandbox.first(&path("/providers", MAIN_STREET)).await["id"].clone();
     let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await["id"].clone();
@@ -324,7 +324,7 @@ async fn an_appointment_may_not_be_for_this_patient_or_of_this_type() {
 }
 
 #[actix::test]
-async fn a_location_with_more_writes_than_it_keeps_answers_503_until_its_ehr_is_back() {
+async fn full_write_queue_returns_503_until_the_ehr_recovers() {
     // One booking queues two writes: the patient and the appointment.
     let mut sandbox = sandbox("[defaults.write]\nmax_queue = 2").await;
     let down = json!({"switch": {"down": {"until_ms": 4_102_444_800_000_i64, "how": "unavailable"}}});
@@ -357,7 +357,7 @@ async fn writes_are_parked_while_credentials_are_refused_or_the_breaker_is_open(
 }
 
 #[actix::test]
-async fn switches_are_for_whoever_rehearses_and_staff_for_operators() {
+async fn clients_set_switches_and_only_operators_act_as_staff() {
     let mut sandbox = sandbox("").await;
     let simulated = format!("/locations/{MAIN_STREET}/simulated_ehr");
     let (status, seen) = sandbox.client.post(&simulated, &json!({"switch": {"delay_ms": 5}})).await.unwrap();

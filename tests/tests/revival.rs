@@ -11,7 +11,7 @@ use testing::{FakeEhr, insurance_plan, until};
 use tests::harness::fixtures;
 
 #[actix::test]
-async fn a_location_that_panicked_comes_back_unasked() {
+async fn panicked_location_restarts_without_a_request() {
     // The first write panics the actor.
     let ehr = Arc::new(FakeEhr { write: Box::new(|_| panic!("poison")), ..FakeEhr::default() });
     let mut setup = fixtures::setup("sandbox:");

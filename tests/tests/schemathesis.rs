@@ -113,7 +113,7 @@ fn unsaid(report: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn requests_that_were_never_sent_are_no_success() {
+fn unsent_requests_are_not_a_success() {
     let phase = json!({"status": "success"});
     let report = |errored: u32, tested: u32, stateful: &Value| {
         let phases = json!({"examples": phase, "coverage": phase, "fuzzing": phase, "stateful": stateful});

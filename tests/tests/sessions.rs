@@ -35,12 +35,12 @@ fn demo() -> Option<Step> {
 }
 
 #[test]
-fn the_session_of_the_readme_is_what_the_demo_answers() {
+fn readme_session_matches_the_demo() {
     follow("README.md", "## A session", demo());
 }
 
 #[test]
-fn the_calls_of_the_guide_are_answered_as_it_shows() {
+fn guide_calls_return_the_shown_answers() {
     follow("api/docs/guide.md", "# Guide for API clients", demo());
 }
 

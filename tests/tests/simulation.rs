@@ -66,7 +66,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn every_promise_is_kept() {
+fn invariants_hold_for_all_seeds() {
     if let Some(seed) = number("SIM_SEED") {
         let ended = run(seed, true, |_| {});
         assert!(ended.broken.is_none(), "seed {seed}, step {}: {}", ended.sim.log.steps, ended.broken.unwrap());
@@ -111,7 +111,7 @@ fn the_same_seed_gives_the_same_log() {
 
 /// Checks the simulation itself: it detects duplicate writes if an EHR forgets keys.
 #[test]
-fn an_ehr_that_breaks_its_contract_is_noticed() {
+fn ehr_that_violates_its_contract_is_detected() {
     let forgetful = |sim: &mut Sim| sim.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
     let noticed =
         (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
@@ -120,7 +120,7 @@ fn an_ehr_that_breaks_its_contract_is_noticed() {
 
 /// Runs the first seeds, each on its own database with two processes.
 #[test]
-fn every_promise_is_kept_on_postgres() {
+fn invariants_hold_for_all_seeds_on_postgres() {
     if is_left_out() {
         return;
     }

@@ -113,7 +113,7 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
 
 /// The end of the first write starts the second one, in the turn of the first request.
 #[actix::test]
-async fn a_write_that_waited_for_another_stands_in_the_trace_of_its_own_request() {
+async fn delayed_write_belongs_to_the_trace_of_its_own_request() {
     const BOOKINGS: [&str; 2] = ["the-first-of-two", "the-second-of-two"];
     let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
     let collector = TraceCollector::start().unwrap();
@@ -156,7 +156,7 @@ async fn a_write_that_waited_for_another_stands_in_the_trace_of_its_own_request(
 }
 
 #[actix::test]
-async fn a_collector_that_is_away_holds_nothing_up() {
+async fn unavailable_collector_delays_nothing() {
     let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
     // Accepts connections and never answers.
     let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -140,7 +140,7 @@ async fn at_hand(program: &str, argument: &str) -> bool {
 }
 
 #[actix::test]
-async fn the_library_from_npm_and_the_snippet_for_node_know_our_messages() {
+async fn npm_library_and_node_snippet_verify_our_messages() {
     if Suite::Node.is_left_out() {
         return;
     }
@@ -153,7 +153,7 @@ async fn the_library_from_npm_and_the_snippet_for_node_know_our_messages() {
 }
 
 #[actix::test]
-async fn the_library_from_pypi_and_the_snippet_for_python_know_our_messages() {
+async fn pypi_library_and_python_snippet_verify_our_messages() {
     if Suite::Python.is_left_out() {
         return;
     }
@@ -166,7 +166,7 @@ async fn the_library_from_pypi_and_the_snippet_for_python_know_our_messages() {
 }
 
 #[actix::test]
-async fn the_snippet_for_ruby_knows_our_messages() {
+async fn ruby_snippet_verifies_our_messages() {
     if at_hand("ruby", "--version").await {
         let folder = program("ruby", &["snippet.rb", "verify.rb"]);
         let sent = Sent::of_a_rotation().await;
@@ -175,7 +175,7 @@ async fn the_snippet_for_ruby_knows_our_messages() {
 }
 
 #[actix::test]
-async fn the_snippet_for_go_knows_our_messages() {
+async fn go_snippet_verifies_our_messages() {
     if at_hand("go", "version").await {
         let folder = program("go", &["snippet.go", "verify.go"]);
         let built = Command::new("go")
@@ -191,7 +191,7 @@ async fn the_snippet_for_go_knows_our_messages() {
 }
 
 #[actix::test]
-async fn the_snippet_for_rust_knows_our_messages() {
+async fn rust_snippet_verifies_our_messages() {
     for (n, (secret, message, accepted)) in Sent::of_a_rotation().await.cases().into_iter().enumerate() {
         let header = |name: &str| message.headers.get(name).map(String::as_str);
         assert_eq!(verify::verify(secret, header, &message.body), accepted, "case {n}");

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_there_and_back() {
+    fn field_names_round_trip() {
         let own = json!({"id": "P-1", "firstName": "Ada", "zip": "10001", "email": null, "inactive": false});
         assert_eq!(
             Markup::V4.shown(PATIENT, &own),

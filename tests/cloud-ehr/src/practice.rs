@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn no_operatory_holds_two_visits_at_once() {
+    fn overlapping_appointments_in_an_operatory_are_refused() {
         let mut practice = practice();
         let id = practice.book(visit(9, 11)).unwrap();
         for (start, end, free) in [(8, 9, true), (11, 12, true), (10, 11, false), (8, 13, false), (10, 10, false)] {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_what_somebody_else_changed_is_refused() {
+    fn change_with_an_outdated_revision_is_refused() {
         let mut practice = practice();
         let id = practice.book(visit(9, 11)).unwrap();
         let known = practice.revision();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_told_in_order() {
+    fn changes_are_listed_in_order() {
         let mut practice = practice();
         let ids: Vec<String> = (0..5).map(|n| practice.book(visit(n, n + 1)).unwrap()).collect();
         let start = practice.revision();

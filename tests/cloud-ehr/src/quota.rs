@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_minute_says_when_there_is_room() {
+    fn exceeded_quota_returns_the_seconds_to_wait() {
         let mut quota = Quota::new(Some(2));
         assert_eq!((quota.take("a", 100), quota.take("a", 130)), (Ok(()), Ok(())));
         assert_eq!((quota.take("a", 150), quota.take("b", 150)), (Err(10), Ok(())));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_present_gives_the_same_books() {
+    fn seed_is_deterministic_for_a_given_time() {
         let practice = filled(NOW);
         assert_eq!(practice.appointments(), filled(NOW).appointments());
         assert_eq!((practice.providers().len(), practice.operatories().len(), practice.patients().len()), (2, 3, 40));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_its_visits_whichever_day_they_were_made_on() {
+    fn appointments_of_a_day_are_independent_of_the_creation_day() {
         let place = |a: &Appointment| (a.id.clone(), a.patient.clone(), a.start, a.end);
         let earlier: Vec<_> = filled(NOW).appointments().iter().map(place).collect();
         let later = filled(NOW + 3 * 86_400);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_books_keep_their_own_rules() {
+    fn seeded_records_satisfy_the_rules() {
         let practice = filled(NOW);
         let mut standing = practice.appointments();
         standing.retain(|a| !a.status.is_off());

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_session_per_user_and_none_for_the_idle() {
+    fn sessions_are_unique_per_user_and_end_when_idle() {
         let mut sessions = Sessions::new(100);
         let (first, other) = (sessions.open("robin", 0), sessions.open("kim", 0));
         let csrf = sessions.find(&first, 50, true).unwrap().csrf.clone();

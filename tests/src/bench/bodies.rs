@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_slot_comes_back_as_it_was() {
+    fn plain_slot_round_trips() {
         let slot = PlainSlot { location: 250, operatory: 2_509, provider: 4, start: 1_800_000_000, end: 1_800_001_800 };
         assert_eq!(PlainSlot::parse(&slot.token()), Some(slot));
         assert_eq!(slot.token().len(), 150);

@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operatories_are_chosen_by_provider_whatever_their_ids_are() {
+    fn operatories_are_chosen_by_provider_independent_of_ids() {
         let hour = |(provider, operatory): (u64, u64)| json!({"provider_id": provider, "operatory_id": operatory});
         let places = [(1, 834), (0, 912), (2, 859), (2, 12), (0, 868), (1, 900)];
         let found = halves(&places.map(hour).to_vec().into());

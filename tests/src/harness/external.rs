@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_with_those_there_are() {
+    fn unknown_name_is_reported_with_the_valid_ones() {
         let error = read("node,oracle").expect_err("there is no such suite");
         assert!(
             error.contains("`oracle`")
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_says_what_was_left_out_and_how_to_run_it() {
+    fn summary_lists_skipped_suites_and_how_to_run_them() {
         let text = summary(&[Suite::GnuHealth]);
         assert!(
             text.contains("gnuhealth") && text.contains("PyPI") && text.contains("PRACTICE_SYNC_EXTERNAL=all"),

@@ -39,7 +39,7 @@ pub fn filled(step: &str, heard: &[String]) -> Result<String, String> {
 }
 
 #[test]
-fn values_of_a_run_are_compared_by_their_form_and_words_as_they_are() {
+fn run_specific_values_are_compared_by_form_and_other_text_exactly() {
     let said = |provider: &str, day: &str, how: &str| {
         format!(
             r#"{{"message":"The visit with {provider}, DDS on {day} at Main Street is {how}.","id":7,"at":"2026-11-23T13:00:00.000Z"}}"#
@@ -56,7 +56,7 @@ fn values_of_a_run_are_compared_by_their_form_and_words_as_they_are() {
 }
 
 #[test]
-fn a_step_gets_the_latest_value_that_was_shown() {
+fn placeholders_get_the_latest_shown_value() {
     let heard = ["the API key: psk_a1).".to_owned(), r#"{"a":"slt_1","b":"slt_2"}"#.to_owned(), "slt_9".to_owned()];
     let filled = |step: &str| filled(step, &heard);
     assert_eq!(filled("KEY=psk_...   # yours\nX=1"), Ok("KEY=psk_a1   # yours\nX=1".to_owned()));

@@ -49,7 +49,7 @@ pub fn need_tools() {
 }
 
 #[test]
-fn the_day_of_the_readme_ends_with_a_booking_and_a_new_version() {
+fn readme_walkthrough_books_and_rolls_out_a_new_version() {
     if Suite::Shell.is_left_out() {
         return;
     }
@@ -80,7 +80,7 @@ fn step(text: &str, sees: &str) -> String {
 }
 
 #[test]
-fn a_step_that_is_broken_is_noticed() {
+fn failing_steps_are_reported() {
     let edit = |lines: &str| format!("```diff edit a.txt\n{lines}\n```\n");
     let background = |text: &str| step(text, "is there").replace("sh step", "sh background");
     for (text, why) in [
@@ -108,7 +108,7 @@ fn a_step_that_is_broken_is_noticed() {
 }
 
 #[test]
-fn what_one_step_sets_the_next_one_has() {
+fn variables_of_a_step_are_set_in_the_next_one() {
     let edit = "```diff edit a.txt\n one\n-two\n+zwei\n```\n";
     let text: [&str; 6] = [
         &step("NAME=zwei; f() { grep -n $1 a.txt; }\necho $NAME", "zwei"),

@@ -70,7 +70,7 @@ impl Desk {
 }
 
 #[actix::test]
-async fn operators_see_the_fleet_and_tend_it() {
+async fn operators_monitor_and_manage_the_fleet() {
     let Some(kit) = chromium::kit().await else { return };
     let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
     let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
@@ -156,7 +156,7 @@ async fn operators_see_the_fleet_and_tend_it() {
 
 /// Operators see failures and repair them from the page that shows them.
 #[actix::test]
-async fn operators_mend_what_went_wrong() {
+async fn operators_repair_failures() {
     let Some(kit) = chromium::kit().await else { return };
     let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
     let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());

@@ -11,7 +11,7 @@ use tokio::process::Command;
 const LIMIT: Duration = Duration::from_secs(400);
 
 #[actix::test]
-async fn the_extension_stands_what_engines_and_ehrs_do_wrong() {
+async fn extension_tolerates_misbehaving_engines_and_ehrs() {
     let Some(kit) = chromium::kit().await else { return };
     let profile = tempfile::tempdir().unwrap();
     let mut node = Command::new("node");

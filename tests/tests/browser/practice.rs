@@ -185,7 +185,7 @@ async fn product(more: &str) -> GatedProcess {
 }
 
 #[actix::test]
-async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
+async fn every_booking_is_in_the_ehr_once_after_a_day_of_failures() {
     let Some(kit) = chromium::kit().await else { return };
     let mut product = product("").await;
 
@@ -266,7 +266,7 @@ async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
 }
 
 #[actix::test]
-async fn the_staff_approves_and_declines_what_is_written() {
+async fn staff_approve_and_decline_writes() {
     let Some(kit) = chromium::kit().await else { return };
     let product = product(APPROVAL).await;
     let mut front = Desk::set_up(kit, &product, "Front desk", "frontdesk").await;

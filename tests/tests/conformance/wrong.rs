@@ -98,7 +98,7 @@ async fn outcome(wrong: Wrong, case: &str) -> Outcome {
 }
 
 #[actix::test]
-async fn each_case_finds_what_it_is_about() {
+async fn each_case_detects_its_defect() {
     for (wrong, case, expected) in [
         (Wrong::LateIndex, "a_write_is_found_before_the_index_knows_it", "a receipt, or `retry-later`"),
         (Wrong::OneId, "two_writes_have_two_receipts", "another record than"),

@@ -11,7 +11,7 @@ use crate::fhir_server::{
 };
 
 #[actix::test]
-async fn whatever_request_or_reply_is_lost_all_is_written_once() {
+async fn each_write_happens_once_after_any_lost_request_or_reply() {
     let Some(harness) = Harness::open().await else { return };
     let mut booked = Vec::new();
     // A booking writes the patient, the slot and the appointment.
@@ -63,7 +63,7 @@ fn losses(writes: u32) -> Vec<(&'static str, u32)> {
 }
 
 #[actix::test]
-async fn a_server_that_is_down_and_an_engine_that_restarts_delay_a_booking_and_no_more() {
+async fn downtime_and_restart_only_delay_a_booking() {
     let Some(mut harness) = Harness::open().await else { return };
     harness.proxy.shut().await;
     let mut requests = Vec::new();
@@ -109,7 +109,7 @@ async fn a_server_that_is_down_and_an_engine_that_restarts_delay_a_booking_and_n
 }
 
 #[actix::test]
-async fn an_engine_that_stops_in_the_middle_of_a_booking_goes_on_with_it() {
+async fn engine_resumes_a_booking_after_a_restart() {
     let Some(mut harness) = Harness::open().await else { return };
     // Before the first write, after each write, and before the reply of the last one.
     for (n, writes) in [0, 1, 2, 3].into_iter().enumerate() {
@@ -129,7 +129,7 @@ async fn an_engine_that_stops_in_the_middle_of_a_booking_goes_on_with_it() {
 
 /// A slot reserved for a booking that was never written is free for the next booking.
 #[actix::test]
-async fn a_booking_cancelled_while_it_could_not_be_written_blocks_nothing() {
+async fn booking_cancelled_before_it_was_written_frees_its_slot() {
     let Some(mut harness) = Harness::open().await else { return };
     let place = harness.place(0, 1, NINE);
     harness.server.fault("drop_request", 3).await;

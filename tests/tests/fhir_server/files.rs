@@ -67,7 +67,7 @@ pub fn talk(patient: u32, note: &str) -> Value {
 }
 
 #[actix::test]
-async fn what_is_filed_on_one_side_is_seen_on_the_other() {
+async fn files_are_synchronized_in_both_directions() {
     let Some(harness) = Harness::open_with(everything).await else { return };
     let zoe = patient_of_seed(&harness, 0);
     let theirs = format!("Patient/{}", zoe.foreign_id.as_deref().unwrap());

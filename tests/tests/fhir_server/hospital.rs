@@ -11,7 +11,7 @@ async fn hospital() -> Option<Harness> {
 }
 
 #[actix::test]
-async fn a_booking_is_seen_on_both_sides_at_a_hospital() {
+async fn booking_at_a_hospital_is_visible_on_both_sides() {
     let Some(harness) = hospital().await else { return };
     the_story(&harness).await;
     harness.engine.stop().await;
@@ -45,7 +45,7 @@ async fn is_free(harness: &Harness, room: usize, day: i32, time: &str) -> bool {
 }
 
 #[actix::test]
-async fn appointments_of_hospital_staff_take_and_leave_their_times() {
+async fn staff_appointments_block_and_release_their_times() {
     let Some(harness) = hospital().await else { return };
     let booked = book(&harness, "booked", (0, 1, NINE)).await;
     let seen = harness.seen(&booked).unwrap();

@@ -33,7 +33,7 @@ impl Random {
 }
 
 #[actix::test]
-async fn each_write_is_in_the_ehr_once_whatever_is_lost() {
+async fn each_write_is_in_the_ehr_once_after_any_loss() {
     let seeds = std::env::var(VARIABLE).map_or(FEW, |text| text.parse().unwrap());
     let mut told = 0;
     while told < seeds {

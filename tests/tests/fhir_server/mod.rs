@@ -29,7 +29,7 @@ const NINE: i64 = 9 * 60;
 const TEN: i64 = 10 * 60;
 
 #[actix::test]
-async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
+async fn booking_and_its_changes_are_visible_on_both_sides() {
     let Some(harness) = Harness::open().await else { return };
     the_story(&harness).await;
     harness.engine.stop().await;
@@ -269,7 +269,7 @@ async fn staff_book_and_close_rooms(harness: &Harness) {
 }
 
 #[actix::test]
-async fn what_is_deleted_in_the_ehr_goes_and_what_is_read_in_small_pages_stays() {
+async fn deletions_are_read_and_small_pages_lose_no_records() {
     let whole = |place: &mut LocationSetup| {
         place.pull.page = 2;
         place.adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
@@ -294,7 +294,7 @@ async fn what_is_deleted_in_the_ehr_goes_and_what_is_read_in_small_pages_stays()
 }
 
 #[actix::test]
-async fn names_of_every_kind_of_letter_arrive_as_they_are() {
+async fn names_in_any_script_arrive_unchanged() {
     let Some(harness) = Harness::open().await else { return };
     let names = [
         ("Łucja", "Żółć-Ŵïllîăms"),

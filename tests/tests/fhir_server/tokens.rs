@@ -43,7 +43,7 @@ async fn token(asked: Form<Asked>, granted: Data<AtomicUsize>) -> HttpResponse {
 }
 
 #[actix::test]
-async fn a_practice_is_served_with_tokens_that_are_obtained_and_renewed() {
+async fn access_tokens_are_obtained_and_renewed() {
     let granted = Data::new(AtomicUsize::new(0));
     let shared = granted.clone();
     let server = HttpServer::new(move || App::new().app_data(shared.clone()).route("/token", web::post().to(token)))

@@ -14,7 +14,7 @@ const CALLS: u64 = 7;
 const SEEDS: u64 = 2 * CALLS;
 
 #[actix::test]
-async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
+async fn booking_creates_one_patient_and_one_appointment_after_any_loss() {
     let Some(mut practice) = Practice::open(LOGIN).await else { return };
     let seeds = std::env::var("GNUHEALTH_SEEDS").ok().map_or(SEEDS, |text| text.parse().expect("a number"));
     for seed in 0..seeds {

@@ -25,7 +25,7 @@ fn zoe() -> Value {
 }
 
 #[actix::test]
-async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
+async fn booking_and_its_changes_are_visible_on_both_sides() {
     let Some(mut practice) = Practice::open(LOGIN).await else { return };
     the_first_pull_shows_the_practice(&mut practice).await;
     let id = a_new_patient_books(&mut practice).await;
@@ -195,7 +195,7 @@ fn without(taken: &[&str]) -> Vec<&'static str> {
 }
 
 #[actix::test]
-async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
+async fn patients_history_logs_coverage_and_payments_reach_the_ehr_once() {
     let Some(mut practice) = Practice::open(LOGIN).await else { return };
     let provider = practice.our_id("/providers", "1").await;
     let zoe = practice.our_id("/patients", "1").await;
@@ -308,7 +308,7 @@ async fn pays(practice: &mut Practice, zoe: &Value) {
 
 /// The front desk's login may book but not read histories.
 #[actix::test]
-async fn what_a_role_may_not_write_is_refused_with_the_ehrs_words() {
+async fn forbidden_writes_fail_with_the_ehrs_message() {
     let Some(mut practice) = Practice::open(RECEPTION).await else { return };
     let booking = practice.book("1", 0, "09:00", "desk-1", &zoe()).await;
     practice.written(booking["appointment_id"].as_u64().unwrap()).await;
@@ -330,7 +330,7 @@ async fn what_a_role_may_not_write_is_refused_with_the_ehrs_words() {
 
 /// Setting a user's password ends all sessions of the user.
 #[actix::test]
-async fn a_session_the_server_ended_is_opened_again() {
+async fn ended_session_is_reopened() {
     let Some(mut practice) = Practice::open(LOGIN).await else { return };
     let user = practice.server.one("res.user", json!([["login", "=", LOGIN]]), &["id"]).await["id"].as_i64().unwrap();
     let mut requests = Vec::new();

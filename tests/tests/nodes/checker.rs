@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_promises_are_no_finding() {
+    fn correct_history_has_no_findings() {
         assert_eq!(found(|_, _| {}), "");
         // After the move the place can be booked again. A booking cancelled before it was sent is not in the EHR.
         let later = found(|history, outcome| {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broken_promise_is_one() {
+    fn every_violation_is_a_finding() {
         let says = |found: String, what: &str| assert!(found.contains(what), "{what}: {found:?}");
         says(found(|history, _| history[7].answered = id(2)), "the key a has several answers");
         says(found(|history, _| history.push(call(8, 9, book("b", HERE), id(2)))), "1 and 2 both had");

@@ -48,7 +48,7 @@ async fn is_answered(nodes: &Nodes, node: usize, path: &str, wanted: u16) {
 /// Right after a change, other nodes may still return 404 until they see it, within a quarter of `period`. The test
 /// therefore waits for the expected status.
 #[actix::test]
-async fn a_location_that_some_nodes_know_is_not_denied_by_others_that_have_seen_the_change() {
+async fn nodes_without_a_new_location_return_503_instead_of_404() {
     if is_left_out() {
         return;
     }

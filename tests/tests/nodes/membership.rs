@@ -42,7 +42,7 @@ fn stranger(listener: TcpListener) -> Arc<AtomicUsize> {
 }
 
 #[actix::test]
-async fn who_has_not_the_secret_is_believed_nothing() {
+async fn answers_of_processes_without_the_secret_are_rejected() {
     if is_left_out() {
         return;
     }
@@ -75,7 +75,7 @@ async fn body(answer: reqwest::Response) -> Option<Value> {
 
 /// Concurrent requests with the same key at two nodes create one endpoint.
 #[actix::test]
-async fn a_key_counts_once_at_all_nodes() {
+async fn key_is_used_once_across_nodes() {
     if is_left_out() {
         return;
     }

@@ -31,7 +31,7 @@ use clients::{book, insisting, offers, told};
 use cluster::{FIRST, INSTITUTIONS, Nodes, PERIOD, at, subdomain};
 
 #[actix::test]
-async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
+async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
     if is_left_out() {
         return;
     }

@@ -128,7 +128,7 @@ impl Members {
 }
 
 #[actix::test]
-async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_by_nodes_in_trouble() {
+async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     if is_left_out() {
         return;
     }

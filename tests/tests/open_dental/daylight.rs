@@ -11,7 +11,7 @@ use tests::harness::in_process::{open_dental::Harness, visitor};
 const ZONE: Tz = chrono_tz::America::New_York;
 
 #[actix::test]
-async fn times_that_clocks_leap_over_and_times_they_show_twice() {
+async fn skipped_and_ambiguous_local_times_are_read_and_written_consistently() {
     let (forward, back) = changes();
     let local = |at: Timestamp| DateTime::from_timestamp_millis(at.0).unwrap().with_timezone(&ZONE);
     let day = |at: Timestamp| local(at).format("%Y-%m-%d").to_string();

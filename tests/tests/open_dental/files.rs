@@ -77,7 +77,7 @@ async fn the_first_pull_shows_the_files() {
 
 /// A location that is a clinic of an office has its own operatories and appointments, and all patients of the office.
 #[actix::test]
-async fn a_clinic_of_an_office_has_its_own_rooms() {
+async fn clinic_has_its_own_operatories_and_all_patients() {
     let harness = Harness::open_with(
         ZONE,
         |database, seeded| {
@@ -104,7 +104,7 @@ async fn a_clinic_of_an_office_has_its_own_rooms() {
 }
 
 #[actix::test]
-async fn insurance_is_written_and_taken_back() {
+async fn insurance_is_written_and_removed() {
     let harness = Harness::open_with(ZONE, |_, _| (), whole_passes).await;
     let zoe = harness.patient_by_foreign(harness.seeded.patients[0]).id;
     let plan = InsurancePlan {
@@ -238,7 +238,7 @@ async fn a_communication_log_is_one_entry() {
 }
 
 #[actix::test]
-async fn money_is_posted_and_comes_back_as_it_was() {
+async fn payments_are_posted_and_read_back_unchanged() {
     let harness = Harness::open_with(ZONE, |_, _| (), whole_passes).await;
     let s = &harness.seeded;
     let zoe = harness.patient_by_foreign(s.patients[0]).id;

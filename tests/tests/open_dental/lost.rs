@@ -20,7 +20,7 @@ const VARIABLE: &str = "OPEN_DENTAL_SEEDS";
 /// In one story, a new patient books, moves and cancels. A log, a payment, a plan with a coverage, and an allergy are
 /// filed.
 #[actix::test]
-async fn whatever_is_lost_there_is_one_record_of_each() {
+async fn each_record_exists_once_after_any_loss() {
     let harness = Harness::open().await;
     let seeds = std::env::var(VARIABLE).ok().map_or(SEEDS, |n| n.parse().expect("a number of seeds"));
     harness.server.database().switches = Switches::default();
@@ -151,7 +151,7 @@ fn once_of_each(harness: &Harness, seed: u64, at: &str) {
 }
 
 #[actix::test]
-async fn an_office_that_is_away_and_an_engine_that_restarts_delay_a_booking_and_no_more() {
+async fn downtime_and_restart_only_delay_a_booking() {
     let mut harness = Harness::open().await;
     harness.proxy.shut().await;
     let mut booked = Vec::new();

@@ -28,7 +28,7 @@ const NINE: i64 = 9 * 60;
 const TEN: i64 = 10 * 60;
 
 #[actix::test]
-async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
+async fn booking_and_its_changes_are_visible_on_both_sides() {
     let harness = Harness::open().await;
     the_first_pull_shows_the_practice(&harness);
     slots_are_free_where_nobody_stands(&harness).await;
@@ -231,7 +231,7 @@ async fn staff_book_and_block(harness: &Harness) {
 }
 
 #[actix::test]
-async fn patients_are_changed_here_and_there() {
+async fn patients_are_changed_on_both_sides() {
     let harness = Harness::open().await;
     let key = harness.seeded.patients[0];
     let zoe = harness.patient_by_foreign(key);

@@ -17,7 +17,7 @@ use tests::harness::{
 use crate::open_dental::{NINE, TEN};
 
 #[actix::test]
-async fn a_refusal_has_its_reason_and_no_patient() {
+async fn refusals_contain_the_reason_without_patient_data() {
     let harness = Harness::open().await;
     // The refusal contains a patient's name, date of birth and telephone number.
     harness.server.database().switches = Switches {
@@ -39,7 +39,7 @@ async fn a_refusal_has_its_reason_and_no_patient() {
 }
 
 #[actix::test]
-async fn a_key_that_is_disabled_parks_writes_and_one_without_permission_ends_them() {
+async fn disabled_key_parks_writes_and_missing_permission_fails_them() {
     let harness = Harness::open().await;
     let person = visitor("Olga", "Ожидание", "555-011-0001");
     harness.server.database().keys = "other/keys".into();
@@ -57,7 +57,7 @@ async fn a_key_that_is_disabled_parks_writes_and_one_without_permission_ends_the
 }
 
 #[actix::test]
-async fn a_throttle_delays_and_loses_nothing() {
+async fn throttling_delays_writes_and_loses_none() {
     let harness = Harness::open_with(ZONE, |_, _| (), whole_passes).await;
     harness.server.database().switches = Switches { per_second: Some(6), ..Switches::default() };
     let booked = harness.book(harness.place(0, 1, TEN), "slow", &visitor("Slow", "Motion", "555-012-0001"), "").await;
@@ -69,7 +69,7 @@ async fn a_throttle_delays_and_loses_nothing() {
 }
 
 #[actix::test]
-async fn an_econnector_that_is_away_is_no_refusal() {
+async fn unavailable_econnector_is_not_a_refusal() {
     let harness = Harness::open().await;
     harness.server.database().switches =
         Switches { out: Some((400, "The eConnector is not running.")), ..Switches::default() };
@@ -88,7 +88,7 @@ async fn an_econnector_that_is_away_is_no_refusal() {
 
 /// Rows that appear and disappear during a walk hide no others: pages overlap, and an incomplete pass is repeated.
 #[actix::test]
-async fn what_is_deleted_goes_and_the_rest_stays() {
+async fn deletions_are_read_and_other_rows_remain() {
     let harness = Harness::open_with(
         ZONE,
         |_, _| (),

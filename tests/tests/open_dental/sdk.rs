@@ -30,7 +30,7 @@ async fn client(harness: &Harness, keys: Value) -> Value {
 }
 
 #[actix::test]
-async fn a_typed_client_reads_the_rows_whole_and_both_sides_see_what_the_other_wrote() {
+async fn typed_client_parses_all_rows_and_both_sides_see_each_others_writes() {
     if Suite::Python.is_left_out() {
         return;
     }

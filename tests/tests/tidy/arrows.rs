@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tests_need_is_no_arrow() {
+    fn dev_dependencies_are_not_arrows() {
         let manifest = TOP.replace("[dependencies]", "[dev-dependencies]");
         assert_eq!(found(&manifest, &[("top", &[]), ("low", &[])]), [""; 0]);
     }

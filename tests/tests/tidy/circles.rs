@@ -219,7 +219,7 @@ mod tests {
     const LIB: (&str, &str) = ("a/src/lib.rs", "mod b;\nmod c;\nmod d;\npub use b::B;\npub use d::D;");
 
     #[test]
-    fn one_way_is_no_circle() {
+    fn one_way_imports_are_not_a_circle() {
         let files = [LIB, ("a/src/b.rs", "use crate::c::C;\npub struct B;"), ("a/src/c.rs", "pub struct C;")];
         assert_eq!(found(&files, &[]), [""; 0]);
     }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_hands_on_leads_to_where_it_is() {
+    fn reexports_lead_to_the_defining_file() {
         let files = [
             LIB,
             ("a/src/b.rs", "use crate::c::C;\npub struct B;"),

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compiled_otherwise_is_named_while_it_is() {
+    fn files_compiled_otherwise_need_a_current_row() {
         let files = [MANIFEST, ("a/src/lib.rs", ""), ("a/src/b.rs", "")];
         assert_eq!(check(&Tree::of(&files), &[("a/src/b.rs", "by hand")]), []);
         assert_eq!(check(&Tree::of(&files[..2]), &[("a/src/b.rs", "by hand")]).len(), 1);

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_word_is_found() {
+    fn undocumented_folders_are_found() {
         let tree = |head: &str| {
             Tree::of(&[
                 ("a/Cargo.toml", ""),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_names_must_exist() {
+    fn paths_in_documents_must_exist() {
         fn tree(text: &str) -> Tree {
             let below = "`src/lib.rs`, `lib.rs`, `a/src/lib.rs`";
             Tree::of(&[("README.md", text), ("a/src/lib.rs", ""), ("a/README.md", below)])

@@ -54,13 +54,13 @@ fn every_file_can_be_read() {
 }
 
 #[test]
-fn each_tool_stays_in_its_rooms() {
+fn tools_are_used_in_their_folders_only() {
     let (tree, crates) = now();
     none(&rooms::check(tree, crates, tables::TOOLS, tables::ANY_TOOL));
 }
 
 #[test]
-fn crates_need_only_what_they_may() {
+fn crates_depend_only_on_permitted_crates() {
     let (tree, crates) = now();
     none(&arrows::check(tree, crates, tables::ARROWS));
 }
@@ -72,12 +72,12 @@ fn files_do_not_import_each_other_in_a_circle() {
 }
 
 #[test]
-fn every_folder_says_what_it_is_for() {
+fn every_folder_is_documented() {
     none(&documents::folders(&now().0, tables::FOLDERS_WITHOUT_DOCUMENT));
 }
 
 #[test]
-fn documents_name_what_exists() {
+fn documents_name_existing_paths() {
     none(&documents::paths(&now().0, tables::PATHS_THAT_DO_NOT_EXIST));
 }
 
@@ -108,6 +108,6 @@ fn comments_and_documents_are_in_plain_language() {
 }
 
 #[test]
-fn what_is_released_of_the_contract_never_changes() {
+fn released_contract_types_never_change() {
     none(&released::check(&now().0, tables::RELEASED));
 }

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_come_go_or_have_no_row_are_found() {
+    fn added_removed_and_unlisted_files_are_found() {
         let one = Tree::of(&[("wit/v1/types.wit", "interface a {}")]);
         let two = Tree::of(&[("wit/v1/types.wit", "interface a {}"), ("wit/v1/more.wit", "")]);
         let hash = hash_of(&one, "wit/v1");

@@ -263,7 +263,7 @@ fn begins_with_docs(tokens: &[TokenTree]) -> bool {
 }
 
 #[test]
-fn a_file_is_read_with_what_it_uses_declares_and_defines() {
+fn paths_imports_modules_and_items_of_a_file_are_read() {
     let text = "//! Docs.\nuse crate::{a::B, c::{self, D as E}, f::*};\nmod g;\n#[cfg(test)]\nmod tests {\n use x::Y;\n}\n\
         pub(crate) fn h() { let i = crate::j::K::new(vec![super::l::m()]); }\n";
     let source = Source::read(text).unwrap();
@@ -278,7 +278,7 @@ fn a_file_is_read_with_what_it_uses_declares_and_defines() {
 }
 
 #[test]
-fn a_file_that_only_declares_and_hands_on_is_transparent() {
+fn file_with_only_modules_and_reexports_is_transparent() {
     let is_transparent = |text| Source::read(text).unwrap().is_transparent;
     assert!(is_transparent(
         "//! Docs.\n#![allow(x)]\nmod a;\n/// Docs.\npub mod b;\npub use a::C;\n#[cfg(test)]\nmod tests;"

@@ -18,7 +18,7 @@ fn answer(lease: u64, number: u64, location: u32) -> Value {
 }
 
 #[actix::test]
-async fn codes_are_good_once_and_cannot_be_guessed() {
+async fn pairing_codes_work_once_and_guesses_are_limited() {
     let product = product().await;
     let code = product.code(LOCATION).await;
     let install = "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0001";
@@ -79,7 +79,7 @@ async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
 }
 
 #[actix::test]
-async fn two_that_race_never_hold_it_both() {
+async fn racing_workstations_never_share_the_lease() {
     let product = product().await;
     let (first, second) = (product.pair(LOCATION, "1").await, product.pair(LOCATION, "2").await);
     let mut seen = Vec::new();
@@ -120,7 +120,7 @@ async fn a_revoked_token_ends_its_connection_and_opens_none() {
 }
 
 #[actix::test]
-async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
+async fn newer_socket_of_an_installation_replaces_the_older_one() {
     let product = product().await;
     let workstation = product.pair(LOCATION, "1").await;
     let mut old = workstation.socket().await.unwrap();
@@ -142,7 +142,7 @@ async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
 
 /// Forged answers with every kind of claim are rejected, counted and logged.
 #[actix::test]
-async fn what_nobody_asked_for_is_not_believed() {
+async fn unsolicited_answers_are_rejected_and_counted() {
     let product = product().await;
     let (holder, standby) = (product.pair(LOCATION, "1").await, product.pair(LOCATION, "2").await);
     let mut one = holder.socket().await.unwrap();
@@ -186,7 +186,7 @@ async fn what_nobody_asked_for_is_not_believed() {
 
 /// Numbers outside the protocol's range are invalid messages.
 #[actix::test]
-async fn claims_that_are_no_numbers_end_the_connection() {
+async fn invalid_claims_end_the_connection() {
     let product = product().await;
     let workstation = product.pair(LOCATION, "1").await;
     for wrong in [
@@ -205,7 +205,7 @@ async fn claims_that_are_no_numbers_end_the_connection() {
 }
 
 #[actix::test]
-async fn leases_of_one_location_say_nothing_at_another() {
+async fn lease_of_one_location_is_invalid_at_another() {
     let product: GatedProcess = product().await;
     let (here, there) = (product.pair(LOCATION, "1").await, product.pair(OTHER, "2").await);
     let (mut one, mut two) = (here.socket().await.unwrap(), there.socket().await.unwrap());

@@ -141,7 +141,7 @@ impl Machine {
 }
 
 #[test]
-fn three_days_offline_cost_what_is_past_and_nothing_else() {
+fn three_days_offline_lose_only_past_appointments() {
     let mut machine = Machine::new();
     machine.tell(&Command::Gate(Gate::Shut(Shut::NoWorkstation)));
     // About every twelfth appointment is within the three days; the others are later.

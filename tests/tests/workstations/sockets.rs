@@ -25,7 +25,7 @@ const SOON: Duration = Duration::from_secs(30);
 const MIB: usize = 1 << 20;
 
 #[actix::test]
-async fn web_pages_and_other_protocols_are_refused_at_the_door() {
+async fn handshakes_of_web_pages_and_other_protocols_are_refused() {
     let product = product().await;
     let shake = async |origin, subprotocol| {
         Socket::shake(product.installation.address, &Handshake { origin, subprotocol }).await.err().flatten()
@@ -42,7 +42,7 @@ async fn web_pages_and_other_protocols_are_refused_at_the_door() {
 }
 
 #[actix::test]
-async fn who_says_hello_is_welcome_and_told_what_it_may_ask_for() {
+async fn hello_is_answered_with_location_and_ehr() {
     let product = product().await;
     let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = Socket::open(product.installation.address).await.unwrap();
@@ -88,7 +88,7 @@ async fn any_other_first_message_ends_the_connection() {
 }
 
 #[actix::test]
-async fn who_says_nothing_is_not_waited_for() {
+async fn silent_connection_is_closed() {
     let product = product().await;
     let since = Instant::now();
     let mut silent = Socket::open(product.installation.address).await.unwrap();
@@ -97,7 +97,7 @@ async fn who_says_nothing_is_not_waited_for() {
 }
 
 #[actix::test]
-async fn unknown_messages_end_and_unknown_fields_do_not() {
+async fn unknown_messages_end_the_connection_and_unknown_fields_do_not() {
     let product = product().await;
     let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = workstation.socket().await.unwrap();
@@ -116,7 +116,7 @@ async fn unknown_messages_end_and_unknown_fields_do_not() {
 }
 
 #[actix::test]
-async fn a_flood_ends_the_connection_and_nobody_else_notices() {
+async fn flood_ends_only_its_own_connection() {
     let product = product().await;
     let (flooding, other) = (product.pair(LOCATION, "A").await, product.pair(OTHER, "B").await);
     let mut calm = other.socket().await.unwrap();
@@ -140,7 +140,7 @@ async fn a_flood_ends_the_connection_and_nobody_else_notices() {
 }
 
 #[actix::test]
-async fn frames_are_refused_by_the_length_they_announce() {
+async fn oversized_frames_are_refused_by_their_announced_length() {
     let product = product().await;
     let workstation = product.pair(LOCATION, "Front desk").await;
     // A message of the maximum length is read, but invalid; one byte more is not read.
@@ -187,7 +187,7 @@ async fn fragments_are_counted_together() {
 }
 
 #[actix::test]
-async fn who_no_longer_answers_is_gone_after_a_while() {
+async fn workstation_without_pongs_is_disconnected() {
     let product = product().await;
     let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = workstation.socket().await.unwrap();
@@ -217,7 +217,7 @@ async fn workstations_leave_room_for_api_clients() {
 }
 
 #[actix::test]
-async fn a_stop_is_said_and_does_not_wait_for_sockets() {
+async fn stop_notifies_sockets_and_does_not_wait_for_them() {
     let mut product = product().await;
     let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = workstation.socket().await.unwrap();

@@ -162,7 +162,7 @@ fn once(manner: Manner) -> (impl FnMut(&Value) -> Manner, Arc<AtomicBool>) {
 }
 
 #[actix::test]
-async fn whatever_a_workstation_does_each_booking_is_written_once() {
+async fn bookings_are_written_once_with_misbehaving_workstations() {
     let mut day = Day::begin().await;
     let plain = day.book().await;
     day.written(&plain, "an ordinary day").await;
@@ -199,7 +199,7 @@ async fn whatever_a_workstation_does_each_booking_is_written_once() {
 }
 
 #[actix::test]
-async fn whatever_the_ehr_does_each_booking_is_written_once() {
+async fn bookings_are_written_once_with_misbehaving_ehrs() {
     let mut day = Day::begin().await;
     for trouble in [
         Trouble::LoseRequest,
@@ -224,7 +224,7 @@ async fn whatever_the_ehr_does_each_booking_is_written_once() {
 }
 
 #[actix::test]
-async fn the_second_workstation_finds_what_the_first_one_left() {
+async fn second_workstation_completes_the_writes_of_the_first() {
     let mut day = Day::begin().await;
     let second = day.product.pair(LOCATION, "Back office").await;
     second.browser.log_in(&day.product.ehr.log_in("hygiene"));
@@ -246,7 +246,7 @@ async fn the_second_workstation_finds_what_the_first_one_left() {
 }
 
 #[actix::test]
-async fn an_engine_that_dies_with_writes_under_way_writes_them_once() {
+async fn writes_in_flight_at_a_crash_are_written_once() {
     let mut day = Day::begin().await;
     for quietly in [true, false] {
         let performed = Arc::new(AtomicUsize::new(0));
@@ -278,7 +278,7 @@ async fn an_engine_that_dies_with_writes_under_way_writes_them_once() {
 }
 
 #[actix::test]
-async fn what_waits_behind_a_closed_gate_is_not_lost_and_not_failed() {
+async fn writes_behind_a_closed_gate_are_neither_lost_nor_failed() {
     let mut day = Day::begin().await;
     day.running.state(false, false);
     day.product.gate_is(LOCATION, "logged_out").await;
@@ -303,7 +303,7 @@ async fn what_waits_behind_a_closed_gate_is_not_lost_and_not_failed() {
 }
 
 #[actix::test]
-async fn writes_wait_for_the_staffs_yes_where_it_is_asked_for() {
+async fn writes_wait_for_required_staff_approval() {
     let day = Day::begin_with("approval = true\n").await;
     let Day { product, workstation, running, caller, offers, booked } = day;
     drop(running);
@@ -327,7 +327,7 @@ async fn writes_wait_for_the_staffs_yes_where_it_is_asked_for() {
 }
 
 #[actix::test]
-async fn what_the_staff_declines_or_the_extension_refuses_has_failed() {
+async fn writes_declined_by_staff_or_refused_by_the_extension_fail() {
     let mut day = Day::begin().await;
     for manner in [Manner::Declined, Manner::Refused] {
         let what = format!("{manner:?}");
@@ -383,7 +383,7 @@ async fn clocks_are_not_compared() {
 
 /// Requests contain the EHR session's cookie only at the workstation, and none of our credentials.
 #[actix::test]
-async fn requests_carry_no_credentials_and_stay_below_what_is_allowed() {
+async fn requests_contain_no_credentials_and_only_permitted_paths() {
     let mut day = Day::begin().await;
     let booking = day.book().await;
     day.written(&booking, "a booking").await;

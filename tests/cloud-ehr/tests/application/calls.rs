@@ -38,7 +38,7 @@ async fn a_visit_is_made_found_moved_and_cancelled() {
 }
 
 #[actix_web::test]
-async fn what_is_refused_is_refused_in_words() {
+async fn refusals_contain_a_code_and_a_message() {
     let under_test = start(|_| ());
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let taken = under_test.ehr.appointments().into_iter().find(|a| a.operatory == "O-1" && !a.block).unwrap();
@@ -55,7 +55,7 @@ async fn what_is_refused_is_refused_in_words() {
 }
 
 #[actix_web::test]
-async fn changes_since_a_mark_are_told() {
+async fn changes_since_a_mark_are_listed() {
     let under_test = start(|_| ());
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let (mut seen, mut mark) = (0, String::new());
@@ -93,7 +93,7 @@ async fn names_move_with_the_markup() {
 }
 
 #[actix_web::test]
-async fn who_is_too_fast_is_told_to_wait() {
+async fn calls_beyond_the_quota_get_429_with_retry_after() {
     let under_test = start(|settings| settings.calls_per_minute = Some(2));
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let mut statuses = Vec::new();

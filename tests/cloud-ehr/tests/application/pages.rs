@@ -34,7 +34,7 @@ async fn elements_move_with_the_markup() {
 }
 
 #[actix_web::test]
-async fn patients_are_searched_and_names_are_no_markup() {
+async fn patients_are_searched_and_names_are_escaped() {
     let under_test = start(|_| ());
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let sly = Patient { first_name: "<b>Zoë</b>".into(), last_name: "\"O'Neill\" & Co".into(), ..Patient::default() };

@@ -9,7 +9,7 @@ use crate::browser::{Browser, start};
 const CALL: &str = "/app/api/providers";
 
 #[actix_web::test]
-async fn nothing_is_shown_before_the_login() {
+async fn pages_redirect_to_the_login_without_a_session() {
     let under_test = start(|_| ());
     let browser = Browser::new(&under_test.ehr);
     for path in ["/", "/app/schedule", "/app/patients", "/app/whatever"] {
@@ -37,7 +37,7 @@ async fn a_login_ends_the_users_other_session() {
 }
 
 #[actix_web::test]
-async fn an_idle_session_ends_and_asking_who_is_logged_in_is_no_activity() {
+async fn idle_session_ends_and_probes_are_not_activity() {
     let under_test = start(|settings| settings.idle_seconds = 600);
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     under_test.later(500);
@@ -52,7 +52,7 @@ async fn an_idle_session_ends_and_asking_who_is_logged_in_is_no_activity() {
 }
 
 #[actix_web::test]
-async fn a_session_that_is_over_is_told_in_three_ways() {
+async fn ended_session_is_answered_by_page_401_or_redirect() {
     let under_test = start(|_| ());
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     under_test.ehr.expire_sessions();

@@ -11,7 +11,7 @@ use crate::browser::{Browser, start};
 const CALL: &str = "/app/api/providers";
 
 #[actix_web::test]
-async fn requests_and_replies_are_lost_where_it_is_said() {
+async fn selected_requests_and_replies_are_lost() {
     let under_test = start(|_| ());
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let csrf = browser.csrf().await;
@@ -35,7 +35,7 @@ async fn requests_and_replies_are_lost_where_it_is_said() {
 }
 
 #[actix_web::test]
-async fn answers_are_late_long_or_elsewhere() {
+async fn answers_are_delayed_oversized_or_redirected() {
     let under_test = start(|_| ());
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     under_test.ehr.spoil(On::Call(1), Trouble::Slow(Duration::from_millis(300)));
