@@ -1,4 +1,4 @@
-//! What can be asked of the benchmark.
+//! Command line of the benchmark.
 
 use std::{error::Error, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Records besides appointments, in both directions: insurance, medical history, alerts, the communication log.
+//! Records other than appointments, in both directions: insurance, medical history, alerts, the communication log.
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,7 @@ unsafe extern "C" {
 type Gettime = extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// # Safety
-/// As for the C library's function: `time` is null or valid for writes.
+/// `time` must be null or valid for writes, as for the C library's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int {
     static REAL: OnceLock<usize> = OnceLock::new();

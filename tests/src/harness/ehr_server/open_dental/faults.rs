@@ -11,7 +11,7 @@ pub enum Fate {
     Response,
     /// Processed, but the reply is lost.
     ReplyLost,
-    /// Never arrives; the sender cannot tell the difference.
+    /// Never arrives; the sender cannot distinguish this from a lost reply.
     RequestLost,
 }
 
