@@ -1,10 +1,10 @@
-// A real Chromium with the extension in it, on a profile that outlives it.
+// Chromium with the extension. Its profile outlives it.
 import axe from "axe-core";
 import puppeteer from "puppeteer-core";
 
 const POPUP = { width: 350, height: 200, deviceScaleFactor: 2 };
 const PAGE = { width: 1100, height: 760 };
-/** What is waited for happens within this time, or never. */
+/** Time limit of all waits. */
 const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 25;
 
@@ -13,7 +13,7 @@ export class Browser {
   #extension;
   #pages = new Map();
 
-  /** `extension`: the folder it was built into. */
+  /** `extension`: the folder of the built extension. */
   static async start({ chromium, extension, profile }) {
     const browser = await puppeteer.launch({
       executablePath: chromium,
@@ -22,8 +22,8 @@ export class Browser {
       enableExtensions: [extension],
       userDataDir: profile,
       protocolTimeout: PATIENCE_MS,
-      // The sandbox wants user namespaces, which root and containers do not have; containers have little shared memory. Only our own pages
-      // are opened.
+      // The sandbox requires user namespaces, which root and containers lack, and containers have little shared memory.
+      // Only our own pages are opened.
       args: ["--no-sandbox", "--disable-dev-shm-usage", "--no-first-run", "--lang=en-US", "--disable-background-networking"],
     });
     const worker = await browser.waitForTarget(isWorker, { timeout: PATIENCE_MS });
@@ -39,7 +39,7 @@ export class Browser {
     return this.#browser.process();
   }
 
-  /** Opens a page and calls it `name`; one that is open under this name goes there. `popup` is the extension's. */
+  /** Opens a page as `name`, or navigates the page of this name. `popup` is the extension's. */
   async open(name, url) {
     const isPopup = url === "popup";
     let page = this.#pages.get(name);
@@ -66,23 +66,23 @@ export class Browser {
     this.#pages.delete(name);
   }
 
-  /** Types over whatever a field holds. */
+  /** Replaces the content of a field. */
   async type(name, selector, text) {
     const field = await this.#seen(name, selector);
     await field.evaluate((input) => (input.value = ""));
     await field.type(text);
   }
 
-  /** What is to be typed into or clicked on. Only the page in front has frames, which both need. */
+  /** Returns the element to type into or click on. Only the page in front renders frames, which both require. */
   async #seen(name, selector) {
     await this.page(name).bringToFront();
     return this.page(name).waitForSelector(selector, { visible: true });
   }
 
-  /** Clicks, and waits for the page this leads to, if it is to lead to one. */
+  /** Clicks, and waits for the next page if one is expected. */
   async click(name, selector, { leads = false } = {}) {
     const page = this.page(name);
-    // A page that is live may replace it just now.
+    // A live page may be replacing the element.
     const clicked = async () => {
       const button = await this.#seen(name, selector);
       return button.click().then(() => true, (error) => {
@@ -94,19 +94,19 @@ export class Browser {
     if (!well) throw new Error(`${name}: ${selector} is always replaced before it is clicked`);
   }
 
-  /** Clicks if there is something to click on at this moment; whether there was. */
+  /** Clicks on the element if it exists, and returns whether it did. */
   async press(name, selector) {
     const button = await this.page(name).$(selector);
     return (await button?.isVisible()) ? button.evaluate((it) => it.isConnected && (it.click(), true)) : false;
   }
 
-  /** The text people see there; null: nothing is there, or it is hidden. */
+  /** Returns the visible text, or null if the element is missing or hidden. */
   async text(name, selector) {
     const found = await this.page(name).$(selector);
     return (await found?.isVisible()) ? found.evaluate((element) => element.innerText.trim()) : null;
   }
 
-  /** Waits until that text holds `part`, and returns it. */
+  /** Waits until the text contains `part`, and returns it. */
   async see(name, selector, part) {
     let last = null;
     const seen = await until(async () => (last = await this.text(name, selector))?.includes(part));
@@ -116,25 +116,25 @@ export class Browser {
     return last;
   }
 
-  /** From now on the page is so wide, and its reader prefers this theme: `light` or `dark`. */
+  /** Sets the page's width and the preferred theme, `light` or `dark`. */
   async dress(name, width, theme) {
     const page = this.page(name);
     await page.setViewport({ width, height: PAGE.height });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
   }
 
-  /** What keeps people from using the page, as axe finds it: each as a line. */
+  /** Returns the accessibility violations found by axe, one per line. */
   async barriers(name) {
     const page = this.page(name);
     await page.bringToFront();
-    // The driver brings it in: no policy of the page has to let it.
+    // Injected by the driver, independent of the page's content security policy.
     await page.evaluate(axe.source);
     const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
     const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
     return serious.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(" ")}`);
   }
 
-  /** How much wider the page is than what shows it. */
+  /** Returns the pixels by which the page is wider than its window. */
   async overflow(name) {
     return this.page(name).evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   }
@@ -144,7 +144,7 @@ export class Browser {
     await this.page(name).keyboard.press(key);
   }
 
-  /** The text, or the label, of what has the focus. */
+  /** Returns the text or the label of the focused element. */
   async focused(name) {
     return this.page(name).evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText);
   }
@@ -154,7 +154,7 @@ export class Browser {
     await this.page(name).screenshot({ path, fullPage: true });
   }
 
-  /** Ends the extension's service worker, as the browser does when it is short of memory. */
+  /** Stops the extension's service worker, as the browser does when memory is low. */
   async stopWorker() {
     const target = await this.#browser.waitForTarget(isWorker, { timeout: PATIENCE_MS });
     const worker = await target.worker();
@@ -165,7 +165,7 @@ export class Browser {
     await this.#browser.close();
   }
 
-  /** As when the power fails. */
+  /** Kills the browser, like a power failure. */
   async kill() {
     const process = this.process;
     const gone = new Promise((resolve) => process.once("exit", resolve));
@@ -174,7 +174,7 @@ export class Browser {
   }
 }
 
-/** Whether it became true in time. */
+/** Waits for a condition and returns whether it became true in time. */
 export async function until(look) {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))) {
     if (await look()) {

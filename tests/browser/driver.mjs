@@ -1,4 +1,4 @@
-// Does in the browser what is asked for on standard input, one JSON object in a line, and answers each with one on standard output:
+// Runs commands in the browser: one JSON object per line on standard input, with one answer each on standard output:
 // {"do": "click", "page": "popup", "selector": "#pause"} -> {"ok": null}, or {"error": "..."}. Ends with its input.
 import { createInterface } from "node:readline";
 

@@ -1,4 +1,4 @@
-// The extension in a real Chromium, against an engine and an EHR that misbehave as they are told to.
+// The extension in Chromium, against an engine and an EHR that misbehave on request.
 // CHROMIUM, EXTENSION, PROFILE and SCREENSHOTS name the program and the folders.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
@@ -72,7 +72,7 @@ test("a code pairs, a login opens the gate, the session reads and writes, a logo
 
 test("what the engine may not ask for is refused, and nothing leaves the browser", async () => {
   const connection = await working();
-  // The extension itself looks now and then whether the session stands.
+  // Requests of the extension itself, which checks the session from time to time.
   const asked = () => ehr.requests.filter(({ url }) => url !== "/app/api/me").map(({ method, url }) => `${method} ${url}`);
   const before = asked();
   const refused = [
@@ -142,7 +142,7 @@ test("an answer that breaks the rules is none: huge, late, led elsewhere", async
   assert.deepEqual(kinds(await connection.ask({ method: "POST", path: "/api/moved", write: aWrite("moved") })), ["no_answer", "redirect"]);
   assert.equal((await connection.ask({ method: "POST", path: "/api/slow", deadline_ms: 300, write: aWrite("slow") })).kind, "no_answer");
   assert.equal((await connection.ask({ path: "/api/none" })).status, 404);
-  // HTML where JSON is wanted, but the session stands: the engine gets what there is.
+  // HTML instead of JSON, but the session is open: the engine gets the answer.
   assert.equal((await connection.ask({ path: "/api/page" })).status, 200);
   await connection.stands({ session: "in" });
 });
@@ -184,12 +184,12 @@ test("a no is for one try, a yes for what was shown", async () => {
   assert.equal((await ask("a", ten)).kind, "declined");
   const stored = () => browser.page("popup").evaluate(() => chrome.storage.local.get("decisions"));
   assert.deepEqual(await stored(), { decisions: {} });
-  // An operator has it tried again.
+  // An operator retries the write.
   assert.equal((await ask("a", ten)).kind, "approval");
   await browser.see("popup", "#approvals-list", "10:00 AM");
   await browser.click("popup", "#approvals-list li button:first-child");
   await waited("the yes", () => connection.of("approved").length === 2);
-  // It was rescheduled before it was sent, and again before the staff looked.
+  // Rescheduled before it was sent, and again before the staff saw it.
   assert.equal((await ask("a", three)).kind, "approval");
   await browser.see("popup", "#approvals-list", "3:00 PM");
   assert.equal((await ask("a", "2026-11-23T16:00")).kind, "approval");
@@ -258,7 +258,7 @@ test("the death of the service worker in the middle of a write: nothing is done 
   next.welcome();
   await next.stands({ session: "in" });
   await browser.see("popup", "#cut-off", "One change was cut off");
-  // An engine that forgot what it said: the same number under the same lease is not performed again.
+  // A repeated number under the same lease is not performed again.
   next.lease(7);
   next.say(slow);
   assert.equal((await next.ask({ number: slow.number + 1 })).status, 200);
@@ -270,10 +270,10 @@ test("the death of the service worker in the middle of a write: nothing is done 
 
 test("a restart of the browser keeps the pairing and the installation, not the session", async () => {
   await working();
-  // A browser takes its time to start and may load the extension twice meanwhile: whoever comes is welcome, and the last one counts.
+  // The browser may load the extension twice at its start. Every connection is welcomed, and the last one counts.
   engine.welcomes = true;
   await browser.kill();
-  // A browser that was killed may find the cookie of the session again; the EHR does not know it any more.
+  // A killed browser may still have the session's cookie, which the EHR no longer accepts.
   ehr.endSessions();
   browser = await start();
   await engine.stands(1, { session: "out" });
@@ -289,7 +289,7 @@ test("a flood of quick answers stays below what the engine allows", async () => 
   const connection = await working();
   const sent = Array.from({ length: 120 }, () => connection.send({ path: "/admin" }));
   await connection.outcome(sent.at(-1));
-  // How they bunch on their way is not the extension's doing; 120 at 40 a second take two seconds at the least.
+  // The network may bunch the frames, but 120 at 40 per second take at least two seconds.
   const took = connection.arrivals.at(-1) - connection.arrivals[0];
   assert.ok(took >= 1900, `${connection.arrivals.length} frames within ${took} ms`);
   assert.equal(connection.isOpen, true);
@@ -345,7 +345,7 @@ async function fakes({ host, approval = false } = {}) {
   engine.approval = approval;
 }
 
-/** Paired, logged in and with lease 7. */
+/** Returns a connection that is paired, logged in and has lease 7. */
 async function working(options) {
   await fakes(options);
   await pair("K7QM-2XRD");

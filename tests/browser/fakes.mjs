@@ -1,4 +1,4 @@
-// An engine and an EHR that do what a test tells them, to try the extension with what the real ones never do.
+// An engine and an EHR controlled by a test, for behaviour that the real ones never show.
 import { createServer } from "node:http";
 import { WebSocketServer } from "ws";
 
@@ -6,12 +6,12 @@ import { until } from "./chromium.mjs";
 
 const SUBPROTOCOL = "practice-sync.workstation.v1";
 
-/** Pairs whoever knows the code, and keeps every message of every connection. */
+/** Pairs clients with the code and records all messages of all connections. */
 export class FakeEngine {
   code = "K7QM-2XRD";
   approval = false;
   heartbeatSeconds = 20;
-  /** Whether whoever says hello is welcomed at once. */
+  /** Answers each hello with a welcome immediately. */
   welcomes = false;
   pairings = [];
   connections = [];
@@ -26,13 +26,13 @@ export class FakeEngine {
     return engine;
   }
 
-  /** The n-th connection, once it said hello. */
+  /** Waits for the hello of the n-th connection and returns the connection. */
   async connection(n) {
     await waited(`connection ${n}`, () => this.connections[n]?.of("hello").length > 0);
     return this.connections[n];
   }
 
-  /** Waits until the last connection after the first `n` stands so, whichever that is by then. */
+  /** Waits until the last connection after the first `n` has this state. */
   async stands(n, fields) {
     const last = () => (this.connections.length > n ? this.connections.at(-1) : undefined);
     const wanted = () => `state ${JSON.stringify(fields)} after ${JSON.stringify(last()?.heard.at(-1))}`;
@@ -89,7 +89,7 @@ class FakeConnection {
     this.socket.send(JSON.stringify(message));
   }
 
-  /** Waits until the extension says so. */
+  /** Waits for a message from the extension. */
   async says(type, fields = {}) {
     const fits = (message) => Object.entries(fields).every(([name, value]) => message[name] === value);
     await waited(`${type} ${JSON.stringify(fields)}`, () => this.of(type).some(fits));
@@ -100,7 +100,7 @@ class FakeConnection {
     await waited(() => `state ${JSON.stringify(fields)} after ${JSON.stringify(this.heard.at(-1))}`, () => this.isAt(fields));
   }
 
-  /** Whether its last state is this. */
+  /** Returns whether the last reported state matches. */
   isAt(fields) {
     const now = this.of("state").at(-1);
     return now !== undefined && Object.entries(fields).every(([name, value]) => now[name] === value);
@@ -116,7 +116,7 @@ class FakeConnection {
     this.say({ type: "lease", lease });
   }
 
-  /** Sends a request and waits for what comes back. */
+  /** Sends a request and waits for its result. */
   async ask(fields) {
     const sent = this.send(fields);
     return this.outcome(sent);
@@ -142,7 +142,7 @@ class FakeConnection {
   }
 }
 
-/** A web application with a login. What it does with somebody who is not logged in is up to `outsiders`. */
+/** A web application with a login. `outsiders` specifies the answer to requests without a session. */
 export class FakeEhr {
   /** `unauthorized`, `redirect` or `page` (the login page, with 200). */
   outsiders = "unauthorized";

@@ -1,5 +1,5 @@
-"""A GNU Health server on a free port of loopback, as `trytond` starts one. It says where it listens in a line of JSON, and ends with its
-standard input. usage: server.py CONFIGURATION"""
+"""A GNU Health server on a free port of loopback, started like `trytond`. It prints its address as a line of JSON and ends
+when its standard input closes. usage: server.py CONFIGURATION"""
 import json
 import os
 import sys

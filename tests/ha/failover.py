@@ -106,7 +106,7 @@ institutions = ["{subdomain}"]
 
 
 class Servers:
-    """The two databases, each with its Patroni, and etcd."""
+    """Two databases with Patroni, and etcd."""
 
     def __init__(self, folder):
         self.folder, self.patronis = folder, [None, None]
@@ -145,7 +145,7 @@ class Servers:
         return leads[0] if len(leads) == 1 else None
 
     def settled(self):
-        """One leads, and the other follows it synchronously."""
+        """Returns whether one server leads and the other follows it synchronously."""
         leader = self.leader()
         if leader is None:
             return False
@@ -153,7 +153,7 @@ class Servers:
         return any(it.get("sync_state") in ("sync", "quorum") for it in following)
 
     def kill(self, number):
-        """Patroni and its PostgreSQL at once, as a machine that loses its power."""
+        """Kills Patroni and its PostgreSQL, like a power failure."""
         pid = int((self.folder / f"pg-{number}" / "postmaster.pid").read_text().split()[0])
         os.kill(self.patronis[number].pid, signal.SIGKILL)
         for process in [pid, *children(pid)]:
@@ -221,7 +221,7 @@ def synced(client):
 
 
 def slots(client):
-    """Offers of one provider each: they do not overlap."""
+    """Returns offers of one provider each, which do not overlap."""
     found, day = [], time.time() + 86_400
     while len(found) < 2_000 and day < time.time() + 120 * 86_400:
         asked = {"start_date": time.strftime("%Y-%m-%d", time.gmtime(day)), "days": 3, "limit": 100}
@@ -281,7 +281,7 @@ def run(servers, client, rounds):
     accepted, number = {}, 0
 
     def book_for(seconds, until=None):
-        """Books one after the other; the longest time between two that were acknowledged."""
+        """Books sequentially and returns the longest time between two acknowledgements."""
         nonlocal number
         end, last, longest, refused = time.monotonic() + seconds, time.monotonic(), 0.0, 0
         while time.monotonic() < end or (until and not until()):
@@ -298,7 +298,7 @@ def run(servers, client, rounds):
                 longest, last = max(longest, time.monotonic() - last), time.monotonic()
                 number += 1
             elif status in (0, 503):
-                # Again with the same key: it may have been stored.
+                # Repeated with the same key, because the booking may have been stored.
                 refused += 1
                 time.sleep(0.1)
             elif status == 409:

@@ -1,4 +1,4 @@
-// Fills the server with a small practice over plain FHIR and prints the ids it was given, as one line of JSON.
+// Creates a small practice over plain FHIR and prints the assigned ids as one line of JSON.
 //
 //   node seed.mjs BASE_URL FIRST_DAY OFFSET [DAYS]      for example   node seed.mjs http://127.0.0.1:8103/fhir/R4 2026-12-01 -05:00 14
 //   TOKEN as for the server
@@ -35,7 +35,7 @@ const rooms = [];
 for (const name of ['Room 1', 'Room 2', 'Zimmer 3 – Prophylaxe']) {
   rooms.push(await create('Location', { name, status: 'active', partOf: { reference: site } }));
 }
-// A room of another site, which must not show up.
+// A room of another site, which must not be read.
 const elsewhere = await create('Location', { name: 'Other site, Room 1', status: 'active' });
 
 const practitioners = [];

@@ -1,8 +1,8 @@
 // A FHIR R4 server for tests: Medplum's router over its in-memory repository, with the validator always on.
 //
 //   PORT   port on 127.0.0.1; 0 or absent: any free one. The first line printed is {"base_url": "http://127.0.0.1:<port>/fhir/R4"}.
-//   TOKEN  where set, requests need "Authorization: Bearer <TOKEN>".
-//   STAY   where set, the server outlives its standard input; otherwise it ends when that closes, so no test leaves one behind.
+//   TOKEN  if set, requests need "Authorization: Bearer <TOKEN>".
+//   STAY   if set, the server outlives its standard input; otherwise it ends when that closes, so that no test leaves one behind.
 //
 // Faults, at /faults (outside the FHIR base, without token): GET shows {"writes", "drop_reply", "drop_request"}; POST sets
 // {"drop_reply": n}: the n-th write from now on is carried out and its connection cut instead of answered;
@@ -59,7 +59,7 @@ async function bodyOf(request) {
   return size === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** True for the write a fault was set for. */
+/** Returns true for the write with the fault. */
 function due(name) {
   if (faults[name] === 0) return false;
   faults[name] -= 1;

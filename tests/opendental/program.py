@@ -1,7 +1,7 @@
 """A typed client of Open Dental's API on the fake: program.py BASE_URL DEVELOPER_KEY CUSTOMER_KEY KEYS
 
-KEYS is JSON with the keys of rows. What the client read is printed as JSON. Its models refuse a row that lacks a field they need, or has one of
-another type.
+KEYS is JSON with the keys of rows. The program prints the rows it has read as JSON. Its models refuse a row with a
+missing field or a field of another type.
 """
 
 import json
@@ -20,7 +20,7 @@ client = OpenDentalClient(developer, customer, base_url, max_retries=0)
 
 
 def refused(call):
-    """The status and the words of a refusal."""
+    """Returns the status and the text of a refusal."""
     try:
         call()
     except OpenDentalAPIError as error:
@@ -29,7 +29,7 @@ def refused(call):
 
 
 def absent(model, row):
-    """The documented fields of a model that a row does not have."""
+    """Returns the documented fields of a model that a row lacks."""
     return sorted({field.alias for field in model.model_fields.values()} - row.keys())
 
 
@@ -50,7 +50,7 @@ lists = {
 }
 told = {name: len(rows) for name, rows in lists.items()}
 
-# What staff see of what was written through the product.
+# Writes of the product as seen by staff.
 booked = client.appointments.get(keys["booked"])
 theirs = {
     "arrived": str(booked.date_time_arrived),
@@ -59,7 +59,7 @@ theirs = {
     "start": str(booked.apt_date_time),
 }
 
-# And what the product shows of what staff do.
+# Changes by staff, to be read by the product.
 visit = client.appointments.get(keys["visit"])
 arrived = client.appointments.set_arrived(visit.apt_num, "09:02:00")
 wrong = refused(lambda: client.appointments.set_arrived(visit.apt_num, "2026-12-01 09:02:00"))

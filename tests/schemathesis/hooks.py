@@ -1,13 +1,13 @@
-"""What the schema of a format leaves open. schemathesis.toml names this file."""
+"""Formats and filters that the schema does not specify. Loaded by schemathesis.toml."""
 
 from datetime import date, datetime, timedelta, timezone
 
 import schemathesis
 from hypothesis import strategies as st
 
-# The document admits the years 1900 to 2199, of which calls about the schedule take the next 730 days.
+# The document permits the years 1900 to 2199. Calls about the schedule accept the next 730 days.
 FIRST, LAST = date(1900, 1, 2), date.today() + timedelta(days=700)
-# A longer request line ends in actix-web's own parser, which answers 400 without a body.
+# A longer request line is rejected by actix-web's parser with 400 and without a body.
 LONGEST_QUERY = 30_000
 
 schemathesis.openapi.format("date", st.dates(FIRST, LAST).map(date.isoformat))
@@ -19,7 +19,7 @@ schemathesis.openapi.format(
         timezones=st.just(timezone.utc),
     ).map(lambda at: at.isoformat(timespec="seconds").replace("+00:00", "Z")),
 )
-# Where messages would go: nowhere, so that nobody out there receives one.
+# Targets of webhook messages in a reserved domain, so that no real host receives them.
 schemathesis.openapi.format("uri", st.integers(0, 9999).map(lambda n: f"https://hooks-{n}.invalid/practice"))
 
 
@@ -29,14 +29,14 @@ def _empty(value):
 
 @schemathesis.hook
 def filter_query(context, query):
-    """An empty parameter counts as one that is not given: what is only empty is not wrong. Cursors are empty (schemathesis.toml)."""
+    """Skips empty parameters, which count as missing and not as invalid. Cursors are empty (schemathesis.toml)."""
     given = {name: value for name, value in (query or {}).items() if not (name.endswith("_cursor") or name == "since")}
     return len(str(given)) < LONGEST_QUERY and not any(_empty(value) for value in given.values())
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """A link may bring the number of a record into a header, which no client can send as it is."""
+    """Converts numbers that links put into headers to text."""
     for name, value in (case.headers or {}).items():
         if not isinstance(value, (str, bytes)):
             case.headers[name] = str(value)

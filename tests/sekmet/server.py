@@ -1,9 +1,10 @@
-"""A FHIR R4 server for tests: SEKMET on a free port of loopback. It prints its address as a line of JSON and ends with its standard input.
+"""A FHIR R4 server for tests: SEKMET on a free port of loopback. It prints its address as a line of JSON and
+ends when its standard input closes.
 
 TOKEN  the bearer token that requests need.
 
 Outside the FHIR base, without a token:
-GET  /faults     {"writes": n}: the requests so far that may have changed something, staff's included.
+GET  /faults     {"writes": n}: the number of modifying requests so far, including those of staff.
 POST /workflows  {"workflow": "scheduling.book", "arguments": {...}}: staff of the hospital act; the answer has the resources.
 """
 import json

@@ -1,4 +1,4 @@
-"""What an application does with the API, on a client made from the document alone. Prints what it saw as one line of JSON."""
+"""An application on a client generated from the document. Prints its results as one line of JSON."""
 
 import datetime
 import json
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def must(answer: Response[Any], kind: type[T]) -> T:
-    """The answer's body, which must be of this kind."""
+    """Returns the answer's body, which must be of this type."""
     if not isinstance(answer.parsed, kind):
         raise SystemExit(f"{answer.status_code}: {answer.content.decode()}")
     return answer.parsed

@@ -1,4 +1,4 @@
-// What an application does with the API, on types made from the document alone. Prints what it saw as one line of JSON.
+// An application on types generated from the document. Prints its results as one line of JSON.
 
 import createClient from "openapi-fetch";
 import type { paths } from "./schema.js";

@@ -1,6 +1,6 @@
 'use strict';
 
-// Where each release of the application keeps what this script reads and sends.
+// Paths of the fields that this script reads and sends, by release.
 const RELEASES = {
   v3: {
     mark: 'mark', csrf: 'csrf', message: 'message', status: 'status', arrived: 'arrivedAt',
@@ -31,7 +31,7 @@ function written(fields) {
   return object;
 }
 
-// The JSON of a call; without a session there is none, but a page.
+// Returns the JSON of a call. Without a session the answer is a page, and the browser goes to the login.
 async function call(path, options = {}) {
   const answer = await fetch(`/app/api/${path}`, { ...options, headers: { accept: 'application/json', ...options.headers } });
   const json = answer.headers.get('content-type')?.startsWith('application/json') ? await answer.json() : null;
@@ -51,7 +51,7 @@ async function change(method, path, fields) {
   return ok ? null : read(json, names.message) ?? 'This did not work. Please reload the page.';
 }
 
-// What is shown is made by the server: when the books changed, the page's middle is asked for again.
+// Pages are rendered by the server: after a change, the page is fetched again and its parts are replaced.
 async function refresh() {
   const answer = await fetch(location.href);
   if (answer.url.includes(login)) return location.assign(login);
