@@ -200,42 +200,42 @@ pub const CIRCLES: &[Circle] = &[Circle {
         "engine/records/src/schema/mod.rs",
         "engine/records/src/working_hour.rs",
     ],
-    reason: "the table names the two bodies that are written by hand, and they what follows from it; a key asks it for its tag",
+    reason: "the table contains the two hand-written bodies, which use code generated from it; keys get their tags from it",
 }];
 
 /// Folders without documentation: folder and reason.
 pub const FOLDERS_WITHOUT_DOCUMENT: &[(&str, &str)] =
-    &[("api/src/resources/documentation/snippets", "files as they are shown to readers")];
+    &[("api/src/resources/documentation/snippets", "sample files of the documentation")];
 
-const KEYS_FILE: &str = "an operator makes it with `practice-sync keys add`";
+const KEYS_FILE: &str = "created by an operator with `practice-sync keys add`";
 
 /// Paths in documents that do not exist: document, path, reason.
 pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
-    ("README.md", "DIR/demo.toml", "DIR is what the reader chooses"),
+    ("README.md", "DIR/demo.toml", "DIR is chosen by the reader"),
     ("adapters/README.md", "keys.toml", KEYS_FILE),
     ("api/deploy/README.md", "keys.toml", KEYS_FILE),
     ("api/docs/operations/configure.md", "keys.toml", KEYS_FILE),
     ("api/docs/operations/nodes.md", "keys.toml", KEYS_FILE),
-    ("README.md", "adapters/extension/dist", "made by `npm run build`"),
-    ("adapters/extension/README.md", "adapters/extension/dist", "made by `npm run build`"),
+    ("README.md", "adapters/extension/dist", "created by `npm run build`"),
+    ("adapters/extension/README.md", "adapters/extension/dist", "created by `npm run build`"),
 ];
 
 /// Files that neither a module declares nor cargo finds: file and compiler.
 pub const COMPILED_OTHERWISE: &[(&str, &str)] = &[
-    ("adapters/kit/src/minimal/lib.rs", "the kit, as a new adapter"),
-    ("engine/store/tests/power_cut/shim.rs", "the test, as a library that its process loads"),
-    ("tests/tests/nodes/clock_shim.rs", "the test, as a library that its nodes load"),
+    ("adapters/kit/src/minimal/lib.rs", "compiled by the kit as part of a new adapter"),
+    ("engine/store/tests/power_cut/shim.rs", "compiled by the test as a preloaded library of its process"),
+    ("tests/tests/nodes/clock_shim.rs", "compiled by the test as a preloaded library of its nodes"),
 ];
 
 /// Files of more than 500 lines: file and reason.
 pub const LONG_FILES: &[(&str, &str)] = &[
     ("adapters/sdk/src/bindings.rs", "generated from the contract"),
-    ("api/src/routes/table.rs", "every endpoint on one page"),
-    ("engine/location/src/event.rs", "every event of a location, with what it says"),
-    ("engine/processor/src/actor/mod.rs", "one actor: its turns, timers, and life in memory"),
-    ("engine/store/src/keys.rs", "every key on the disk"),
-    ("engine/records/src/schema/table.rs", "the one description of every record"),
-    ("engine/webhooks/src/registry.rs", "every change of endpoints and subscriptions, under one lock"),
+    ("api/src/routes/table.rs", "all endpoints in one table"),
+    ("engine/location/src/event.rs", "all events of a location with their fields"),
+    ("engine/processor/src/actor/mod.rs", "one actor: turns, timers, loading and unloading"),
+    ("engine/store/src/keys.rs", "all keys of the store"),
+    ("engine/records/src/schema/table.rs", "the only description of all records"),
+    ("engine/webhooks/src/registry.rs", "all changes of endpoints and subscriptions under one lock"),
 ];
 
 /// Released folders of the contract with the hash of their types. A row never changes: a new version gets its own
