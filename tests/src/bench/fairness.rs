@@ -1,5 +1,5 @@
-//! Isolation between tenants: latency and write-backs of a healthy practice's bookings next to a neighbour with a
-//! hanging EHR, a spinning adapter, endless pulls, or many requests for slots.
+//! Isolation between tenants: latency and write-backs of a healthy practice's bookings next to a neighbour's load.
+//! The neighbour has a hanging EHR, a spinning adapter, endless pulls, or many requests for slots.
 
 use std::{
     fmt::Write,

@@ -51,8 +51,8 @@ impl Project {
         .await
     }
 
-    /// Returns the Python of a virtual environment with the packages of `requirements.txt`. Use modules (`python
-    /// -m`): the scripts contain the path of a temporary folder.
+    /// Returns the Python of a virtual environment with the packages of `requirements.txt`. Run modules instead of
+    /// scripts, which contain the path of a temporary folder.
     pub async fn python(&self) -> PathBuf {
         check_python(self.suite).await;
         let folder = self

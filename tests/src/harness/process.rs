@@ -53,15 +53,15 @@ burst = 100000
 /// Variables that cargo sets for a test. Passed on, they would change the build of [`binary`].
 const OF_THE_TEST: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_", "RUSTC_BOOTSTRAP"];
 
-/// The product's executable. cargo builds it once per process if its sources changed, with the features that `cargo
-/// run` has.
+/// Returns the product's executable. Cargo builds it once per process if its sources changed, with the default
+/// features of `cargo run`.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| built(&[]))
 }
 
-/// The executable that cargo builds with these arguments, as they are or with features. A later build replaces the
-/// file.
+/// Builds the executable with these additional arguments, such as features, and returns its path. A later build
+/// replaces the file.
 pub fn built(arguments: &[&str]) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(components::root()).args(["build", "--bin", "practice-sync", "--message-format"]);

@@ -9,7 +9,7 @@ impl Random {
         Random(seed.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ 0x5851_f42d_4c95_7f2d)
     }
 
-    /// splitmix64
+    /// Returns the next number of the SplitMix64 sequence.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

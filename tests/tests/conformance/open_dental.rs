@@ -238,7 +238,7 @@ impl EhrUnderTest for OpenDental {
         let Some((table, key)) = row_of(resource, id) else { return false };
         let broken = match table {
             "patients" => json!({"Birthdate": "soon"}),
-            // Hours and blockouts depend on readable operatories.
+            // Operatories are not corrupted, because hours and blockouts depend on them.
             "providers" | "appointmenttypes" => json!({"IsHidden": "perhaps"}),
             "appointments" => json!({"DateTimeArrived": "soon"}),
             "commlogs" => json!({"CommDateTime": "soon"}),

@@ -54,13 +54,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The number of test executables that cargo links for a crate.
+/// Returns the number of test executables that cargo links for a crate.
 fn executables(tree: &Tree, dir: &str, manifest: &Table) -> usize {
     let unit_tests = usize::from(is_library(tree, dir) && flag(manifest.get("lib"), "test"));
     unit_tests + linked(tree, dir, manifest, &BINARY) + linked(tree, dir, manifest, &INTEGRATION_TEST)
 }
 
-/// The number of a crate's targets of `kind` that have a test executable.
+/// Returns the number of a crate's targets of `kind` that have a test executable.
 fn linked(tree: &Tree, dir: &str, manifest: &Table, kind: &Kind) -> usize {
     let declared = manifest.get(kind.table).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_discovered = |path: &str| is_root(path, kind) && !declared.iter().any(|target| has_root(target, path, kind));

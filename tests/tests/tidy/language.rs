@@ -75,7 +75,7 @@ pub fn check(tree: &Tree, allowed: &Allowed) -> Vec<Finding> {
     findings
 }
 
-/// The folder of a crate in one of the top folders: `engine/store` of `engine/store/src/lib.rs`.
+/// Returns the folder of a crate in a top folder: `engine/store` of `engine/store/src/lib.rs`.
 fn folder(path: &str) -> String {
     path.split('/').take(2).collect::<Vec<_>>().join("/")
 }

@@ -163,7 +163,7 @@ async fn fragments_are_counted_together() {
     let workstation = product.pair(LOCATION, "Front desk").await;
     let fragment =
         |code: Data, last: bool, payload: Vec<u8>| Message::Frame(Frame::message(payload, OpCode::Data(code), last));
-    // As browsers send long messages.
+    // Browsers fragment long messages like this.
     let mut socket = workstation.socket().await.unwrap();
     let state = json!({"type": "state", "session": "out", "paused": false, "awaiting": 0, "more": "é".repeat(100_000)});
     let bytes = state.to_string().into_bytes();

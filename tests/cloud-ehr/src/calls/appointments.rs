@@ -1,4 +1,4 @@
-//! Appointments in calls.
+//! Calls that read and write appointments.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Patients in calls.
+//! Calls that read and write patients.
 
 use serde_json::{Value, json};
 
