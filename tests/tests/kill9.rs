@@ -268,7 +268,7 @@ async fn kill_under_load(
     assert!(!ledger.lock().unwrap().slots.is_empty(), "no slots left: fewer rounds, or a larger practice");
 }
 
-/// Checks that each creation has an audit entry with its API key, even if the first answer was lost. Changes left
+/// Waits until each creation has an audit entry with its API key, even if the first answer was lost. Changes left
 /// unaudited by a crash are audited in the next life.
 async fn in_the_audit_trail(installation: &Installation, accepted: &[Accepted]) {
     let untold = || {

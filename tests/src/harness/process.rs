@@ -53,8 +53,8 @@ burst = 100000
 /// Variables that cargo sets for a test. Passed on, they would change the build of [`binary`].
 const OF_THE_TEST: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_", "RUSTC_BOOTSTRAP"];
 
-/// Returns the product's executable. Cargo builds it once per process if its sources changed, with the default
-/// features of `cargo run`.
+/// Returns the product's executable. Cargo builds it once per process if its sources changed, with the features of
+/// `cargo run`.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| built(&[]))

@@ -20,7 +20,7 @@ use super::{
     sim::{Sim, document},
 };
 
-/// Maximum number of attempts per request.
+/// Maximum number of retries per request.
 const PATIENCE: u32 = 30;
 const OFFER_LASTS: i64 = 15 * MINUTE;
 

@@ -175,7 +175,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         (1..=1_000).filter_map(patient).collect()
     }
 
-    /// Returns all appointments from yesterday on, including cancelled ones.
+    /// Returns all appointments from today on, including cancelled ones.
     pub fn appointments(&self) -> Vec<Record<records::Appointment>> {
         let start = self.at(-1, 0);
         let span = Span { start, end: start.plus(CALENDAR) };

@@ -97,7 +97,7 @@ impl Database {
         }
     }
 
-    /// Sets the modification times of all rows back by a day, so that no row counts as recently changed.
+    /// Sets the modification times of all rows to a day ago, so that no row counts as recently changed.
     pub fn age(&mut self) {
         let yesterday = self.shown(present() - chrono::Days::new(1));
         for table in &self.tables {
