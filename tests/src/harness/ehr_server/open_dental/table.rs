@@ -20,7 +20,7 @@ pub struct Table {
     pub filters: &'static [&'static str],
     /// The field that the database sets on each change.
     pub stamp: Option<&'static str>,
-    /// Meaning of the query parameter of that name.
+    /// Filter by the query parameter with the name of `stamp`: after its value, or from its value on.
     pub since: Since,
     /// Rows contain the server's time.
     pub server_time: bool,
