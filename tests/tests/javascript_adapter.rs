@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_secs(120);
 
 #[actix::test]
 async fn the_adapter_for_the_simulated_ehr_passes_its_tests_and_is_fit() {
-    if Suite::Node.is_left_out() {
+    if Suite::Node.is_skipped() {
         return;
     }
     passes_and_is_fit(&root().join("adapters/sandbox-js")).await;
@@ -26,7 +26,7 @@ async fn the_adapter_for_the_simulated_ehr_passes_its_tests_and_is_fit() {
 
 #[actix::test]
 async fn a_new_adapter_passes_its_tests_and_is_fit() {
-    if Suite::Node.is_left_out() {
+    if Suite::Node.is_skipped() {
         return;
     }
     let work = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn typed(toolbox: &Toolbox, dir: &Path, ehr: &Ehr, arguments: &[&str]) -> (bool,
 /// The commands work in the current directory, like cargo.
 #[actix::test]
 async fn errors_in_run_show_message_field_and_stack() {
-    if Suite::Node.is_left_out() {
+    if Suite::Node.is_skipped() {
         return;
     }
     let (toolbox, ehr, work) = (Toolbox::installed().await, Ehr::start(), tempfile::tempdir().unwrap());
@@ -98,7 +98,7 @@ async fn errors_in_run_show_message_field_and_stack() {
 /// only what the contract promises.
 #[actix::test]
 async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
-    if Suite::Node.is_left_out() {
+    if Suite::Node.is_skipped() {
         return;
     }
     let (toolbox, ehr, work) = (Toolbox::installed().await, Ehr::start(), tempfile::tempdir().unwrap());
@@ -122,7 +122,7 @@ async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
 /// Checked by TypeScript, as in an editor.
 #[actix::test]
 async fn the_typings_fit_the_adapter_and_find_a_missing_field() {
-    if Suite::Node.is_left_out() {
+    if Suite::Node.is_skipped() {
         return;
     }
     let typescript = Project::new("client-typescript", "clients/typescript", Suite::Node).npm().await;

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use postgres_server::{Cluster, Durability, is_left_out};
+use postgres_server::{Cluster, Durability, is_skipped};
 use runtime::clock::random_u64;
 use sandbox_ehr::{
     Behaviours, Control, Profile,
@@ -168,7 +168,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_fjall() {
 /// In every other round the database restarts before the process is killed.
 #[actix::test]
 async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_postgres() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let mut cluster = Cluster::temporary(Durability::Synced).unwrap();

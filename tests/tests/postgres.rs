@@ -8,7 +8,7 @@ use std::{
 };
 
 use engine::{CopyStep, Incomplete};
-use postgres_server::{Cluster, Durability, Proxy, is_left_out};
+use postgres_server::{Cluster, Durability, Proxy, is_skipped};
 use sandbox_ehr::Profile;
 use serde_json::Value;
 use setup::{
@@ -53,7 +53,7 @@ async fn shown(caller: &mut Caller, answer: &Value) -> (u16, Value) {
 
 #[actix::test]
 async fn database_downtime_returns_503_and_service_resumes() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
@@ -110,7 +110,7 @@ async fn database_downtime_returns_503_and_service_resumes() {
 /// Writes read first, too. No thread that answers requests may block on the database.
 #[actix::test]
 async fn probes_are_answered_while_all_calls_wait_for_the_database() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
@@ -141,7 +141,7 @@ async fn probes_are_answered_while_all_calls_wait_for_the_database() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(waiting.try_join_next().is_none(), "the calls should wait meanwhile");
-    way.mend();
+    way.clear_faults();
     while let Some(answer) = waiting.join_next().await {
         let (status, answer) = answer.unwrap().unwrap();
         assert!(matches!(status, 200 | 503), "{status} {answer}");
@@ -168,7 +168,7 @@ fn refused(arguments: &[&str], told: &str) {
 /// Serves a practice on sled, then from a database, then on fjall, and checks that each booking is kept.
 #[actix::test]
 async fn a_store_moves_into_a_database_and_out_of_it() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
@@ -228,7 +228,7 @@ async fn serve_and_book(installation: &Installation, location: u32, before: &[Va
 /// Next to an embedded store, or without its own database, no new store is created by mistake.
 #[actix::test]
 async fn wrong_database_is_refused_with_a_remedy() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
@@ -268,7 +268,7 @@ async fn write(dir: &Path, key: &StoreKeys, batch: Batch) {
 
 #[actix::test]
 async fn interrupted_copy_into_a_database_is_not_served_and_can_be_resumed() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -317,7 +317,7 @@ async fn interrupted_copy_into_a_database_is_not_served_and_can_be_resumed() {
 /// If a store was served while its copy was incomplete, the copy starts from the beginning.
 #[actix::test]
 async fn partial_copy_of_another_source_is_removed() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let cluster = Cluster::temporary(Durability::Written).unwrap();
@@ -341,7 +341,7 @@ async fn partial_copy_of_another_source_is_removed() {
 /// A server without the new key could not read values that the command seals.
 #[actix::test]
 async fn key_rotation_by_command_requires_a_stopped_server() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
@@ -369,7 +369,7 @@ async fn key_rotation_by_command_requires_a_stopped_server() {
 /// sequence.
 #[actix::test]
 async fn location_and_data_source_are_added_at_runtime() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let (first, second, dir) = (ehr(), ehr(), tempfile::tempdir().unwrap());

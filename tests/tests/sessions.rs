@@ -7,7 +7,7 @@ use tests::harness::{components::root, external::Suite, process::binary};
 use crate::adapter_author::{
     need_tools,
     shell::Shell,
-    steps::{self, Others, Seen, Step, What},
+    steps::{self, OtherBlocks, Seen, Step, StepKind},
 };
 
 /// The demo at the beginning of README.md and the guide.
@@ -15,12 +15,13 @@ const DEMO: &str = "practice-sync demo --listen 127.0.0.1:8080 --operators 127.0
 
 /// Follows the steps of a section, after the step `before`.
 fn follow(document: &str, heading: &str, before: Option<Step>) {
-    if Suite::Shell.is_left_out() {
+    if Suite::Shell.is_skipped() {
         return;
     }
     need_tools();
     let text = fs::read_to_string(root().join(document)).unwrap();
-    let steps = steps::parse(&text, heading, Others::Skipped).unwrap_or_else(|error| panic!("{document}: {error}"));
+    let steps =
+        steps::parse(&text, heading, OtherBlocks::Skipped).unwrap_or_else(|error| panic!("{document}: {error}"));
     let dir = tempfile::tempdir().unwrap();
     let mut shell = Shell::start(dir.path(), binary()).unwrap();
     for step in before.iter().chain(&steps) {
@@ -31,7 +32,7 @@ fn follow(document: &str, heading: &str, before: Option<Step>) {
 fn demo() -> Option<Step> {
     // The last line of the walkthrough, which waits for the first read.
     let sees = vec![Seen::Line("For operators: ...".to_owned())];
-    Some(Step { line: 0, what: What::Background { text: DEMO.to_owned(), sees } })
+    Some(Step { line: 0, what: StepKind::Background { text: DEMO.to_owned(), sees } })
 }
 
 #[test]

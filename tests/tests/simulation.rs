@@ -28,7 +28,7 @@ use std::{
 };
 
 use disk::Disk;
-use postgres_server::{Cluster, Durability, is_left_out};
+use postgres_server::{Cluster, Durability, is_skipped};
 use sim::Sim;
 use store::{
     StoreKey, StoreKeys,
@@ -121,7 +121,7 @@ fn ehr_that_violates_its_contract_is_detected() {
 /// Runs the first seeds, each on its own database with two processes.
 #[test]
 fn invariants_hold_for_all_seeds_on_postgres() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let server = Cluster::temporary(Durability::Written).unwrap();

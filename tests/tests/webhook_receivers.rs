@@ -141,7 +141,7 @@ async fn at_hand(program: &str, argument: &str) -> bool {
 
 #[actix::test]
 async fn npm_library_and_node_snippet_verify_our_messages() {
-    if Suite::Node.is_left_out() {
+    if Suite::Node.is_skipped() {
         return;
     }
     let sent = Sent::of_a_rotation().await;
@@ -154,7 +154,7 @@ async fn npm_library_and_node_snippet_verify_our_messages() {
 
 #[actix::test]
 async fn pypi_library_and_python_snippet_verify_our_messages() {
-    if Suite::Python.is_left_out() {
+    if Suite::Python.is_skipped() {
         return;
     }
     let sent = Sent::of_a_rotation().await;

@@ -26,7 +26,7 @@ pub(crate) trait Subject: Sized {
     /// Closes the store, like the end of its process, and opens it again.
     fn reopen(self) -> Self;
     /// Returns whether the tests are skipped, because this machine lacks a requirement.
-    fn is_left_out() -> bool {
+    fn is_skipped() -> bool {
         false
     }
 }
@@ -49,7 +49,7 @@ macro_rules! conformance {
         $(
             #[test]
             fn $test() {
-                if <$subject as $crate::conformance::Subject>::is_left_out() {
+                if <$subject as $crate::conformance::Subject>::is_skipped() {
                     return;
                 }
                 let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();

@@ -2,11 +2,11 @@
 
 use crate::{
     Markup, Practice, SessionOver, Settings, User,
-    asked::Asked,
+    asked::Request,
     quota::Quota,
     seed,
     sessions::{self, Ended, Session, Sessions},
-    spoil::Spoiling,
+    spoil::FaultPlan,
 };
 
 pub const COOKIE: &str = "ehr_session";
@@ -33,7 +33,7 @@ pub struct Application {
     pub sessions: Sessions,
     pub users: Vec<User>,
     pub quota: Quota,
-    pub spoiling: Spoiling,
+    pub spoiling: FaultPlan,
     pub counts: Counts,
     pub markup: Markup,
     pub session_over: SessionOver,
@@ -58,7 +58,7 @@ impl Application {
             sessions: Sessions::new(settings.idle_seconds),
             users: settings.users.clone(),
             quota: Quota::new(settings.calls_per_minute),
-            spoiling: Spoiling::default(),
+            spoiling: FaultPlan::default(),
             counts: Counts::default(),
             markup: settings.markup,
             session_over: settings.session_over,
@@ -67,14 +67,14 @@ impl Application {
     }
 
     /// Returns the user of an open session. `active`: the request counts as activity.
-    pub fn visitor(&mut self, now: i64, asked: &Asked, active: bool) -> Option<Visitor> {
+    pub fn visitor(&mut self, now: i64, asked: &Request, active: bool) -> Option<Visitor> {
         let Session { user, csrf, .. } = self.sessions.find(asked.cookie(COOKIE)?, now, active)?.clone();
         let user = self.users.iter().find(|held| held.name == user)?.clone();
         Some(Visitor { user, csrf })
     }
 
     /// Returns the reason why the request's session ended.
-    pub fn ended(&self, asked: &Asked) -> Option<Ended> {
+    pub fn ended(&self, asked: &Request) -> Option<Ended> {
         self.sessions.why(asked.cookie(COOKIE)?)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// One request.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct Request {
     pub method: String,
     pub path: String,
     pub query: String,
@@ -13,7 +13,7 @@ pub struct Asked {
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(held, _)| held.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }

@@ -3,7 +3,7 @@
 use crate::{
     Refusal, SessionOver,
     application::Application,
-    asked::{Answer, Asked},
+    asked::{Answer, Request},
     calls, pages,
     spoil::Trouble,
 };
@@ -16,7 +16,7 @@ pub enum Reply {
     Late(Answer, std::time::Duration),
 }
 
-pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Reply {
+pub fn handle(application: &mut Application, now: i64, asked: &Request) -> Reply {
     if !asked.is_call() {
         application.counts.pages += 1;
         return Reply::Answered(pages::handle(application, now, asked));
@@ -34,7 +34,7 @@ pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Reply {
     }
 }
 
-fn spoilt(application: &mut Application, now: i64, asked: &Asked, trouble: Trouble) -> Reply {
+fn spoilt(application: &mut Application, now: i64, asked: &Request, trouble: Trouble) -> Reply {
     match trouble {
         Trouble::LoseRequest => Reply::Lost,
         Trouble::Redirect(to) => {
@@ -64,12 +64,12 @@ fn spoilt(application: &mut Application, now: i64, asked: &Asked, trouble: Troub
     }
 }
 
-fn called(application: &mut Application, now: i64, asked: &Asked) -> Answer {
+fn called(application: &mut Application, now: i64, asked: &Request) -> Answer {
     calls::handle(application, now, asked).unwrap_or_else(|| over(application, asked))
 }
 
 /// Returns the answer to a call without a session.
-fn over(application: &mut Application, asked: &Asked) -> Answer {
+fn over(application: &mut Application, asked: &Request) -> Answer {
     application.counts.logged_out += 1;
     match application.session_over {
         SessionOver::LoginPage => pages::login(application, asked, None),

@@ -34,4 +34,4 @@ pub use refusal::Refusal;
 pub use server::{CloudEhr, PracticeGuard};
 pub use sessions::SessionOver;
 pub use settings::{Clock, Settings, User};
-pub use spoil::{On, Trouble};
+pub use spoil::{CallSelector, Trouble};

@@ -19,9 +19,9 @@ use actix_web::{
 };
 
 use crate::{
-    Appointment, Clock, Counts, Markup, On, Patient, Practice, SessionOver, Settings, Trouble,
+    Appointment, CallSelector, Clock, Counts, Markup, Patient, Practice, SessionOver, Settings, Trouble,
     application::{Application, COOKIE},
-    asked::{Answer, Asked},
+    asked::{Answer, Request},
     dispatch::{self, Reply},
 };
 
@@ -138,7 +138,7 @@ impl CloudEhr {
         self.application().quota.per_minute = allowed;
     }
 
-    pub fn spoil(&self, on: On, trouble: Trouble) {
+    pub fn spoil(&self, on: CallSelector, trouble: Trouble) {
         self.application().spoiling.tell(on, trouble);
     }
 
@@ -168,7 +168,7 @@ struct Shared {
 
 async fn answer(shared: Data<Shared>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let headers = request.headers().iter();
-    let asked = Asked {
+    let asked = Request {
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The calls with a fault, counted from when it is set; 1 is the next one. Calls that check the session are not
 /// counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
+pub enum CallSelector {
     /// Every call.
     Each,
     /// Every call that changes something.
@@ -37,18 +37,18 @@ pub enum Trouble {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Spoiling {
-    told: Vec<(On, Trouble)>,
+pub struct FaultPlan {
+    told: Vec<(CallSelector, Trouble)>,
     calls: usize,
     writes: usize,
     spoilt: usize,
 }
 
-impl Spoiling {
-    pub fn tell(&mut self, on: On, trouble: Trouble) {
+impl FaultPlan {
+    pub fn tell(&mut self, on: CallSelector, trouble: Trouble) {
         let on = match on {
-            On::Call(n) => On::Call(self.calls + n),
-            On::Write(n) => On::Write(self.writes + n),
+            CallSelector::Call(n) => CallSelector::Call(self.calls + n),
+            CallSelector::Write(n) => CallSelector::Write(self.writes + n),
             each => each,
         };
         self.told.push((on, trouble));
@@ -69,10 +69,10 @@ impl Spoiling {
         self.writes += usize::from(changes);
         let (calls, writes) = (self.calls, self.writes);
         let hit = self.told.iter().find(|(on, _)| match on {
-            On::Each => true,
-            On::EachWrite => changes,
-            On::Call(n) => *n == calls,
-            On::Write(n) => changes && *n == writes,
+            CallSelector::Each => true,
+            CallSelector::EachWrite => changes,
+            CallSelector::Call(n) => *n == calls,
+            CallSelector::Write(n) => changes && *n == writes,
         });
         let trouble = hit.map(|(_, trouble)| trouble.clone());
         self.spoilt += usize::from(trouble.is_some());

@@ -19,7 +19,7 @@ const SUITE: &str = "postgres";
 
 /// Returns whether tests with PostgreSQL are skipped, and prints a message if so. Panics if they are selected and
 /// PostgreSQL is not installed.
-pub fn is_left_out() -> bool {
+pub fn is_skipped() -> bool {
     let named = std::env::var(VARIABLE).unwrap_or_default();
     let wanted = named.split(',').map(str::trim).any(|name| [SUITE, "all"].contains(&name));
     if !wanted {

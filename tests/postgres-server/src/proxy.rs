@@ -69,7 +69,7 @@ impl Proxy {
         self.address.port()
     }
 
-    /// Cuts all connections and refuses new ones until `mend`.
+    /// Cuts all connections and refuses new ones until `clear_faults`.
     pub fn cut(&self) {
         let mut state = self.state();
         state.refusing = true;
@@ -108,7 +108,7 @@ impl Proxy {
     }
 
     /// Ends all faults. Stalled connections are cut.
-    pub fn mend(&self) {
+    pub fn clear_faults(&self) {
         let mut state = self.state();
         if state.stalled {
             state.cut();

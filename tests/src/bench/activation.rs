@@ -35,7 +35,7 @@ use webhooks::{
 
 use super::{
     options::{Options, Outcome},
-    own_ehr::{OwnEhr, Writes},
+    own_ehr::{InProcessEhr, Writes},
     practices,
     report::{Aim, Report, median},
 };
@@ -69,7 +69,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 /// Pulls an EHR with this number of appointments through the engine and unloads the location. Returns a free place.
 async fn fill_calendar(dir: &Path, appointments: usize) -> Result<Placement, Box<dyn Error>> {
     let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
-    let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, appointments));
+    let ehr: Arc<dyn Ehr> = Arc::new(InProcessEhr::booked(start, appointments));
     let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = HashMap::from([(LOCATION, ehr)]);
     let engine = Engine::start(practices::setup(1), parts).await?;
@@ -188,6 +188,6 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
 
 /// Returns an in-process EHR for each location.
 pub fn own(locations: u32, writes: Writes) -> HashMap<LocationId, Arc<dyn Ehr>> {
-    let ehr = |id| (LocationId(id), Arc::new(OwnEhr::new(writes)) as Arc<dyn Ehr>);
+    let ehr = |id| (LocationId(id), Arc::new(InProcessEhr::new(writes)) as Arc<dyn Ehr>);
     (1..=locations).map(ehr).collect()
 }

@@ -17,7 +17,7 @@ use super::{
     options::{Options, Outcome},
     own_ehr::{OPERATORIES, PROVIDERS},
     practices::SUBDOMAIN,
-    processor_time::Spent,
+    processor_time::ProcessorTime,
     report::{self, Aim, Report, short},
     servers::{Server, WORKERS, product::API_KEY},
 };
@@ -103,10 +103,10 @@ fn used(dir: &Path) -> io::Result<u64> {
 
 async fn echo(options: &Options, report: &mut Report) -> Result<Run, Box<dyn Error>> {
     let server = Server::start(&["echo"])?;
-    let spent = Spent::by(server.pid())?;
+    let spent = ProcessorTime::by(server.pid())?;
     let run = load(options).run(server.address, plain_requests(options.locations)).await?;
     report_run(report, "bare actix-web JSON echo of the same bodies", &run);
-    Spent::by(server.pid())?.report(&spent, run.answered as f64, report);
+    ProcessorTime::by(server.pid())?.report(&spent, run.answered as f64, report);
     Ok(run)
 }
 
@@ -149,10 +149,10 @@ pub async fn product(
         let query = format!("subdomain={SUBDOMAIN}&location_id={location}");
         Some(request(&booking(number, token.clone()), &query, &authorization))
     });
-    let (spent, used_before) = (Spent::by(server.pid())?, used(&dir)?);
+    let (spent, used_before) = (ProcessorTime::by(server.pid())?, used(&dir)?);
     let run = load(options).run(server.address, requests).await?;
     report_run(report, what, &run);
-    Spent::by(server.pid())?.report(&spent, run.answered as f64, report);
+    ProcessorTime::by(server.pid())?.report(&spent, run.answered as f64, report);
     let kib = used(&dir)?.saturating_sub(used_before) as f64 / run.answered.max(1) as f64 / 1_024.0;
     let aim = if writes == "at-once" { report::at_most(12.0, 4.0) } else { Aim::None };
     report.number("  disk for each", kib, " KiB", aim);

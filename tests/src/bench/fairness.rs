@@ -43,7 +43,7 @@ const NEIGHBOUR: &str = "neighbour";
 const NEIGHBOUR_KEY: &str = "psk_of_the_neighbour";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beside {
+enum Neighbour {
     Nobody,
     /// Number of locations, each with its own data source, and the behaviour of their guest.
     Guests(u32, &'static str),
@@ -51,13 +51,13 @@ enum Beside {
     Slots,
 }
 
-const SCENES: [(&str, Beside); 6] = [
-    ("quiet", Beside::Nobody),
-    ("140 locations on an EHR that hangs", Beside::Guests(140, "hang-in-pull")),
-    ("a pull of endless fat pages", Beside::Guests(1, "fat-pages")),
-    ("20 spinning guests", Beside::Guests(20, "spin-in-pull")),
-    ("a pull of 60,000 records", Beside::Guests(1, "many-patients")),
-    ("searches for 10,000 slots", Beside::Slots),
+const SCENES: [(&str, Neighbour); 6] = [
+    ("quiet", Neighbour::Nobody),
+    ("140 locations on an EHR that hangs", Neighbour::Guests(140, "hang-in-pull")),
+    ("a pull of endless fat pages", Neighbour::Guests(1, "fat-pages")),
+    ("20 spinning guests", Neighbour::Guests(20, "spin-in-pull")),
+    ("a pull of 60,000 records", Neighbour::Guests(1, "many-patients")),
+    ("searches for 10,000 slots", Neighbour::Slots),
 ];
 
 /// The result of a run.
@@ -86,10 +86,10 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
             let against = quiet.as_ref().unwrap_or(&run);
             let ratio = run.slow.as_secs_f64() / against.slow.as_secs_f64().max(1e-9);
             report.time(&format!("{name}: half of the bookings within"), run.median, Aim::None);
-            let slowest = if beside == Beside::Nobody { Aim::None } else { Aim::Below(against.slow.mul_f64(MOST)) };
+            let slowest = if beside == Neighbour::Nobody { Aim::None } else { Aim::Below(against.slow.mul_f64(MOST)) };
             report.time("  99 of 100 within", run.slow, slowest);
             report.number("  of the quiet one's", ratio, "", Aim::None);
-            let writes = if beside == Beside::Nobody { Aim::None } else { Aim::AtLeast(against.written * LEAST) };
+            let writes = if beside == Neighbour::Nobody { Aim::None } else { Aim::AtLeast(against.written * LEAST) };
             report.number("  write-backs per second", run.written, "", writes);
             if run.refused > 0 {
                 report.note(format!("  {} bookings were refused", run.refused));
@@ -103,7 +103,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     })
 }
 
-async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::error::Error>> {
+async fn scene(options: &Options, beside: Neighbour) -> Result<Run, Box<dyn std::error::Error>> {
     let dir = tempfile::Builder::new().prefix("bench-fairness").tempdir_in(&options.dir)?;
     let (ehr, other) = (EhrServer::start(fixtures::profile(17))?, EhrServer::start(fixtures::profile(18))?);
     // Accepts connections up to the backlog and never answers.
@@ -120,7 +120,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
     if offers.len() < count {
         return Err(format!("the EHR offers {} times, not {count}", offers.len()).into());
     }
-    let asking = if beside == Beside::Slots { Some(Asking::start(server.address).await?) } else { None };
+    let asking = if beside == Neighbour::Slots { Some(Asking::start(server.address).await?) } else { None };
     tokio::time::sleep(Duration::from_secs(options.lead)).await;
     let run = book(&server, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
     asking.map(Asking::end).transpose()?;
@@ -201,7 +201,10 @@ impl Asking {
         match ready.await {
             Ok(()) => Ok(asking),
             // The thread ends early only on an error.
-            Err(_) => Err(asking.end().err().unwrap_or_else(|| io::Error::other("nobody asks for slots"))),
+            Err(_) => Err(asking
+                .end()
+                .err()
+                .unwrap_or_else(|| io::Error::other("the thread that requests slots ended early"))),
         }
     }
 
@@ -234,7 +237,7 @@ async fn wait_for_slots(caller: &mut Caller) -> io::Result<()> {
     }
 }
 
-fn configuration(dir: &Path, beside: Beside, ehr: &str, other: &str, hanging: SocketAddr) -> String {
+fn configuration(dir: &Path, beside: Neighbour, ehr: &str, other: &str, hanging: SocketAddr) -> String {
     let cache = components::root().join("target").join("adapters").join("compiled");
     let (place, foreign_id, zone, _) = LOCATIONS[0];
     let mut text = format!(
@@ -302,11 +305,11 @@ environment = "sandbox"
         written.expect("a string takes all text");
     };
     match beside {
-        Beside::Nobody => {}
-        Beside::Guests(count, behaviour) => {
+        Neighbour::Nobody => {}
+        Neighbour::Guests(count, behaviour) => {
             (1..=count).for_each(|n| neighbour(n, "hostile", &format!("http://{hanging}"), "x", behaviour));
         }
-        Beside::Slots => neighbour(1, "sandbox", other, foreign_id, ""),
+        Neighbour::Slots => neighbour(1, "sandbox", other, foreign_id, ""),
     }
     text
 }

@@ -30,7 +30,7 @@ use webhooks::subscriptions::Everyone;
 use super::{
     activation::first_sync,
     options::{Options, Outcome},
-    own_ehr::OwnEhr,
+    own_ehr::InProcessEhr,
     practices,
     report::{Aim, Report, say},
     servers::{Server, ready},
@@ -89,7 +89,7 @@ fn setup(locations: u32) -> Setup {
 async fn prepare(dir: &Path, locations: u32) -> Outcome {
     let first = LocationId(1);
     let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
-    let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, APPOINTMENTS));
+    let ehr: Arc<dyn Ehr> = Arc::new(InProcessEhr::booked(start, APPOINTMENTS));
     let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = HashMap::from([(first, ehr)]);
     let store = parts.store.clone();

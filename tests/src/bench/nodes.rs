@@ -17,7 +17,7 @@ use super::{
     load::{Load, Outcome as Run, Requests},
     options::{Options, Outcome},
     practices::subdomain,
-    processor_time::Spent,
+    processor_time::ProcessorTime,
     report::{Aim, Report, median, short},
     servers::{Server, product::API_KEY},
 };
@@ -137,7 +137,7 @@ async fn forwarded(node: &Server) -> Result<u64, Box<dyn Error>> {
 }
 
 fn spent(servers: &[Server], cluster: &Cluster) -> Result<Duration, Box<dyn Error>> {
-    let nodes = servers.iter().map(|server| Ok(Spent::by(server.pid())?.total()));
+    let nodes = servers.iter().map(|server| Ok(ProcessorTime::by(server.pid())?.total()));
     let nodes: Duration = nodes.sum::<Result<_, std::io::Error>>()?;
     Ok(nodes + of_database(&cluster.sockets().join("data"))?)
 }
@@ -145,7 +145,7 @@ fn spent(servers: &[Server], cluster: &Cluster) -> Result<Duration, Box<dyn Erro
 /// Returns the processor time of the server and its child processes, which serve one session each.
 fn of_database(data: &Path) -> Result<Duration, Box<dyn Error>> {
     let server: u32 = fs::read_to_string(data.join("postmaster.pid"))?.lines().next().ok_or("no pid")?.parse()?;
-    let mut spent = Spent::by(server)?.total();
+    let mut spent = ProcessorTime::by(server)?.total();
     for process in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
@@ -153,7 +153,7 @@ fn of_database(data: &Path) -> Result<Duration, Box<dyn Error>> {
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
         if parent == Some(server) {
             // The process may have ended in the meantime.
-            spent += Spent::by(pid).map_or(Duration::ZERO, |spent| spent.total());
+            spent += ProcessorTime::by(pid).map_or(Duration::ZERO, |spent| spent.total());
         }
     }
     Ok(spent)

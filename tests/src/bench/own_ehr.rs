@@ -25,20 +25,20 @@ pub enum Writes {
     TakenAtOnce,
 }
 
-pub struct OwnEhr {
+pub struct InProcessEhr {
     writes: Writes,
     appointments: Vec<EhrAppointment>,
     written: AtomicU64,
 }
 
-impl OwnEhr {
-    pub fn new(writes: Writes) -> OwnEhr {
-        OwnEhr { writes, appointments: Vec::new(), written: AtomicU64::new(0) }
+impl InProcessEhr {
+    pub fn new(writes: Writes) -> InProcessEhr {
+        InProcessEhr { writes, appointments: Vec::new(), written: AtomicU64::new(0) }
     }
 
     /// Creates an EHR with `count` appointments from `start` (seconds since 1970) on, back to back in all
     /// operatories.
-    pub fn booked(start: i64, count: usize) -> OwnEhr {
+    pub fn booked(start: i64, count: usize) -> InProcessEhr {
         let appointment = |n: usize| {
             let start = start + (n / OPERATORIES) as i64 * MINUTES * 60;
             EhrAppointment {
@@ -51,7 +51,7 @@ impl OwnEhr {
                 ..EhrAppointment::default()
             }
         };
-        OwnEhr { appointments: (0..count).map(appointment).collect(), ..OwnEhr::new(Writes::Wait) }
+        InProcessEhr { appointments: (0..count).map(appointment).collect(), ..InProcessEhr::new(Writes::Wait) }
     }
 
     fn records(&self, resource: Resource) -> Vec<EhrRecord> {
@@ -102,7 +102,7 @@ fn hours(operatory: usize) -> EhrRecord {
     })
 }
 
-impl Ehr for OwnEhr {
+impl Ehr for InProcessEhr {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
         let ability = |resource| PullAbility { resource, delta: false, deletions_by_absence: false };
         let writes = ["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"];

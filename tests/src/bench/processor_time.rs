@@ -9,16 +9,16 @@ use super::report::{Report, short};
 const PARTS: [(&str, &str); 2] =
     [("HTTP and turns", "actix-rt|system"), ("commit, with what applies it", "store-committe")];
 
-pub struct Spent {
+pub struct ProcessorTime {
     parts: [Duration; PARTS.len()],
     /// Pages, replays, reads, webhooks, the index.
     others: Duration,
 }
 
-impl Spent {
+impl ProcessorTime {
     /// Returns the time spent by running threads. Ended threads are not included.
-    pub fn by(pid: u32) -> io::Result<Spent> {
-        let mut spent = Spent { parts: Default::default(), others: Duration::ZERO };
+    pub fn by(pid: u32) -> io::Result<ProcessorTime> {
+        let mut spent = ProcessorTime { parts: Default::default(), others: Duration::ZERO };
         for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
             let thread = thread?.path();
             let (Ok(name), Ok(stat)) =
@@ -41,7 +41,7 @@ impl Spent {
     }
 
     /// Reports the time since `before` per each of `count` pieces of work.
-    pub fn report(&self, before: &Spent, count: f64, report: &Report) {
+    pub fn report(&self, before: &ProcessorTime, count: f64, report: &Report) {
         let each = |now: Duration, before: Duration| short(now.saturating_sub(before).div_f64(count.max(1.0)));
         let parts = PARTS.iter().zip(self.parts.iter().zip(before.parts));
         let mut parts: Vec<String> =

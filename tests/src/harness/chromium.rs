@@ -46,7 +46,7 @@ pub struct Kit {
 /// Returns `None` if the suite is not selected.
 pub async fn kit() -> Option<&'static Kit> {
     static KIT: OnceCell<Kit> = OnceCell::const_new();
-    if SUITE.is_left_out() {
+    if SUITE.is_skipped() {
         return None;
     }
     Some(KIT.get_or_init(prepared).await)

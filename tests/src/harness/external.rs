@@ -80,7 +80,7 @@ impl Suite {
     }
 
     /// Returns whether the suite is not selected. If so, prints that the calling test is skipped.
-    pub fn is_left_out(self) -> bool {
+    pub fn is_skipped(self) -> bool {
         let left_out = !named().contains(&self);
         if left_out {
             let thread = std::thread::current();

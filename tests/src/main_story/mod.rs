@@ -50,8 +50,8 @@ pub async fn tell(program: &Path, practice: impl Practice) {
     story.we_move_it(&booking).await;
     story.we_confirm_it(&booking).await;
     story.staff_move_it(&booking).await;
-    story.a_cycle_without_changes_tells_nobody().await;
-    story.what_was_said_is_in_the_log_once(&booking).await;
+    story.read_cycle_without_changes_sends_no_messages().await;
+    story.communication_log_is_written_once(&booking).await;
     let mut story = story.killed_while_it_is_written(&new_patient("Stays", "Once", 1), NewPatient(true)).await;
     story = story.killed_while_it_is_written(&zoe, NewPatient(false)).await;
     story.we_cancel_it(&booking).await;
@@ -194,13 +194,13 @@ impl<P: Practice> Story<P> {
         assert_eq!(moment(&ours["start_time"]), to);
     }
 
-    async fn a_cycle_without_changes_tells_nobody(&mut self) {
+    async fn read_cycle_without_changes_sends_no_messages(&mut self) {
         self.sync().await;
         self.subscriber.has_heard_all(&mut self.client).await;
     }
 
     /// The EHR stores the entry, and one reply is lost.
-    async fn what_was_said_is_in_the_log_once(&mut self, booking: &Booking) {
+    async fn communication_log_is_written_once(&mut self, booking: &Booking) {
         let note = "Reminded by text: läuft ☺";
         let log = json!({"patient_id": booking.patient, "note": note, "mode": "text", "direction": "sent"});
         self.proxy.set(When::Nth(2), InjectedFault::LoseReply);

@@ -29,12 +29,12 @@ pub struct Subscriber {
     /// Number of verified messages.
     verified: usize,
     /// Messages by delivery and record, so that a repeated message counts once.
-    heard: BTreeMap<(String, Record), Told>,
+    heard: BTreeMap<(String, Record), ReceivedEvent>,
     expected: BTreeMap<Record, Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Told {
+struct ReceivedEvent {
     event: String,
     shape: Value,
     /// Previous values of changed attributes.
@@ -63,7 +63,7 @@ impl Subscriber {
             let event = text(&body["event_name"]);
             for (record, shape) in records(&body["data"]) {
                 let previous = body["data"]["previous_attributes"].clone();
-                let told = Told { event: event.clone(), shape, previous };
+                let told = ReceivedEvent { event: event.clone(), shape, previous };
                 let key = (message.headers["delivery-id"].clone(), record);
                 let before = self.heard.insert(key, told.clone());
                 assert!(before.is_none_or(|before| before == told), "one delivery, and two messages");

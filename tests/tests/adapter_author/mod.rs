@@ -15,7 +15,7 @@ use std::{
 use tests::harness::process::binary;
 
 use shell::Shell;
-use steps::Others;
+use steps::OtherBlocks;
 use tests::harness::{components, external::Suite};
 
 const SECTION: &str = "## One day: from nothing to a booking";
@@ -50,13 +50,13 @@ pub fn need_tools() {
 
 #[test]
 fn readme_walkthrough_books_and_rolls_out_a_new_version() {
-    if Suite::Shell.is_left_out() {
+    if Suite::Shell.is_skipped() {
         return;
     }
     need_tools();
     let readme = fs::read_to_string(components::root().join("adapters/README.md")).unwrap();
-    let steps =
-        steps::parse(&readme, SECTION, Others::Refused).unwrap_or_else(|error| panic!("adapters/README.md: {error}"));
+    let steps = steps::parse(&readme, SECTION, OtherBlocks::Refused)
+        .unwrap_or_else(|error| panic!("adapters/README.md: {error}"));
     let dir = tempfile::tempdir().unwrap();
     let mut shell = Shell::start(dir.path(), binary()).unwrap();
     for step in &steps {
@@ -67,7 +67,7 @@ fn readme_walkthrough_books_and_rolls_out_a_new_version() {
 
 /// Runs the steps of this text and returns the first error.
 fn walk(text: &str) -> Result<(), String> {
-    let steps = steps::parse(&format!("# A\n{SECTION}\n{text}\n## B\n"), SECTION, Others::Refused)?;
+    let steps = steps::parse(&format!("# A\n{SECTION}\n{text}\n## B\n"), SECTION, OtherBlocks::Refused)?;
     let dir = tempfile::tempdir().unwrap();
     let mut shell = Shell::start(dir.path(), binary()).map_err(|error| error.to_string())?;
     fs::write(dir.path().join("home/a.txt"), "one\ntwo\n  three\n").unwrap();
@@ -104,7 +104,7 @@ fn failing_steps_are_reported() {
         let error = walk(&text).expect_err(&text);
         assert!(error.contains(why), "{text}: {why:?} is missing: {error}");
     }
-    assert!(steps::parse("## Another\n", SECTION, Others::Refused).unwrap_err().contains(SECTION));
+    assert!(steps::parse("## Another\n", SECTION, OtherBlocks::Refused).unwrap_err().contains(SECTION));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::{
 
 use crate::adapter_author::{
     answers,
-    steps::{Seen, Step, What},
+    steps::{Seen, Step, StepKind},
 };
 
 /// A step may compile all dependencies of an adapter.
@@ -67,9 +67,9 @@ impl Shell {
 
     pub fn follow(&mut self, step: &Step) -> Result<(), String> {
         match &step.what {
-            What::Run { text, sees } => self.run(&answers::filled(&self.placed(text), &self.heard)?, sees)?,
-            What::Background { text, sees } => self.background(&self.placed(text), sees)?,
-            What::Edit { file, from, to } => edit(&self.folder.join(file), from, to)?,
+            StepKind::Run { text, sees } => self.run(&answers::filled(&self.placed(text), &self.heard)?, sees)?,
+            StepKind::Background { text, sees } => self.background(&self.placed(text), sees)?,
+            StepKind::Edit { file, from, to } => edit(&self.folder.join(file), from, to)?,
         }
         self.place_files().map_err(|error| error.to_string())
     }

@@ -12,11 +12,11 @@
 pub struct Step {
     /// Line number in the document.
     pub line: usize,
-    pub what: What,
+    pub what: StepKind,
 }
 
 #[derive(Debug)]
-pub enum What {
+pub enum StepKind {
     Run { text: String, sees: Vec<Seen> },
     Background { text: String, sees: Vec<Seen> },
     Edit { file: String, from: String, to: String },
@@ -31,7 +31,7 @@ pub enum Seen {
 
 /// Treatment of blocks that are not steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
+pub enum OtherBlocks {
     /// An error in the document.
     Refused,
     /// Skipped as examples if they name a language or nothing.
@@ -39,7 +39,7 @@ pub enum Others {
 }
 
 /// Parses the steps of the section with this heading, up to the next heading of the same level.
-pub fn parse(document: &str, heading: &str, others: Others) -> Result<Vec<Step>, String> {
+pub fn parse(document: &str, heading: &str, others: OtherBlocks) -> Result<Vec<Step>, String> {
     let level = format!("{} ", heading.split(' ').next().unwrap_or_default());
     let mut lines = document.lines().enumerate().skip_while(|(_, line)| *line != heading);
     lines.next().ok_or_else(|| format!("there is no section `{heading}`"))?;
@@ -55,7 +55,7 @@ pub fn parse(document: &str, heading: &str, others: Others) -> Result<Vec<Step>,
                 None => return Err(at("the block is not closed")),
             }
         }
-        if others == Others::Skipped && !info.contains(' ') {
+        if others == OtherBlocks::Skipped && !info.contains(' ') {
             continue;
         }
         if let "text see" | "json see" = info {
@@ -70,8 +70,8 @@ pub fn parse(document: &str, heading: &str, others: Others) -> Result<Vec<Step>,
         seen(&mut steps)?;
         let text = block.join("\n");
         let what = match (info, info.strip_prefix("diff edit ")) {
-            ("sh step", _) => What::Run { text, sees: Vec::new() },
-            ("sh background", _) => What::Background { text, sees: Vec::new() },
+            ("sh step", _) => StepKind::Run { text, sees: Vec::new() },
+            ("sh background", _) => StepKind::Background { text, sees: Vec::new() },
             (_, Some(file)) => edit(file, &block).map_err(|error| at(&error))?,
             _ => return Err(at(&format!("`{info}` is no kind of block"))),
         };
@@ -91,17 +91,17 @@ fn seen(steps: &mut [Step]) -> Result<(), String> {
     }
 }
 
-impl What {
+impl StepKind {
     /// Returns the expected output; `None` for an edit.
     fn sees(&mut self) -> Option<&mut Vec<Seen>> {
         match self {
-            What::Run { sees, .. } | What::Background { sees, .. } => Some(sees),
-            What::Edit { .. } => None,
+            StepKind::Run { sees, .. } | StepKind::Background { sees, .. } => Some(sees),
+            StepKind::Edit { .. } => None,
         }
     }
 }
 
-fn edit(file: &str, block: &[&str]) -> Result<What, String> {
+fn edit(file: &str, block: &[&str]) -> Result<StepKind, String> {
     let (mut from, mut to) = (String::new(), String::new());
     for line in block {
         let (before, after) = match line.chars().next() {
@@ -117,5 +117,5 @@ fn edit(file: &str, block: &[&str]) -> Result<What, String> {
     if from.is_empty() {
         return Err("the edit names no line that is there".to_owned());
     }
-    Ok(What::Edit { file: file.to_owned(), from, to })
+    Ok(StepKind::Edit { file: file.to_owned(), from, to })
 }

@@ -25,7 +25,7 @@ pub struct Atomic {
     address: std::net::SocketAddr,
     server: Shared,
     site: String,
-    here: Here,
+    here: ExistingIds,
     /// Sorted starts of the slots, in seconds; the last one limits the covered time.
     slots: Vec<i64>,
 }

@@ -34,7 +34,7 @@ async fn the_sandbox_adapter_conforms() {
 
 #[actix::test]
 async fn the_sandbox_adapter_in_javascript_conforms() {
-    if Suite::Node.is_left_out() {
+    if Suite::Node.is_skipped() {
         return;
     }
     let component = root().join("target/adapters/sandbox-js.wasm");

@@ -38,7 +38,7 @@ async fn booking_and_its_changes_are_visible_on_both_sides() {
 async fn the_story(harness: &Harness) {
     assert_eq!(harness.server.status_for_strangers().await, 401, "the credentials are needed");
     the_first_pull_shows_the_practice(harness);
-    slots_are_free_where_nobody_stands(harness).await;
+    slots_without_appointments_are_free(harness).await;
     let id = a_new_patient_books(harness).await;
     we_move_it(harness, id).await;
     a_change_by_staff_is_not_overwritten(harness, id).await;
@@ -92,7 +92,7 @@ fn the_first_pull_shows_the_practice(harness: &Harness) {
     assert!(seen("elsewhere").is_none());
 }
 
-async fn slots_are_free_where_nobody_stands(harness: &Harness) {
+async fn slots_without_appointments_are_free(harness: &Harness) {
     let whole_day: Vec<String> =
         (18..34).filter(|half| !(24..26).contains(half)).map(|h| format!("{:02}:{:02}", h / 2, h % 2 * 30)).collect();
     let without = |taken: &[&str]| -> Vec<String> {

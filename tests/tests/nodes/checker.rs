@@ -20,7 +20,7 @@ impl Place {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Action {
     Book { key: String, place: Place },
     Move { appointment: u64, to: Place },
     Confirm { appointment: u64 },
@@ -31,7 +31,7 @@ pub enum Asked {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answered {
+pub enum CallResult {
     /// The record's id and its booking reference, if any.
     Accepted {
         id: u64,
@@ -45,10 +45,10 @@ pub enum Answered {
 /// Times are of one clock, in any unit.
 #[derive(Clone, Debug)]
 pub struct Call {
-    pub asked: Asked,
+    pub asked: Action,
     pub began: u128,
     pub ended: u128,
-    pub answered: Answered,
+    pub answered: CallResult,
 }
 
 /// The state of an appointment.
@@ -86,10 +86,10 @@ pub fn findings(history: &[Call], outcome: &Outcome) -> Vec<String> {
     let wanted = wanted(history);
     [
         keys_have_one_answer(history),
-        no_place_was_given_twice(history),
-        who_is_refused_lost_to_somebody(history),
-        visits_are_there_once(&wanted, outcome),
-        payments_are_there_once(history, outcome),
+        no_slot_was_granted_twice(history),
+        refusals_have_a_conflicting_call(history),
+        appointments_exist_once(&wanted, outcome),
+        payments_exist_once(history, outcome),
         messages_are_in_order(&wanted, outcome),
     ]
     .concat()
@@ -114,9 +114,9 @@ fn wanted(history: &[Call]) -> BTreeMap<u64, Wanted> {
             wanted.get_mut(id).into_iter().for_each(|wanted| make(&mut wanted.visit));
         };
         match &call.asked {
-            Asked::Move { appointment, to } => change(appointment, &|visit| visit.place = *to),
-            Asked::Confirm { appointment } => change(appointment, &|visit| visit.confirmed = true),
-            Asked::Cancel { appointment } => change(appointment, &|visit| visit.cancelled = true),
+            Action::Move { appointment, to } => change(appointment, &|visit| visit.place = *to),
+            Action::Confirm { appointment } => change(appointment, &|visit| visit.confirmed = true),
+            Action::Cancel { appointment } => change(appointment, &|visit| visit.cancelled = true),
             _ => {}
         }
     }
@@ -124,21 +124,21 @@ fn wanted(history: &[Call]) -> BTreeMap<u64, Wanted> {
 }
 
 fn is_accepted(call: &Call) -> bool {
-    matches!(call.answered, Answered::Accepted { .. })
+    matches!(call.answered, CallResult::Accepted { .. })
 }
 
 /// Returns key, place, id and time of acknowledgement of each accepted booking.
 fn booked(history: &[Call]) -> impl Iterator<Item = (&str, Place, u64, u128)> {
     history.iter().filter_map(|call| match (&call.asked, &call.answered) {
-        (Asked::Book { key, place }, Answered::Accepted { id, .. }) => Some((key.as_str(), *place, *id, call.ended)),
+        (Action::Book { key, place }, CallResult::Accepted { id, .. }) => Some((key.as_str(), *place, *id, call.ended)),
         _ => None,
     })
 }
 
 fn keys_have_one_answer(history: &[Call]) -> Vec<String> {
     let mut answers: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for call in history.iter().filter(|call| call.answered != Answered::Nothing) {
-        if let Asked::Book { key, .. } | Asked::Pay { key, .. } = &call.asked {
+    for call in history.iter().filter(|call| call.answered != CallResult::Nothing) {
+        if let Action::Book { key, .. } | Action::Pay { key, .. } = &call.asked {
             answers.entry(key).or_default().insert(format!("{:?}", call.answered));
         }
     }
@@ -147,10 +147,10 @@ fn keys_have_one_answer(history: &[Call]) -> Vec<String> {
 }
 
 /// A booking certainly holds its place from its acknowledgement until a call to cancel or move it begins.
-fn no_place_was_given_twice(history: &[Call]) -> Vec<String> {
+fn no_slot_was_granted_twice(history: &[Call]) -> Vec<String> {
     let left = |id: u64, after: u128| {
         let leaves = |call: &&Call| match &call.asked {
-            Asked::Cancel { appointment } | Asked::Move { appointment, .. } => {
+            Action::Cancel { appointment } | Action::Move { appointment, .. } => {
                 *appointment == id && call.began >= after
             }
             _ => false,
@@ -159,7 +159,7 @@ fn no_place_was_given_twice(history: &[Call]) -> Vec<String> {
     };
     let mut held: BTreeMap<(u64, Place), (u128, u128)> = BTreeMap::new();
     let moved = history.iter().filter_map(|call| match (&call.asked, &call.answered) {
-        (Asked::Move { appointment, to }, Answered::Accepted { .. }) => Some((*to, *appointment, call.ended)),
+        (Action::Move { appointment, to }, CallResult::Accepted { .. }) => Some((*to, *appointment, call.ended)),
         _ => None,
     });
     for (place, id, since) in booked(history).map(|(_, place, id, since)| (place, id, since)).chain(moved) {
@@ -179,10 +179,10 @@ fn no_place_was_given_twice(history: &[Call]) -> Vec<String> {
     found
 }
 
-fn who_is_refused_lost_to_somebody(history: &[Call]) -> Vec<String> {
+fn refusals_have_a_conflicting_call(history: &[Call]) -> Vec<String> {
     let taken: Vec<Place> = booked(history).map(|(_, place, ..)| place).collect();
     let refused = history.iter().filter_map(|call| match (&call.asked, &call.answered) {
-        (Asked::Book { key, place }, Answered::Refused(status)) => Some((key, place, status)),
+        (Action::Book { key, place }, CallResult::Refused(status)) => Some((key, place, status)),
         _ => None,
     });
     refused
@@ -191,7 +191,7 @@ fn who_is_refused_lost_to_somebody(history: &[Call]) -> Vec<String> {
         .collect()
 }
 
-fn visits_are_there_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> Vec<String> {
+fn appointments_exist_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> Vec<String> {
     let mut found = Vec::new();
     for (id, Wanted { key, visit }) in wanted {
         match outcome.ours.get(id) {
@@ -224,9 +224,9 @@ fn visits_are_there_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> V
     found
 }
 
-fn payments_are_there_once(history: &[Call], outcome: &Outcome) -> Vec<String> {
+fn payments_exist_once(history: &[Call], outcome: &Outcome) -> Vec<String> {
     let accepted = history.iter().filter_map(|call| match &call.asked {
-        Asked::Pay { key, cents } if is_accepted(call) => Some((key.clone(), *cents)),
+        Action::Pay { key, cents } if is_accepted(call) => Some((key.clone(), *cents)),
         _ => None,
     });
     let accepted: BTreeSet<(String, u64)> = accepted.collect();
@@ -276,20 +276,20 @@ mod tests {
     const HERE: Place = Place { location: 1, operatory: 7, start: 100, end: 200 };
     const THERE: Place = Place { start: 300, end: 400, ..HERE };
 
-    fn call(began: u128, ended: u128, asked: Asked, answered: Answered) -> Call {
+    fn call(began: u128, ended: u128, asked: Action, answered: CallResult) -> Call {
         Call { asked, began, ended, answered }
     }
 
-    fn book(key: &str, place: Place) -> Asked {
-        Asked::Book { key: key.into(), place }
+    fn book(key: &str, place: Place) -> Action {
+        Action::Book { key: key.into(), place }
     }
 
-    fn pay(key: &str, cents: u64) -> Asked {
-        Asked::Pay { key: key.into(), cents }
+    fn pay(key: &str, cents: u64) -> Action {
+        Action::Pay { key: key.into(), cents }
     }
 
-    fn id(id: u64) -> Answered {
-        Answered::Accepted { id, name: format!("bkg-{id}") }
+    fn id(id: u64) -> CallResult {
+        CallResult::Accepted { id, name: format!("bkg-{id}") }
     }
 
     fn visit(place: Place) -> Visit {
@@ -303,12 +303,12 @@ mod tests {
     /// A booking that was moved, confirmed and paid, and a rival that was refused.
     fn fine() -> (Vec<Call>, Outcome) {
         let history = vec![
-            call(0, 5, book("a", HERE), Answered::Nothing),
-            call(1, 9, book("rival", HERE), Answered::Refused(409)),
+            call(0, 5, book("a", HERE), CallResult::Nothing),
+            call(1, 9, book("rival", HERE), CallResult::Refused(409)),
             call(6, 10, book("a", HERE), id(1)),
-            call(11, 12, Asked::Move { appointment: 1, to: THERE }, Answered::Nothing),
-            call(13, 14, Asked::Move { appointment: 1, to: THERE }, id(1)),
-            call(15, 16, Asked::Confirm { appointment: 1 }, id(1)),
+            call(11, 12, Action::Move { appointment: 1, to: THERE }, CallResult::Nothing),
+            call(13, 14, Action::Move { appointment: 1, to: THERE }, id(1)),
+            call(15, 16, Action::Confirm { appointment: 1 }, id(1)),
             call(17, 18, pay("p", 1250), id(4)),
             call(19, 20, book("a", HERE), id(1)),
         ];
@@ -340,7 +340,7 @@ mod tests {
         // After the move the place can be booked again. A booking cancelled before it was sent is not in the EHR.
         let later = found(|history, outcome| {
             history
-                .extend([call(21, 22, book("b", HERE), id(2)), call(23, 24, Asked::Cancel { appointment: 2 }, id(2))]);
+                .extend([call(21, 22, book("b", HERE), id(2)), call(23, 24, Action::Cancel { appointment: 2 }, id(2))]);
             let cancelled = Visit { cancelled: true, ..visit(HERE) };
             outcome.ours.insert(2, cancelled);
             outcome.messages.push(Message { appointment: 2, ..message("m4", 4, cancelled) });

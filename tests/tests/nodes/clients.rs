@@ -22,7 +22,7 @@ use tests::harness::{
 use tokio::time::{sleep, timeout};
 
 use crate::nodes::{
-    checker::{Answered, Asked, Call, Place},
+    checker::{Action, Call, CallResult, Place},
     cluster::{at, subdomain},
 };
 
@@ -40,7 +40,7 @@ pub struct Offer {
 }
 
 /// State shared by all clients.
-pub struct World {
+pub struct SharedState {
     /// Addresses of nodes that accept requests.
     pub addresses: Mutex<Vec<SocketAddr>>,
     pub offers: Mutex<Vec<Offer>>,
@@ -54,9 +54,9 @@ fn locked<T>(held: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl World {
-    pub fn new(addresses: Vec<SocketAddr>, offers: Vec<Offer>) -> World {
-        World {
+impl SharedState {
+    pub fn new(addresses: Vec<SocketAddr>, offers: Vec<Offer>) -> SharedState {
+        SharedState {
             addresses: Mutex::new(addresses),
             offers: Mutex::new(offers),
             history: Mutex::default(),
@@ -67,7 +67,7 @@ impl World {
     }
 
     pub fn accepted(&self) -> usize {
-        locked(&self.history).iter().filter(|call| matches!(call.answered, Answered::Accepted { .. })).count()
+        locked(&self.history).iter().filter(|call| matches!(call.answered, CallResult::Accepted { .. })).count()
     }
 
     pub fn history(&self) -> Vec<Call> {
@@ -120,26 +120,26 @@ struct Booked {
 }
 
 /// Runs stories until the test ends or no offer is left.
-pub async fn client(world: Arc<World>, mut random: Random) {
+pub async fn client(world: Arc<SharedState>, mut random: Random) {
     while !world.ended.load(Ordering::SeqCst) {
         let Some((one, other)) = world.take() else { return };
         let number = world.stories.fetch_add(1, Ordering::SeqCst);
         let story = *random.pick(&STORIES).unwrap();
-        Teller { world: &world, random: &mut random, location: one.place.location, number }
+        StoryRunner { world: &world, random: &mut random, location: one.place.location, number }
             .tell(story, one, other)
             .await;
         sleep(Duration::from_millis(random.draw() % 40)).await;
     }
 }
 
-struct Teller<'a> {
-    world: &'a World,
+struct StoryRunner<'a> {
+    world: &'a SharedState,
     random: &'a mut Random,
     location: u32,
     number: usize,
 }
 
-impl Teller<'_> {
+impl StoryRunner<'_> {
     async fn tell(&mut self, story: Story, one: Offer, other: Option<Offer>) {
         let key = format!("nodes-{}", self.number);
         match (story, other) {
@@ -160,14 +160,14 @@ impl Teller<'_> {
             }
             (Story::Confirm, _) => {
                 let booked = self.book(&key, &one).await;
-                let asked = Asked::Confirm { appointment: booked.appointment };
+                let asked = Action::Confirm { appointment: booked.appointment };
                 self.change(asked, &booked, json!({"appt": {"confirmed": true}})).await;
             }
             (Story::Cancel, _) => {
                 let booked = self.book(&key, &one).await;
                 let body = json!({"booking_ref": booked.reference});
                 let (asked, path) =
-                    (Asked::Cancel { appointment: booked.appointment }, at("/intent/booking/cancel", self.location));
+                    (Action::Cancel { appointment: booked.appointment }, at("/intent/booking/cancel", self.location));
                 self.insist(asked, "POST", &path, &body).await.unwrap();
             }
             (Story::Pay, _) => {
@@ -182,7 +182,8 @@ impl Teller<'_> {
     async fn rivals(&mut self, offer: &Offer) {
         let (first, second) = (format!("nodes-{}", self.number), format!("nodes-{}-rival", self.number));
         let mut chance = Random::new(self.random.draw());
-        let mut rival = Teller { world: self.world, random: &mut chance, location: self.location, number: self.number };
+        let mut rival =
+            StoryRunner { world: self.world, random: &mut chance, location: self.location, number: self.number };
         let both = tokio::join!(self.tries_to_book(&first, offer), rival.tries_to_book(&second, offer));
         let refused = [both.0, both.1].into_iter().filter_map(Result::err).collect::<Vec<Value>>();
         assert_eq!(refused.len(), 1, "of {first} and {second} one is refused: {refused:?}");
@@ -195,7 +196,7 @@ impl Teller<'_> {
 
     async fn tries_to_book(&mut self, key: &str, offer: &Offer) -> Result<Booked, Value> {
         let body = booking(&offer.token, key, self.random.draw() % 400, key);
-        let asked = Asked::Book { key: key.to_owned(), place: offer.place };
+        let asked = Action::Book { key: key.to_owned(), place: offer.place };
         let answer = self.insist(asked.clone(), "POST", &at("/intent/booking/book", self.location), &body).await?;
         if self.random.chance(300) {
             // A repeated call returns the same answer.
@@ -209,21 +210,21 @@ impl Teller<'_> {
 
     async fn hold(&mut self, offer: &Offer) {
         let body = json!({"slot_token": offer.token});
-        self.insist(Asked::Hold, "POST", &at("/intent/booking/hold", self.location), &body).await.unwrap();
+        self.insist(Action::Hold, "POST", &at("/intent/booking/hold", self.location), &body).await.unwrap();
     }
 
     async fn release(&mut self, offer: &Offer) {
         let path = format!("{}&slot_token={}", at("/intent/booking/hold", self.location), offer.token);
-        self.insist(Asked::Release, "DELETE", &path, &Value::Null).await.unwrap();
+        self.insist(Action::Release, "DELETE", &path, &Value::Null).await.unwrap();
     }
 
     async fn change_place(&mut self, booked: &Booked, to: Place) {
         let times = json!({"start_time": instant_text(to.start), "end_time": instant_text(to.end)});
-        let asked = Asked::Move { appointment: booked.appointment, to };
+        let asked = Action::Move { appointment: booked.appointment, to };
         self.change(asked, booked, json!({"appt": times})).await;
     }
 
-    async fn change(&mut self, asked: Asked, booked: &Booked, body: Value) {
+    async fn change(&mut self, asked: Action, booked: &Booked, body: Value) {
         let path = format!("/appointments/{}?subdomain={}", booked.appointment, subdomain(self.location));
         let changed = self.insist(asked, "PATCH", &path, &body).await;
         changed.unwrap_or_else(|answer| panic!("{body} was refused: {answer}"));
@@ -235,13 +236,13 @@ impl Teller<'_> {
         let key = format!("{key}-paid");
         let payment =
             json!({"patient_id": booked.patient, "amount": amount, "currency": "USD", "transaction_id": &key});
-        let asked = Asked::Pay { key, cents };
+        let asked = Action::Pay { key, cents };
         let path = at("/payments", self.location);
         self.insist(asked, "POST", &path, &json!({ "payment": payment })).await.unwrap();
     }
 
     /// Repeats the call at random nodes until it is answered. Returns the answer as `Err` on a conflict.
-    async fn insist(&mut self, asked: Asked, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
+    async fn insist(&mut self, asked: Action, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
         let since = Instant::now();
         loop {
             let node = *self.random.pick(&locked(&self.world.addresses)).unwrap();
@@ -250,15 +251,18 @@ impl Teller<'_> {
             let ended = self.world.began.elapsed().as_nanos();
             let (answered, told) = match answer {
                 Ok(Ok((200..=299, answer))) => (accepted(&answer), Some(Ok(answer))),
-                Ok(Ok((503, _))) | Ok(Err(_)) | Err(_) => (Answered::Nothing, None),
-                Ok(Ok((409, answer))) => (Answered::Refused(409), Some(Err(answer))),
+                Ok(Ok((503, _))) | Ok(Err(_)) | Err(_) => (CallResult::Nothing, None),
+                Ok(Ok((409, answer))) => (CallResult::Refused(409), Some(Err(answer))),
                 // The EHR does not have the record yet. The call had no effect and can be repeated.
                 Ok(Ok((400, answer))) if is_not_written_yet(&answer) && since.elapsed() < PATIENCE => {
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }
                 Ok(Ok((status, answer))) => {
-                    panic!("{asked:?}: {status} {answer}; appointment: {}", self.what_is_there(node, &asked).await)
+                    panic!(
+                        "{asked:?}: {status} {answer}; appointment: {}",
+                        self.describe_appointment(node, &asked).await
+                    )
                 }
             };
             locked(&self.world.history).push(Call { asked: asked.clone(), began, ended, answered });
@@ -271,8 +275,9 @@ impl Teller<'_> {
     }
 
     /// Describes the appointment of a call, for error messages.
-    async fn what_is_there(&self, node: SocketAddr, asked: &Asked) -> String {
-        let (Asked::Move { appointment, .. } | Asked::Confirm { appointment } | Asked::Cancel { appointment }) = asked
+    async fn describe_appointment(&self, node: SocketAddr, asked: &Action) -> String {
+        let (Action::Move { appointment, .. } | Action::Confirm { appointment } | Action::Cancel { appointment }) =
+            asked
         else {
             return "no appointment".to_owned();
         };
@@ -296,11 +301,11 @@ async fn ask(node: SocketAddr, method: &str, path: &str, body: &Value) -> std::i
 }
 
 /// Returns the id of the booking, appointment or payment in the answer. A hold has none.
-fn accepted(answer: &Value) -> Answered {
+fn accepted(answer: &Value) -> CallResult {
     let (booking, data) = (&answer["booking"], &answer["data"]);
     let name = booking["booking_ref"].as_str().unwrap_or_default().to_owned();
     let ids = [&booking["appointment_id"], &data["appt"]["id"], &data["id"], &data["payment"]["id"]];
-    Answered::Accepted { id: ids.into_iter().find_map(Value::as_u64).unwrap_or_default(), name }
+    CallResult::Accepted { id: ids.into_iter().find_map(Value::as_u64).unwrap_or_default(), name }
 }
 
 pub fn instant_text(at: i64) -> String {

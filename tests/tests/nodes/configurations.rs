@@ -1,6 +1,6 @@
 //! A configuration change applied to one node after the other.
 
-use postgres_server::is_left_out;
+use postgres_server::is_skipped;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ async fn is_answered(nodes: &Nodes, node: usize, path: &str, wanted: u16) {
 /// therefore waits for the expected status.
 #[actix::test]
 async fn nodes_without_a_new_location_return_503_instead_of_404() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let nodes = Nodes::started(&Behaviours::default(), &[]).await;

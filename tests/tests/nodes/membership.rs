@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use postgres_server::is_left_out;
+use postgres_server::is_skipped;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn stranger(listener: TcpListener) -> Arc<AtomicUsize> {
 
 #[actix::test]
 async fn answers_of_processes_without_the_secret_are_rejected() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let mut nodes = Nodes::started(&Behaviours::default(), &[]).await;
@@ -57,7 +57,7 @@ async fn answers_of_processes_without_the_secret_are_rejected() {
     let listener = until("the address of the dead node", async || TcpListener::bind(internal).ok()).await;
     let asked = stranger(listener);
     // The other nodes still consider the node alive.
-    let after = until("somebody who has the institution", async || {
+    let after = until("a node that hosts the institution", async || {
         let (status, answer) = caller.get(&at("/patients", 1)).await.unwrap();
         assert!(matches!(status, 200 | 503), "{status} {answer}");
         assert!(!answer.to_string().contains("666"), "the stranger was believed: {answer}");
@@ -76,7 +76,7 @@ async fn body(answer: reqwest::Response) -> Option<Value> {
 /// Concurrent requests with the same key at two nodes create one endpoint.
 #[actix::test]
 async fn key_is_used_once_across_nodes() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let nodes = Nodes::started(&Behaviours::default(), &[]).await;
@@ -115,7 +115,7 @@ async fn key_is_used_once_across_nodes() {
 /// An operator gave two processes the same name by mistake.
 #[actix::test]
 async fn the_second_process_of_a_name_waits_until_the_first_has_ended() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let mut nodes = Nodes::started(&Behaviours::default(), &[]).await;

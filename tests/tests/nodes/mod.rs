@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use adapter_kit::{Manifest, pack};
 use location::zone::Date;
-use postgres_server::is_left_out;
+use postgres_server::is_skipped;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
 use testing::until;
@@ -32,7 +32,7 @@ use cluster::{FIRST, INSTITUTIONS, Nodes, PERIOD, at, subdomain};
 
 #[actix::test]
 async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let mut nodes = Nodes::started(&Behaviours::default(), &[]).await;

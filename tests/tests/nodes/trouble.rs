@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use postgres_server::is_left_out;
+use postgres_server::is_skipped;
 use runtime::clock::random_u64;
 use sandbox_ehr::{
     Behaviours,
@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use crate::nodes::{
     checker::{self, Call, Message, Outcome, Place, Visit},
-    clients::{PATIENCE, World, client, instant_text, offers, seconds},
+    clients::{PATIENCE, SharedState, client, instant_text, offers, seconds},
     cluster::{FIRST, INSTITUTIONS, NAMES, Nodes, at, subdomain},
 };
 
@@ -77,18 +77,18 @@ async fn suffer(nodes: &mut Nodes, trouble: Trouble, node: usize, random: &mut R
         Trouble::CutOff => {
             nodes.nodes[node].database.cut();
             sleep(lasting).await;
-            nodes.nodes[node].database.mend();
+            nodes.nodes[node].database.clear_faults();
         }
         Trouble::Stalled => {
             nodes.nodes[node].database.stall();
             sleep(lasting).await;
-            nodes.nodes[node].database.mend();
+            nodes.nodes[node].database.clear_faults();
         }
         Trouble::HalfClosed => nodes.nodes[node].database.half_close(),
         Trouble::Slow => {
             nodes.nodes[node].database.delay(Duration::from_millis(30));
             sleep(lasting).await;
-            nodes.nodes[node].database.mend();
+            nodes.nodes[node].database.clear_faults();
         }
         Trouble::DatabaseEnds => nodes.cluster.run().unwrap(),
     }
@@ -106,7 +106,7 @@ struct Members {
 }
 
 impl Members {
-    async fn change(&mut self, round: usize, nodes: &mut Nodes, world: &World) -> Option<String> {
+    async fn change(&mut self, round: usize, nodes: &mut Nodes, world: &SharedState) -> Option<String> {
         let address = |nodes: &Nodes, node: usize| nodes.nodes[node].installation.address;
         let [one_comes, one_goes, another_comes] = self.at;
         if round == one_goes {
@@ -129,7 +129,7 @@ impl Members {
 
 #[actix::test]
 async fn acknowledged_writes_survive_node_failures_without_duplicates() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
@@ -155,7 +155,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     let receiver = WebhookReceiver::start().unwrap();
     subscribe(&nodes, &receiver, &mut random).await;
     let addresses: Vec<SocketAddr> = nodes.nodes[..FIRST].iter().map(|node| node.installation.address).collect();
-    let world = Arc::new(World::new(addresses, free));
+    let world = Arc::new(SharedState::new(addresses, free));
     let clients: Vec<_> =
         (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), Random::new(random.draw())))).collect();
     let mut members = Members { serving: (0..FIRST).collect(), at: [rounds / 4, rounds / 2, rounds * 3 / 4] };
@@ -199,7 +199,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
         found.is_empty(),
         "seed {seed}, after{told}:\n{}\nwhat is there:\n{}",
         found.join("\n"),
-        told_of(&found, &mut caller).await
+        describe(&found, &mut caller).await
     );
     nodes.no_panics().await;
     assert_patients_are_there_once(&nodes);
@@ -288,7 +288,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
 }
 
 /// Describes the appointments whose keys are in the findings, for error messages.
-async fn told_of(found: &[String], caller: &mut Caller) -> String {
+async fn describe(found: &[String], caller: &mut Caller) -> String {
     let ever = format!("&start={}&end={}", instant_text(1_700_000_000), instant_text(2_500_000_000));
     let mut lines = Vec::new();
     for location in 1..=INSTITUTIONS {

@@ -31,7 +31,7 @@ const TEN: i64 = 10 * 60;
 async fn booking_and_its_changes_are_visible_on_both_sides() {
     let harness = Harness::open().await;
     the_first_pull_shows_the_practice(&harness);
-    slots_are_free_where_nobody_stands(&harness).await;
+    slots_without_appointments_are_free(&harness).await;
     let id = a_new_patient_books(&harness).await;
     we_move_it(&harness, id).await;
     staff_move_it(&harness, id).await;
@@ -76,7 +76,7 @@ fn the_first_pull_shows_the_practice(harness: &Harness) {
     assert_eq!(harness.appointments().len(), 4);
 }
 
-async fn slots_are_free_where_nobody_stands(harness: &Harness) {
+async fn slots_without_appointments_are_free(harness: &Harness) {
     let half_hours = |hours: &[std::ops::Range<i64>]| -> Vec<String> {
         let halves = hours.iter().flat_map(|range| range.start * 2..range.end * 2);
         halves.map(|half| format!("{:02}:{:02}", half / 2, half % 2 * 30)).collect()

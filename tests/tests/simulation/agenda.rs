@@ -9,13 +9,13 @@ use location::{
 };
 use records::ehr::{Resource, Write};
 
-use super::{ask::Ask, clients::Asked};
+use super::{ask::Ask, clients::ClientRequest};
 
-pub enum Happening {
+pub enum SimEvent {
     /// A client starts an action.
     Client,
     /// A client sends or repeats a request.
-    Ask(Asked),
+    Ask(ClientRequest),
     /// Staff change something in the EHR.
     Staff {
         source: u32,
@@ -26,7 +26,7 @@ pub enum Happening {
         id: String,
     },
     /// An EHR becomes reachable or unreachable.
-    Weather {
+    Reachability {
         source: u32,
     },
     /// A crash, a full disk, or a location leaving memory.
@@ -50,7 +50,7 @@ pub enum Happening {
         incarnation: u64,
     },
     /// A call reaches the EHR.
-    Land(Trip),
+    Land(CallInFlight),
     /// The answer to a call reaches the location.
     Answer {
         location: LocationId,
@@ -60,7 +60,7 @@ pub enum Happening {
 }
 
 /// A call in flight to an EHR.
-pub struct Trip {
+pub struct CallInFlight {
     pub location: LocationId,
     /// Other incarnations ignore the answer.
     pub incarnation: u64,
@@ -80,25 +80,25 @@ pub const TRIPS_PER_LOCATION: usize = 20;
 
 #[derive(Default)]
 pub struct Agenda {
-    plans: BTreeMap<(Timestamp, u64), Happening>,
+    plans: BTreeMap<(Timestamp, u64), SimEvent>,
     next: u64,
 }
 
 impl Agenda {
-    pub fn plan(&mut self, at: Timestamp, what: Happening) {
+    pub fn plan(&mut self, at: Timestamp, what: SimEvent) {
         self.plans.insert((at, self.next), what);
         self.next += 1;
     }
 
-    pub fn next(&mut self) -> Option<(Timestamp, Happening)> {
+    pub fn next(&mut self) -> Option<(Timestamp, SimEvent)> {
         self.plans.pop_first().map(|((at, _), what)| (at, what))
     }
 
     /// Takes a later event that may happen early: a client's request or a page, of a location other than `other`.
-    pub fn sooner(&mut self, than: Timestamp, other: LocationId) -> Option<Happening> {
-        let early = |what: &Happening| match what {
-            Happening::Ask(asked) => asked.location != other,
-            Happening::Answer { location, request: Ask::Page(_), .. } => *location != other,
+    pub fn sooner(&mut self, than: Timestamp, other: LocationId) -> Option<SimEvent> {
+        let early = |what: &SimEvent| match what {
+            SimEvent::Ask(asked) => asked.location != other,
+            SimEvent::Answer { location, request: Ask::Page(_), .. } => *location != other,
             _ => false,
         };
         let key = *self.plans.range(..(than, 0)).find(|(_, what)| early(what))?.0;
@@ -108,25 +108,25 @@ impl Agenda {
     /// Removes planned actions of clients, staff and faults. Calls, answers and timers remain.
     pub fn calm(&mut self) {
         self.plans.retain(|_, what| match what {
-            Happening::Client
-            | Happening::Ask(_)
-            | Happening::Staff { .. }
-            | Happening::Notice { .. }
-            | Happening::Weather { .. }
-            | Happening::Operator
-            | Happening::Trouble => false,
-            Happening::DiskFreed
-            | Happening::Restart
-            | Happening::Look
-            | Happening::Timer { .. }
-            | Happening::Described { .. }
-            | Happening::Land(_)
-            | Happening::Answer { .. } => true,
+            SimEvent::Client
+            | SimEvent::Ask(_)
+            | SimEvent::Staff { .. }
+            | SimEvent::Notice { .. }
+            | SimEvent::Reachability { .. }
+            | SimEvent::Operator
+            | SimEvent::Trouble => false,
+            SimEvent::DiskFreed
+            | SimEvent::Restart
+            | SimEvent::Look
+            | SimEvent::Timer { .. }
+            | SimEvent::Described { .. }
+            | SimEvent::Land(_)
+            | SimEvent::Answer { .. } => true,
         });
     }
 
     pub fn trips(&self) -> usize {
-        self.plans.values().filter(|what| matches!(what, Happening::Land(_) | Happening::Answer { .. })).count()
+        self.plans.values().filter(|what| matches!(what, SimEvent::Land(_) | SimEvent::Answer { .. })).count()
     }
 
     pub fn len(&self) -> usize {

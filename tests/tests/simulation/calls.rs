@@ -11,7 +11,7 @@ use processor::{ingest::IngestPage, push_payload};
 use records::ehr;
 
 use super::{
-    agenda::{Happening, Question, Trip},
+    agenda::{CallInFlight, Question, SimEvent},
     ask::Ask,
     ehr::fate::{Answer, Fate, Frame},
     sim::Sim,
@@ -58,23 +58,23 @@ impl Sim {
             Answer::Truth(at) => Some(at),
             Answer::Never => None,
             Answer::Fault(at, fault) => {
-                let request = outcome(&question, Heard::Fault(push_payload::failure(fault)));
+                let request = outcome(&question, EhrAnswer::Fault(push_payload::failure(fault)));
                 self.answer(at, id, incarnation, request);
                 None
             }
         };
         if let Some(at) = lands {
-            self.agenda.plan(at, Happening::Land(Trip { location: id, incarnation, question, answer_at }));
+            self.agenda.plan(at, SimEvent::Land(CallInFlight { location: id, incarnation, question, answer_at }));
         }
     }
 
     fn answer(&mut self, at: Timestamp, location: LocationId, incarnation: u64, request: Ask) {
-        self.agenda.plan(at, Happening::Answer { location, incarnation, request });
+        self.agenda.plan(at, SimEvent::Answer { location, incarnation, request });
     }
 
     /// Delivers a call to the EHR.
-    pub fn land(&mut self, trip: Trip) {
-        let Trip { location, incarnation, question, answer_at } = trip;
+    pub fn land(&mut self, trip: CallInFlight) {
+        let CallInFlight { location, incarnation, question, answer_at } = trip;
         let Some(source) = self.plan.setup.locations.get(&location).and_then(|location| location.source) else {
             return;
         };
@@ -82,21 +82,21 @@ impl Sim {
         let (line, heard) = match &question {
             Question::Push { work, key, outgoing, .. } => {
                 let receipt = ehr.write(location, *work, key, outgoing);
-                (format!("EHR {source} takes {work:?} of {location}: {receipt:?}"), Heard::Pushed(receipt))
+                (format!("EHR {source} takes {work:?} of {location}: {receipt:?}"), EhrAnswer::Pushed(receipt))
             }
             Question::Find { key, .. } => {
                 let found = ehr.find(key);
-                (format!("EHR {source} looks for {key}: {found:?}"), Heard::Found(found))
+                (format!("EHR {source} looks for {key}: {found:?}"), EhrAnswer::Found(found))
             }
             Question::Pull { resource, cursor, limit, .. } => {
                 let page = ehr.page(location, *resource, cursor.as_deref(), *limit, &mut self.random);
                 let (count, gone, last) = (page.records.len(), page.deleted.len(), page.last);
                 let line = format!("EHR {source} shows {location} {count} {resource:?}, {gone} gone, last {last}");
-                (line, Heard::Page(Box::new(page)))
+                (line, EhrAnswer::Page(Box::new(page)))
             }
         };
         self.say(|| line);
-        if let (Question::Push { .. }, Heard::Pushed(Ok(receipt))) = (&question, &heard) {
+        if let (Question::Push { .. }, EhrAnswer::Pushed(Ok(receipt))) = (&question, &heard) {
             self.staff_may_notice(source, &receipt.id);
         }
         if let Some(at) = answer_at {
@@ -109,7 +109,7 @@ impl Sim {
         let often = if self.plan.hectic { 600 } else { 100 };
         if !self.calm && self.random.chance(often) {
             let at = self.now.plus(self.random.between(1..=MINUTE));
-            self.agenda.plan(at, Happening::Notice { source, id: id.to_owned() });
+            self.agenda.plan(at, SimEvent::Notice { source, id: id.to_owned() });
         }
     }
 
@@ -121,7 +121,7 @@ impl Sim {
     }
 }
 
-enum Heard {
+enum EhrAnswer {
     Fault(Failure),
     Pushed(Result<ehr::Receipt, ehr::Fault>),
     Found(Option<ehr::Receipt>),
@@ -129,30 +129,32 @@ enum Heard {
 }
 
 /// Returns the message that the actor would send to itself.
-fn outcome(question: &Question, heard: Heard) -> Ask {
+fn outcome(question: &Question, heard: EhrAnswer) -> Ask {
     let written = |receipt: ehr::Receipt| -> Written { push_payload::written(receipt) };
     match question {
         Question::Push { write, attempt, .. } => {
             let outcome = match heard {
-                Heard::Pushed(receipt) => receipt.map(written).map_err(push_payload::failure),
-                Heard::Fault(failure) => Err(failure),
-                Heard::Found(_) | Heard::Page(_) => unreachable!("a push is answered with a receipt"),
+                EhrAnswer::Pushed(receipt) => receipt.map(written).map_err(push_payload::failure),
+                EhrAnswer::Fault(failure) => Err(failure),
+                EhrAnswer::Found(_) | EhrAnswer::Page(_) => unreachable!("a push is answered with a receipt"),
             };
             Ask::Command(Command::Pushed { write: *write, attempt: *attempt, outcome })
         }
         Question::Find { write, attempt, .. } => {
             let outcome = match heard {
-                Heard::Found(found) => Ok(found.map(written)),
-                Heard::Fault(failure) => Err(failure),
-                Heard::Pushed(_) | Heard::Page(_) => unreachable!("a find is answered with a receipt or nothing"),
+                EhrAnswer::Found(found) => Ok(found.map(written)),
+                EhrAnswer::Fault(failure) => Err(failure),
+                EhrAnswer::Pushed(_) | EhrAnswer::Page(_) => {
+                    unreachable!("a find is answered with a receipt or nothing")
+                }
             };
             Ask::Command(Command::Found { write: *write, attempt: *attempt, outcome })
         }
         Question::Pull { resource, call, .. } => {
             let outcome = match heard {
-                Heard::Page(page) => Ok(page),
-                Heard::Fault(failure) => Err(failure),
-                Heard::Pushed(_) | Heard::Found(_) => unreachable!("a pull is answered with a page"),
+                EhrAnswer::Page(page) => Ok(page),
+                EhrAnswer::Fault(failure) => Err(failure),
+                EhrAnswer::Pushed(_) | EhrAnswer::Found(_) => unreachable!("a pull is answered with a page"),
             };
             Ask::Page(IngestPage { resource: *resource, call: *call, outcome })
         }

@@ -11,12 +11,12 @@ use processor::commands::{BookSlot, Booked, Offer};
 use records::record::Record;
 
 use super::{
-    agenda::Happening,
+    agenda::SimEvent,
     ask::Ask,
     invariants::one_key_one_answer,
     ledger::said,
     plan::{PERSONS, person},
-    process::Heard,
+    process::TurnOutcome,
     sim::{Sim, document},
 };
 
@@ -25,13 +25,13 @@ const PATIENCE: u32 = 30;
 const OFFER_LASTS: i64 = 15 * MINUTE;
 
 /// A client's request until it is answered.
-pub struct Asked {
+pub struct ClientRequest {
     pub location: LocationId,
-    pub what: What,
+    pub what: RequestKind,
     pub tries: u32,
 }
 
-pub enum What {
+pub enum RequestKind {
     Book(Box<BookSlot>),
     Hold(Offer),
     Release(Offer),
@@ -39,11 +39,11 @@ pub enum What {
     Move(AppointmentId, Placement),
 }
 
-impl What {
+impl RequestKind {
     fn request(&self) -> Ask {
         match self {
-            What::Book(request) => Ask::Book(request.clone()),
-            What::Hold(offer) => Ask::Command(Command::Hold(Hold {
+            RequestKind::Book(request) => Ask::Book(request.clone()),
+            RequestKind::Hold(offer) => Ask::Command(Command::Hold(Hold {
                 hold: offer.hold,
                 placement: place(offer),
                 appointment_type: offer.appointment_type,
@@ -52,11 +52,11 @@ impl What {
                 closed: Default::default(),
                 holder: None,
             })),
-            What::Release(offer) => Ask::Command(Command::Release { hold: offer.hold }),
-            What::Cancel(appointment) => {
+            RequestKind::Release(offer) => Ask::Command(Command::Release { hold: offer.hold }),
+            RequestKind::Cancel(appointment) => {
                 Ask::Command(Command::Cancel { appointment: *appointment, reason: Some("no time".to_owned()) })
             }
-            What::Move(appointment, to) => {
+            RequestKind::Move(appointment, to) => {
                 Ask::Command(Command::Move { appointment: *appointment, to: *to, join_blocks: true })
             }
         }
@@ -64,11 +64,11 @@ impl What {
 
     fn name(&self) -> String {
         match self {
-            What::Book(request) => format!("book {} {}", request.idempotency_key, said(request)),
-            What::Hold(offer) => format!("hold {:x}", offer.hold),
-            What::Release(offer) => format!("release {:x}", offer.hold),
-            What::Cancel(id) => format!("cancel {id}"),
-            What::Move(id, to) => format!("move {id} to {to:?}"),
+            RequestKind::Book(request) => format!("book {} {}", request.idempotency_key, said(request)),
+            RequestKind::Hold(offer) => format!("hold {:x}", offer.hold),
+            RequestKind::Release(offer) => format!("release {:x}", offer.hold),
+            RequestKind::Cancel(id) => format!("cancel {id}"),
+            RequestKind::Move(id, to) => format!("move {id} to {to:?}"),
         }
     }
 }
@@ -89,11 +89,11 @@ impl Sim {
                 self.book_somewhere(location, racers);
             }
             2 => self.hold_first(location),
-            3 => self.change_one(|_, id| Some(What::Cancel(id))),
+            3 => self.change_one(|_, id| Some(RequestKind::Cancel(id))),
             4 => self.change_one(|sim, id| {
                 let slot = sim.find_slot(sim.ledger.bookings.get(&id)?.location)?;
                 let to = Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span };
-                Some(What::Move(id, to))
+                Some(RequestKind::Move(id, to))
             }),
             5 => self.use_key_again(|_, _| {}),
             6 => self.use_key_again(|sim, request| {
@@ -113,9 +113,9 @@ impl Sim {
     }
 
     /// Schedules a request within a time span. Unanswered requests are repeated.
-    fn ask(&mut self, within: i64, location: LocationId, what: What) {
+    fn ask(&mut self, within: i64, location: LocationId, what: RequestKind) {
         let at = self.now.plus(self.random.between(0..=within));
-        self.agenda.plan(at, Happening::Ask(Asked { location, what, tries: 0 }));
+        self.agenda.plan(at, SimEvent::Ask(ClientRequest { location, what, tries: 0 }));
     }
 
     fn find_slot(&mut self, location: LocationId) -> Option<Slot> {
@@ -176,22 +176,22 @@ impl Sim {
             let mut own = offer.clone();
             own.hold = self.random.draw();
             let request = self.request(own);
-            self.ask(within, location, What::Book(Box::new(request)));
+            self.ask(within, location, RequestKind::Book(Box::new(request)));
         }
     }
 
     fn hold_first(&mut self, location: LocationId) {
         let Some(offer) = self.offer(location) else { return };
-        self.ask(MINUTE, location, What::Hold(offer.clone()));
+        self.ask(MINUTE, location, RequestKind::Hold(offer.clone()));
         if self.random.chance(300) {
-            self.ask(10 * MINUTE, location, What::Release(offer));
+            self.ask(10 * MINUTE, location, RequestKind::Release(offer));
         } else if self.random.chance(800) {
             let request = self.request(offer);
-            self.ask(8 * MINUTE, location, What::Book(Box::new(request)));
+            self.ask(8 * MINUTE, location, RequestKind::Book(Box::new(request)));
         }
     }
 
-    fn change_one(&mut self, what: impl FnOnce(&mut Sim, AppointmentId) -> Option<What>) {
+    fn change_one(&mut self, what: impl FnOnce(&mut Sim, AppointmentId) -> Option<RequestKind>) {
         let ids: Vec<AppointmentId> = self.ledger.bookings.iter().rev().take(25).map(|(id, _)| *id).collect();
         let Some(id) = self.random.pick(&ids).copied() else { return };
         let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
@@ -209,7 +209,7 @@ impl Sim {
     fn use_key_again(&mut self, change: impl FnOnce(&mut Sim, &mut BookSlot)) {
         let Some(mut request) = self.some_promise() else { return };
         change(self, &mut request);
-        self.ask(MINUTE, request.offer.location, What::Book(Box::new(request)));
+        self.ask(MINUTE, request.offer.location, RequestKind::Book(Box::new(request)));
     }
 
     /// Reuses a key at another location of the institution or for another booking. This is allowed after the key has
@@ -226,19 +226,19 @@ impl Sim {
         let location = *self.random.pick(&others)?;
         let offer = self.offer(location)?;
         let request = BookSlot { idempotency_key: old.idempotency_key, ..self.request(offer) };
-        self.ask(MINUTE, location, What::Book(Box::new(request)));
+        self.ask(MINUTE, location, RequestKind::Book(Box::new(request)));
         Some(())
     }
 
     /// Delivers a client's request to the engine.
-    pub fn asked(&mut self, asked: Asked) {
+    pub fn asked(&mut self, asked: ClientRequest) {
         let location = asked.location;
-        if let What::Book(request) = &asked.what {
+        if let RequestKind::Book(request) = &asked.what {
             let key = (request.offer.institution, request.idempotency_key.clone());
             self.ledger.attempts.entry(key).or_default().insert((location, said(request)));
         }
         self.attend(location);
-        if let What::Cancel(id) | What::Move(id, _) = &asked.what {
+        if let RequestKind::Cancel(id) | RequestKind::Move(id, _) = &asked.what {
             // Skipped if staff moved the appointment to another location.
             let kept: Option<Record<records::Appointment>> = document(self, 0, id.0);
             if kept.is_some_and(|kept| kept.location() != location.0) {
@@ -252,28 +252,28 @@ impl Sim {
             self.turn(location, &request)
         };
         match heard {
-            Heard::Reply(reply) => {
+            TurnOutcome::Reply(reply) => {
                 let booked = reply.as_ref().map(|booked| (booked.appointment.id, booked.replay));
                 self.say(|| format!("client at {location}: {} -> {booked:?}", asked.what.name()));
                 self.answered(&asked, reply.ok_or(None));
             }
-            Heard::Refused(refusal) => {
+            TurnOutcome::Refused(refusal) => {
                 self.say(|| format!("client at {location}: {} -> {refusal:?}", asked.what.name()));
                 self.answered(&asked, Err(Some(refusal)));
             }
-            Heard::Busy | Heard::Nothing if asked.tries < PATIENCE => {
+            TurnOutcome::Busy | TurnOutcome::Nothing if asked.tries < PATIENCE => {
                 self.say(|| format!("client at {location}: {} -> no answer", asked.what.name()));
                 let at = self.now.plus(self.random.between(1..=90) * SECOND);
-                self.agenda.plan(at, Happening::Ask(Asked { tries: asked.tries + 1, ..asked }));
+                self.agenda.plan(at, SimEvent::Ask(ClientRequest { tries: asked.tries + 1, ..asked }));
             }
-            Heard::Busy | Heard::Nothing => {
+            TurnOutcome::Busy | TurnOutcome::Nothing => {
                 self.say(|| format!("client at {location}: {} -> gives up", asked.what.name()));
             }
         }
     }
 
-    fn answered(&mut self, asked: &Asked, answer: Result<Booked, Option<Refusal>>) {
-        if let What::Book(request) = &asked.what {
+    fn answered(&mut self, asked: &ClientRequest, answer: Result<Booked, Option<Refusal>>) {
+        if let RequestKind::Book(request) = &asked.what {
             one_key_one_answer::check(self, request, &answer);
             if let Ok(booked) = &answer {
                 self.remember(request, booked);

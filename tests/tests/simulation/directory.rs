@@ -11,7 +11,7 @@ use store::{
 };
 
 use super::{
-    agenda::Happening,
+    agenda::SimEvent,
     invariants,
     process::{Host, Process},
     sim::Sim,
@@ -31,7 +31,7 @@ impl Sim {
         let incarnation = self.incarnations;
         if processor.setup.source.is_some() {
             let at = self.now.plus(self.random.between(50..=2 * SECOND));
-            self.agenda.plan(at, Happening::Described { location: id, incarnation });
+            self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }
         self.say(|| format!("location {id} comes into memory"));
         self.process.hosts.insert(id, Host { processor, incarnation, timer: None, behind: false });
@@ -44,7 +44,7 @@ impl Sim {
         self.process = Process::start(self.plan.setup.clone(), self.store.clone());
         self.process.up = false;
         let at = self.now.plus(self.random.between(1..=90) * SECOND);
-        self.agenda.plan(at, Happening::Restart);
+        self.agenda.plan(at, SimEvent::Restart);
     }
 
     /// Simulates a panic of an actor, which the directory restarts later.
@@ -52,7 +52,7 @@ impl Sim {
         self.say(|| format!("location {id} dies {when}"));
         self.process.hosts.remove(&id);
         let at = self.now.plus(self.random.between(1..=2 * MINUTE));
-        self.agenda.plan(at, Happening::Restart);
+        self.agenda.plan(at, SimEvent::Restart);
     }
 
     /// Restarts the process: loads active, due and new locations.
@@ -85,7 +85,7 @@ impl Sim {
             let at = Timestamp(next).max(self.now.plus(MINUTE));
             if self.next_look.is_none_or(|planned| at < planned || planned <= self.now) {
                 self.next_look = Some(at);
-                self.agenda.plan(at, Happening::Look);
+                self.agenda.plan(at, SimEvent::Look);
             }
         }
     }
@@ -105,7 +105,7 @@ impl Sim {
                 self.say(|| format!("location {id} cannot leave: it is behind"));
                 self.process.hosts.remove(&id);
                 let at = self.now.plus(MINUTE);
-                self.agenda.plan(at, Happening::Restart);
+                self.agenda.plan(at, SimEvent::Restart);
             }
             Err(error) => self.say(|| format!("location {id} cannot leave: {error}")),
         }

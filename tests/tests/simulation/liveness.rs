@@ -90,13 +90,13 @@ pub fn check(sim: &Sim) {
         for (foreign_id, row) in ehr.of(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {
             ehr_and_documents_agree(sim, ehr, id, foreign_id, row);
         }
-        nothing_is_made_up(sim, ehr, id);
+        known_appointments_are_in_the_ehr(sim, ehr, id);
         patients_are_one(sim, ehr, sim.plan.setup.sources.get(&source).map_or(0, |source| source.institution.0));
     }
 }
 
 /// Checks that the EHR has every appointment in a location's memory.
-fn nothing_is_made_up(sim: &Sim, ehr: &Ehr, location: LocationId) {
+fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &Ehr, location: LocationId) {
     let host = sim.process.hosts.get(&location).expect("everybody is in memory");
     for (id, known) in host.processor.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
         let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("an appointment has its document");

@@ -31,7 +31,7 @@ use webhooks::{
 };
 
 use super::{
-    agenda::Happening,
+    agenda::SimEvent,
     ask::Ask,
     disk::{Disk, Fault},
     invariants,
@@ -57,7 +57,7 @@ pub struct Process {
 }
 
 /// Result for a caller.
-pub enum Heard {
+pub enum TurnOutcome {
     Reply(Option<Booked>),
     Refused(Refusal),
     Busy,
@@ -133,7 +133,7 @@ impl Sim {
         }
         host.timer = wake;
         if let Some(at) = wake {
-            let timer = Happening::Timer { location: id, incarnation: host.incarnation, at };
+            let timer = SimEvent::Timer { location: id, incarnation: host.incarnation, at };
             self.agenda.plan(at.max(self.now), timer);
         }
     }
@@ -149,13 +149,13 @@ impl Sim {
     /// Runs a request of the location itself. After a failed commit, the timer is set again.
     pub fn own(&mut self, id: LocationId, request: &Ask) {
         match self.turn(id, request) {
-            Heard::Reply(_) | Heard::Refused(_) | Heard::Nothing => {}
-            Heard::Busy => {
+            TurnOutcome::Reply(_) | TurnOutcome::Refused(_) | TurnOutcome::Nothing => {}
+            TurnOutcome::Busy => {
                 if let Some(host) = self.process.hosts.get_mut(&id) {
                     let at = host.processor.machine.wake_at();
                     host.timer = at;
                     if let Some(at) = at {
-                        let timer = Happening::Timer { location: id, incarnation: host.incarnation, at };
+                        let timer = SimEvent::Timer { location: id, incarnation: host.incarnation, at };
                         self.agenda.plan(at.max(self.now.plus(SECOND)), timer);
                     }
                 }
@@ -164,37 +164,37 @@ impl Sim {
     }
 
     /// Runs a turn: decide, commit, evolve, act.
-    pub fn turn(&mut self, id: LocationId, request: &Ask) -> Heard {
+    pub fn turn(&mut self, id: LocationId, request: &Ask) -> TurnOutcome {
         for _ in 0..TRIES {
             let cx = self.cx();
-            let Some(host) = self.process.hosts.get_mut(&id) else { return Heard::Nothing };
+            let Some(host) = self.process.hosts.get_mut(&id) else { return TurnOutcome::Nothing };
             let (mut turn, reply) = match host.processor.prepare(cx, None, request) {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(sequence)) => {
                     let deps = self.process.deps.clone();
                     match at_once(deps.pool.fill(&deps.ids, sequence)) {
                         Ok(()) => continue,
-                        Err(_) => return Heard::Busy,
+                        Err(_) => return TurnOutcome::Busy,
                     }
                 }
                 Err(Reject::Refused(refusal)) => {
                     self.set_timer(id);
-                    return Heard::Refused(refusal);
+                    return TurnOutcome::Refused(refusal);
                 }
                 Err(error) => panic!("a turn of location {id} could not be prepared: {error}"),
             };
             if turn.is_free() {
                 host.processor.finish(turn);
                 self.set_timer(id);
-                return Heard::Reply(reply);
+                return TurnOutcome::Reply(reply);
             }
             if !self.meanwhile(id) {
-                return Heard::Nothing;
+                return TurnOutcome::Nothing;
             }
             let death = self.death();
             if death == Some(Death::BeforeCommit) {
                 self.die(id, "before a commit");
-                return Heard::Nothing;
+                return TurnOutcome::Nothing;
             }
             if !self.calm && self.store.health().accepts_writes() && self.random.chance(3) {
                 self.store.fail_next_commit(Fault::LoseAnswer);
@@ -209,22 +209,22 @@ impl Sim {
                     }
                     continue;
                 }
-                Err(CommitError::Full { .. }) => return Heard::Busy,
+                Err(CommitError::Full { .. }) => return TurnOutcome::Busy,
                 Err(error) => {
                     self.say(|| format!("location {id}: {error}"));
                     if matches!(error, CommitError::Store(StoreError::Unknown { .. })) {
                         self.committed(id, &events);
                     }
                     self.reload(id);
-                    return Heard::Busy;
+                    return TurnOutcome::Busy;
                 }
             }
             self.committed(id, &events);
             if death == Some(Death::BeforeEvolve) {
                 self.die(id, "between a commit and what follows from it");
-                return Heard::Nothing;
+                return TurnOutcome::Nothing;
             }
-            let Some(host) = self.process.hosts.get_mut(&id) else { return Heard::Nothing };
+            let Some(host) = self.process.hosts.get_mut(&id) else { return TurnOutcome::Nothing };
             let calls = host.processor.finish(turn);
             for call in calls {
                 if death.is_none() || self.random.chance(500) {
@@ -233,14 +233,14 @@ impl Sim {
             }
             if death == Some(Death::BeforeActing) {
                 self.die(id, "while acting on a commit");
-                return Heard::Nothing;
+                return TurnOutcome::Nothing;
             }
             self.set_timer(id);
             self.keep_snapshot(id);
             invariants::after_turn(self, id, &events);
-            return Heard::Reply(reply);
+            return TurnOutcome::Reply(reply);
         }
-        Heard::Busy
+        TurnOutcome::Busy
     }
 
     /// Runs a turn of another location between a decision and its commit. Returns `false` if the process died in it.
@@ -257,7 +257,7 @@ impl Sim {
     }
 
     /// Runs the turn in another process that believes it hosts the location. The process ends before it makes a call.
-    pub fn turn_elsewhere(&mut self, id: LocationId, request: &Ask) -> Heard {
+    pub fn turn_elsewhere(&mut self, id: LocationId, request: &Ask) -> TurnOutcome {
         let deps = self.rival.clone();
         for _ in 0..TRIES {
             let cx = self.cx();
@@ -269,19 +269,19 @@ impl Sim {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(sequence)) => match at_once(deps.pool.fill(&deps.ids, sequence)) {
                     Ok(()) => continue,
-                    Err(_) => return Heard::Busy,
+                    Err(_) => return TurnOutcome::Busy,
                 },
-                Err(Reject::Refused(refusal)) => return Heard::Refused(refusal),
+                Err(Reject::Refused(refusal)) => return TurnOutcome::Refused(refusal),
                 Err(error) => panic!("a turn of location {id} could not be prepared: {error}"),
             };
             if turn.is_free() {
-                return Heard::Reply(reply);
+                return TurnOutcome::Reply(reply);
             }
             let events = turn.events().to_vec();
             match self.rivals.commit_now(std::mem::take(&mut turn.batch)) {
                 Ok(()) => {}
                 Err(CommitError::Conflict { .. }) => continue,
-                Err(_) => return Heard::Busy,
+                Err(_) => return TurnOutcome::Busy,
             }
             self.say(|| format!("another process commits for location {id}"));
             self.committed(id, &events);
@@ -290,9 +290,9 @@ impl Sim {
             }
             // Its calls are never made. They pass their deadline with an unknown outcome.
             drop(processor.finish(turn));
-            return Heard::Reply(reply);
+            return TurnOutcome::Reply(reply);
         }
-        Heard::Busy
+        TurnOutcome::Busy
     }
 
     fn committed(&mut self, id: LocationId, events: &[Event]) {
@@ -336,7 +336,7 @@ impl Sim {
         let Some(host) = self.process.hosts.get_mut(&id).filter(|host| host.incarnation == incarnation) else { return };
         if !self.calm && self.random.chance(100) {
             let at = self.now.plus(15 * SECOND);
-            return self.agenda.plan(at, Happening::Described { location: id, incarnation });
+            return self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }
         let description = self.plan.descriptions.get(&source).expect("each source is described").clone();
         if host.processor.description.as_ref() == Some(&description) {

@@ -17,10 +17,10 @@ use setup::Setup;
 use store::{Batch, Store, journal, keys};
 
 use super::{
-    agenda::{Agenda, Happening},
+    agenda::{Agenda, SimEvent},
     ask::Ask,
     disk::Disk,
-    ehr::{Ehr, Weather},
+    ehr::{Ehr, Reachability},
     invariants,
     ledger::Ledger,
     liveness,
@@ -70,7 +70,7 @@ impl Sim {
         let mut random = Random::new(seed);
         let (plan, ehrs) = Plan::draw(&mut random);
         let [store, rivals] = disks(&plan.setup).map(Arc::new);
-        found_the_lone_location(&store, plan.start);
+        create_standalone_location(&store, plan.start);
         let process = Process::start(plan.setup.clone(), store.clone());
         let rival = environment(plan.setup.clone(), rivals.clone());
         Sim {
@@ -97,18 +97,18 @@ impl Sim {
     }
 
     pub fn run(&mut self) {
-        self.agenda.plan(self.now, Happening::Restart);
-        self.agenda.plan(self.now.plus(5 * MINUTE), Happening::Client);
-        self.agenda.plan(self.now.plus(20 * MINUTE), Happening::Trouble);
-        self.agenda.plan(self.now.plus(40 * MINUTE), Happening::Operator);
+        self.agenda.plan(self.now, SimEvent::Restart);
+        self.agenda.plan(self.now.plus(5 * MINUTE), SimEvent::Client);
+        self.agenda.plan(self.now.plus(20 * MINUTE), SimEvent::Trouble);
+        self.agenda.plan(self.now.plus(40 * MINUTE), SimEvent::Operator);
         let sources: Vec<u32> = self.ehrs.keys().copied().collect();
         for source in sources {
-            self.agenda.plan(self.now.plus(MINUTE), Happening::Staff { source });
-            self.agenda.plan(self.now.plus(30 * MINUTE), Happening::Weather { source });
+            self.agenda.plan(self.now.plus(MINUTE), SimEvent::Staff { source });
+            self.agenda.plan(self.now.plus(30 * MINUTE), SimEvent::Reachability { source });
         }
         let end = self.plan.start.plus(self.plan.busy);
         while self.now < end && self.step() {}
-        self.come_to_rest();
+        self.stop_activity();
         let limit = self.now.plus(liveness::PATIENCE);
         while !liveness::at_rest(self) {
             assert!(self.now < limit, "liveness: not everything came to its end: {}", liveness::unfinished(self));
@@ -136,29 +136,29 @@ impl Sim {
         true
     }
 
-    pub fn happen(&mut self, what: Happening) {
+    pub fn happen(&mut self, what: SimEvent) {
         match what {
-            Happening::Client => {
+            SimEvent::Client => {
                 self.client_acts();
                 let at = self.now.plus(self.random.between(SECOND..=12 * MINUTE));
-                self.agenda.plan(at, Happening::Client);
+                self.agenda.plan(at, SimEvent::Client);
             }
-            Happening::Ask(asked) => self.asked(asked),
-            Happening::Staff { source } => self.staff(source),
-            Happening::Notice { source, id } => self.notice(source, &id),
-            Happening::Weather { source } => self.weather(source),
-            Happening::Trouble => self.trouble(),
-            Happening::Operator => self.operator(),
-            Happening::DiskFreed => {
+            SimEvent::Ask(asked) => self.asked(asked),
+            SimEvent::Staff { source } => self.staff(source),
+            SimEvent::Notice { source, id } => self.notice(source, &id),
+            SimEvent::Reachability { source } => self.weather(source),
+            SimEvent::Trouble => self.trouble(),
+            SimEvent::Operator => self.operator(),
+            SimEvent::DiskFreed => {
                 self.say(|| "the disk has room again".to_owned());
                 self.disk_full(false);
             }
-            Happening::Restart => self.restart(),
-            Happening::Look => self.look(),
-            Happening::Timer { location, incarnation, at } => self.timer(location, incarnation, at),
-            Happening::Described { location, incarnation } => self.described(location, incarnation),
-            Happening::Land(trip) => self.land(trip),
-            Happening::Answer { location, incarnation, request } => self.hear(location, incarnation, &request),
+            SimEvent::Restart => self.restart(),
+            SimEvent::Look => self.look(),
+            SimEvent::Timer { location, incarnation, at } => self.timer(location, incarnation, at),
+            SimEvent::Described { location, incarnation } => self.described(location, incarnation),
+            SimEvent::Land(trip) => self.land(trip),
+            SimEvent::Answer { location, incarnation, request } => self.hear(location, incarnation, &request),
         }
     }
 
@@ -170,7 +170,7 @@ impl Sim {
         self.say(|| line);
         let rest = if self.plan.hectic { 6 * MINUTE } else { 50 * MINUTE };
         let at = self.now.plus(self.random.between(SECOND..=rest));
-        self.agenda.plan(at, Happening::Staff { source });
+        self.agenda.plan(at, SimEvent::Staff { source });
     }
 
     fn notice(&mut self, source: u32, id: &str) {
@@ -214,7 +214,7 @@ impl Sim {
             self.see_to_writes(id);
         }
         let at = self.now.plus(self.random.between(MINUTE..=5 * HOUR));
-        self.agenda.plan(at, Happening::Operator);
+        self.agenda.plan(at, SimEvent::Operator);
     }
 
     /// The operator retries failed writes and drops a pending one.
@@ -243,17 +243,17 @@ impl Sim {
 
     fn weather(&mut self, source: u32) {
         let (weather, lasts) = match self.random.weighted(&[50, 20, 10, 20]) {
-            0 => (Weather::Fine, 5 * HOUR),
-            1 => (Weather::GateClosed, HOUR),
-            2 => (Weather::Unauthorized, 30 * MINUTE),
-            _ => (Weather::Down, HOUR),
+            0 => (Reachability::Fine, 5 * HOUR),
+            1 => (Reachability::GateClosed, HOUR),
+            2 => (Reachability::Unauthorized, 30 * MINUTE),
+            _ => (Reachability::Down, HOUR),
         };
         self.say(|| format!("EHR {source}: {weather:?}"));
         if let Some(ehr) = self.ehrs.get_mut(&source) {
             ehr.weather = weather;
         }
         let at = self.now.plus(self.random.between(MINUTE..=lasts));
-        self.agenda.plan(at, Happening::Weather { source });
+        self.agenda.plan(at, SimEvent::Reachability { source });
     }
 
     fn trouble(&mut self) {
@@ -266,13 +266,13 @@ impl Sim {
                 self.say(|| "the disk is full".to_owned());
                 self.disk_full(true);
                 let at = self.now.plus(self.random.between(SECOND..=10 * MINUTE));
-                self.agenda.plan(at, Happening::DiskFreed);
+                self.agenda.plan(at, SimEvent::DiskFreed);
             }
             (_, Some(id)) => self.leave(id),
             _ => {}
         }
         let at = self.now.plus(self.random.between(MINUTE..=40 * MINUTE));
-        self.agenda.plan(at, Happening::Trouble);
+        self.agenda.plan(at, SimEvent::Trouble);
     }
 
     fn disk_full(&self, full: bool) {
@@ -282,16 +282,16 @@ impl Sim {
     }
 
     /// Stops new actions and faults.
-    fn come_to_rest(&mut self) {
+    fn stop_activity(&mut self) {
         self.say(|| "all is calm".to_owned());
         self.calm = true;
         self.agenda.calm();
         self.disk_full(false);
         for ehr in self.ehrs.values_mut() {
             ehr.honest = true;
-            ehr.weather = Weather::Fine;
+            ehr.weather = Reachability::Fine;
         }
-        self.agenda.plan(self.now, Happening::Restart);
+        self.agenda.plan(self.now, SimEvent::Restart);
     }
 
     pub fn say(&mut self, line: impl FnOnce() -> String) {
@@ -310,7 +310,7 @@ pub fn document<T: records::document::Document>(sim: &Sim, scope: u32, id: u64) 
 
 /// Writes the first journal record of the location without EHR. The engine has no other way to give such a location
 /// working hours.
-fn found_the_lone_location(store: &Disk, at: Timestamp) {
+fn create_standalone_location(store: &Disk, at: Timestamp) {
     let hours = |id: u32, operatory: u64| WorkingHour {
         id: WorkingHourId(900_000 + id),
         provider: ProviderId(900_001),

@@ -6,9 +6,9 @@ use crate::{
 };
 
 /// A crate and its dependencies within the workspace.
-pub type Arrows = (&'static str, &'static [&'static str]);
+pub type CrateDependencies = (&'static str, &'static [&'static str]);
 
-pub fn check(_: &Tree, crates: &Crates, arrows: &[Arrows]) -> Vec<Finding> {
+pub fn check(_: &Tree, crates: &Crates, arrows: &[CrateDependencies]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for it in &crates.all {
         let Some((_, allowed)) = arrows.iter().find(|(name, _)| *name == it.name) else {
@@ -34,7 +34,7 @@ pub fn check(_: &Tree, crates: &Crates, arrows: &[Arrows]) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn found(manifest: &str, arrows: &[Arrows]) -> Vec<String> {
+    fn found(manifest: &str, arrows: &[CrateDependencies]) -> Vec<String> {
         let tree = Tree::of(&[("top/Cargo.toml", manifest), ("low/Cargo.toml", "[package]\nname = \"low\"")]);
         check(&tree, &Crates::of(&tree), arrows).iter().map(ToString::to_string).collect()
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A known circle that should be removed.
-pub struct Circle {
+pub struct ImportCycle {
     pub name: &'static str,
     /// The files of the circle, or folders with them.
     pub files: &'static [&'static str],
@@ -24,14 +24,14 @@ pub struct Circle {
 /// Imports by file and imported file, each with its line and path.
 type Imports = BTreeMap<String, BTreeMap<String, (usize, String)>>;
 
-pub fn check(tree: &Tree, crates: &Crates, known: &[Circle]) -> Vec<Finding> {
+pub fn check(tree: &Tree, crates: &Crates, known: &[ImportCycle]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut needed: BTreeSet<(&str, &str)> = BTreeSet::new();
     for it in &crates.all {
         for modules in &it.roots {
             let imports = Modules::of(tree, modules).imports();
             for circle in circles(&imports) {
-                let of_crate: Vec<&Circle> = known.iter().filter(|known| known.name == it.name).collect();
+                let of_crate: Vec<&ImportCycle> = known.iter().filter(|known| known.name == it.name).collect();
                 let row = of_crate.iter().max_by_key(|row| circle.iter().filter(|file| lies_in(file, row)).count());
                 let outside: Vec<&String> =
                     circle.iter().filter(|file| row.is_none_or(|row| !lies_in(file, row))).collect();
@@ -53,7 +53,7 @@ pub fn check(tree: &Tree, crates: &Crates, known: &[Circle]) -> Vec<Finding> {
     findings
 }
 
-fn lies_in(file: &str, row: &Circle) -> bool {
+fn lies_in(file: &str, row: &ImportCycle) -> bool {
     row.files.iter().any(|room| is_below(file, room))
 }
 
@@ -210,7 +210,7 @@ fn circles(imports: &Imports) -> Vec<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn found(files: &[(&str, &str)], known: &[Circle]) -> Vec<String> {
+    fn found(files: &[(&str, &str)], known: &[ImportCycle]) -> Vec<String> {
         let files = [&[("a/Cargo.toml", "[package]\nname = \"a\"")], files].concat();
         let tree = Tree::of(&files);
         check(&tree, &Crates::of(&tree), known).iter().map(ToString::to_string).collect()
@@ -270,7 +270,7 @@ mod tests {
     fn a_known_circle_passes_and_a_row_that_is_not_needed_is_stale() {
         let files =
             [LIB, ("a/src/b.rs", "use crate::c::C;\npub struct B;"), ("a/src/c.rs", "use crate::B;\npub struct C;")];
-        let known = |files| Circle { name: "a", files, reason: "it is old" };
+        let known = |files| ImportCycle { name: "a", files, reason: "it is old" };
         assert_eq!(found(&files, &[known(&["a/src/b.rs", "a/src/c.rs"])]), [""; 0]);
         assert_eq!(found(&files, &[known(&["a/src"])]), [""; 0]);
         assert!(found(&files, &[known(&["a/src/b.rs"])])[0].starts_with("a/src/c.rs:1: "));

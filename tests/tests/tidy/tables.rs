@@ -1,14 +1,14 @@
 //! The permitted state, one table per rule. The tables should shrink; unused rows must be removed.
 
 use crate::{
-    arrows::Arrows,
-    circles::Circle,
+    arrows::CrateDependencies,
+    circles::ImportCycle,
     language::Allowed,
     rooms::{Tool, Used},
 };
 
 /// Each crate with exactly its dependencies within the workspace.
-pub const ARROWS: &[Arrows] = &[
+pub const ARROWS: &[CrateDependencies] = &[
     (
         "api",
         &[
@@ -191,7 +191,7 @@ pub const TOOLS: &[Tool] = &[
 pub const ANY_TOOL: &[&str] = &["tests"];
 
 /// Known circular imports that should be removed.
-pub const CIRCLES: &[Circle] = &[Circle {
+pub const CIRCLES: &[ImportCycle] = &[ImportCycle {
     name: "records",
     files: &[
         "engine/records/src/appointment.rs",

@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cloud_ehr::{CloudEhr, On, Settings, Trouble};
+use cloud_ehr::{CallSelector, CloudEhr, Settings, Trouble};
 use serde_json::{Value, json};
 use testing::{PATIENCE, until};
 use tests::harness::{
     http_client::Caller,
     process,
     workstation::{
-        Forgery, Manner, Running, Workstation,
+        Behaviour, Forgery, Running, Workstation,
         gated_process::{GatedProcess, LOCATION},
     },
 };
@@ -122,11 +122,11 @@ impl Day {
     }
 
     /// Logs in until the booking is written: a workstation may notice its end or its logout only after a login.
-    async fn written_once_mended(&mut self, booking: &Booking, what: &str) {
+    async fn written_after_recovery(&mut self, booking: &Booking, what: &str) {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(300)).await;
-            self.mended().await;
+            self.recover().await;
             if self.is_written(booking, what, Duration::from_secs(3)).await {
                 return;
             }
@@ -135,7 +135,7 @@ impl Day {
     }
 
     /// Logs in and restarts the workstation if it ended.
-    async fn mended(&mut self) {
+    async fn recover(&mut self) {
         self.product.log_in(&self.workstation);
         if self.running.ended() {
             self.running = self.workstation.start().await.unwrap();
@@ -151,12 +151,12 @@ struct Booking {
 }
 
 /// Applies the manner to the first modifying request of a write. All other requests are handled honestly.
-fn once(manner: Manner) -> (impl FnMut(&Value) -> Manner, Arc<AtomicBool>) {
+fn once(manner: Behaviour) -> (impl FnMut(&Value) -> Behaviour, Arc<AtomicBool>) {
     let happened = Arc::new(AtomicBool::new(false));
     let seen = happened.clone();
     let judge = move |request: &Value| {
         let changes = !request["write"].is_null() && request["method"] != "GET";
-        if changes && !seen.swap(true, Ordering::SeqCst) { manner.clone() } else { Manner::Honest }
+        if changes && !seen.swap(true, Ordering::SeqCst) { manner.clone() } else { Behaviour::Honest }
     };
     (judge, happened)
 }
@@ -167,31 +167,31 @@ async fn bookings_are_written_once_with_misbehaving_workstations() {
     let plain = day.book().await;
     day.written(&plain, "an ordinary day").await;
     for manner in [
-        Manner::Replayed,
-        Manner::Delayed(Duration::from_secs(1)),
+        Behaviour::Replayed,
+        Behaviour::Delayed(Duration::from_secs(1)),
         // Longer than the call deadline.
-        Manner::Delayed(Duration::from_secs(6)),
-        Manner::Reordered,
-        Manner::Forged(Forgery::Lease),
-        Manner::Forged(Forgery::Number),
-        Manner::Forged(Forgery::Location),
-        Manner::Silent,
-        Manner::Gone,
-        Manner::LoggedOutBefore,
-        Manner::LoggedOutAfter,
+        Behaviour::Delayed(Duration::from_secs(6)),
+        Behaviour::Reordered,
+        Behaviour::Forged(Forgery::Lease),
+        Behaviour::Forged(Forgery::Number),
+        Behaviour::Forged(Forgery::Location),
+        Behaviour::Silent,
+        Behaviour::Gone,
+        Behaviour::LoggedOutBefore,
+        Behaviour::LoggedOutAfter,
         // Longer than the limit of an answer, and of a frame.
-        Manner::Huge((8 << 20) + 100_000),
-        Manner::Huge(10 << 20),
-        Manner::LoginPage,
-        Manner::Redirected,
-        Manner::Skewed,
+        Behaviour::Huge((8 << 20) + 100_000),
+        Behaviour::Huge(10 << 20),
+        Behaviour::LoginPage,
+        Behaviour::Redirected,
+        Behaviour::Skewed,
     ] {
         let what = format!("{manner:?}");
         let (judge, happened) = once(manner);
         day.workstation.behave(judge);
         let booking = day.book().await;
         until(&what, async || happened.load(Ordering::SeqCst).then_some(())).await;
-        day.written_once_mended(&booking, &what).await;
+        day.written_after_recovery(&booking, &what).await;
     }
     let log = day.product.installation.log().unwrap();
     assert!(day.product.figure("workstation_answers_refused_total").await >= 5, "{log}");
@@ -214,11 +214,11 @@ async fn bookings_are_written_once_with_misbehaving_ehrs() {
     ] {
         let what = format!("{trouble:?}");
         let before = day.product.ehr.spoilt();
-        day.product.ehr.spoil(On::Write(1), trouble);
+        day.product.ehr.spoil(CallSelector::Write(1), trouble);
         let booking = day.book().await;
         until(&what, async || (day.product.ehr.spoilt() > before).then_some(())).await;
         day.product.ehr.calm();
-        day.written_once_mended(&booking, &what).await;
+        day.written_after_recovery(&booking, &what).await;
     }
     assert_eq!(day.product.installation.panics().unwrap(), Vec::<String>::new());
 }
@@ -229,7 +229,7 @@ async fn second_workstation_completes_the_writes_of_the_first() {
     let second = day.product.pair(LOCATION, "Back office").await;
     second.browser.log_in(&day.product.ehr.log_in("hygiene"));
     let standby = second.start().await.unwrap();
-    for manner in [Manner::Gone, Manner::LoggedOutAfter] {
+    for manner in [Behaviour::Gone, Behaviour::LoggedOutAfter] {
         let what = format!("{manner:?}");
         let (judge, happened) = once(manner);
         day.workstation.behave(judge);
@@ -238,7 +238,7 @@ async fn second_workstation_completes_the_writes_of_the_first() {
         day.written(&booking, &what).await;
         assert!(!standby.seen().requests.is_empty(), "{what}: the second one did not take over");
         // The first one returns as standby; then it gets the lease again.
-        day.mended().await;
+        day.recover().await;
         standby.state(false, false);
         day.product.gate_is(LOCATION, "connected").await;
         standby.state(true, false);
@@ -255,7 +255,7 @@ async fn writes_in_flight_at_a_crash_are_written_once() {
         day.workstation.behave(move |request| {
             let changes = !request["write"].is_null() && request["method"] != "GET";
             seen.fetch_add(usize::from(changes), Ordering::SeqCst);
-            if changes { Manner::Silent } else { Manner::Honest }
+            if changes { Behaviour::Silent } else { Behaviour::Honest }
         });
         let mut bookings = Vec::new();
         for _ in 0..6 {
@@ -267,10 +267,10 @@ async fn writes_in_flight_at_a_crash_are_written_once() {
         } else {
             day.product.crash().await.unwrap();
         }
-        day.workstation.behave(|_| Manner::Honest);
+        day.workstation.behave(|_| Behaviour::Honest);
         day.caller = day.product.caller().await;
         until("a workstation that ended", async || day.running.ended().then_some(())).await;
-        day.mended().await;
+        day.recover().await;
         for booking in &bookings {
             day.written(booking, "after a restart").await;
         }
@@ -295,7 +295,7 @@ async fn writes_behind_a_closed_gate_are_neither_lost_nor_failed() {
         let shown = day.caller.get(&path).await.unwrap().1.to_string();
         assert!(shown.contains("\"state\":\"logged_out\""), "{path}: {shown}");
     }
-    day.mended().await;
+    day.recover().await;
     for booking in &bookings {
         day.written(booking, "after the gate opened").await;
     }
@@ -316,7 +316,7 @@ async fn writes_wait_for_required_staff_approval() {
     assert_eq!(day.copies(&booking), 0);
     assert!(day.product.gate(LOCATION).await["writes_awaiting_approval"].as_u64().unwrap() >= 1);
     // The patient and the appointment are approved separately.
-    let written = until("what the staff said yes to", async || {
+    let written = until("the approved write", async || {
         day.running.approve();
         let standing = day.standing(&booking).await;
         (standing["ehr_writeback"] == "confirmed").then_some(standing)
@@ -329,12 +329,12 @@ async fn writes_wait_for_required_staff_approval() {
 #[actix::test]
 async fn writes_declined_by_staff_or_refused_by_the_extension_fail() {
     let mut day = Day::begin().await;
-    for manner in [Manner::Declined, Manner::Refused] {
+    for manner in [Behaviour::Declined, Behaviour::Refused] {
         let what = format!("{manner:?}");
         let always = manner.clone();
         day.workstation.behave(move |request| {
             let changes = !request["write"].is_null() && request["method"] != "GET";
-            if changes { always.clone() } else { Manner::Honest }
+            if changes { always.clone() } else { Behaviour::Honest }
         });
         let booking = day.book().await;
         let failed = async || (day.standing(&booking).await["ehr_writeback"] == "failed").then_some(());
@@ -354,7 +354,7 @@ async fn clocks_are_not_compared() {
     let now = ahead() - 30 * 86_400;
     let settings = Settings { calls_per_minute: None, clock: ahead, seeded_at: Some(now), ..Settings::default() };
     let mut day = Day::begin_on("", CloudEhr::start(settings).unwrap()).await;
-    day.workstation.behave(|_| Manner::Skewed);
+    day.workstation.behave(|_| Behaviour::Skewed);
     for _ in 0..3 {
         let booking = day.book().await;
         day.written(&booking, "under another clock").await;

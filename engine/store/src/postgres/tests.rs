@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use postgres_server::{Cluster, Commits, Durability, Proxy, is_left_out};
+use postgres_server::{Cluster, Commits, Durability, Proxy, is_skipped};
 
 use super::{Owners, PostgresConfig, PostgresStore, Tls, check, is_made, migrate};
 use crate::{
@@ -129,8 +129,8 @@ impl Subject for OnPostgres {
         Self { store: open(&config), config }
     }
 
-    fn is_left_out() -> bool {
-        is_left_out()
+    fn is_skipped() -> bool {
+        is_skipped()
     }
 }
 

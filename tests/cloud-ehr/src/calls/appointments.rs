@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 
 use super::{
     form::{self, Form},
-    told::Told,
+    told::CallResult,
 };
 use crate::{Appointment, Practice, Refusal, Status, application::Application, markup::APPOINTMENT, table::Row};
 
-pub fn show(application: &Application, id: &str) -> Told {
+pub fn show(application: &Application, id: &str) -> CallResult {
     let row = application.practice.appointments.row(id).ok_or_else(|| Refusal::not_found("appointment"))?;
     Ok(json!({"item": application.markup.shown(APPOINTMENT, &object(&application.practice, row))}))
 }
 
-pub fn create(application: &mut Application, sent: &Value) -> Told {
+pub fn create(application: &mut Application, sent: &Value) -> CallResult {
     let form = application.markup.read(APPOINTMENT, sent);
     let (start, end) = (form::instant(&form, "start")?, form::instant(&form, "end")?);
     if start.is_none() || end.is_none() {
@@ -24,7 +24,7 @@ pub fn create(application: &mut Application, sent: &Value) -> Told {
 }
 
 /// Changes an appointment. If `revision` is given, it must be the current one.
-pub fn change(application: &mut Application, id: &str, sent: &Value) -> Told {
+pub fn change(application: &mut Application, id: &str, sent: &Value) -> CallResult {
     let held = application.practice.appointment(id).cloned().ok_or_else(|| Refusal::not_found("appointment"))?;
     let form = application.markup.read(APPOINTMENT, sent);
     let known = form.get("revision").and_then(Value::as_u64);

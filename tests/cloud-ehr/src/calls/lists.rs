@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::{
     appointments, patients,
-    told::{Told, mark_of},
+    told::{CallResult, mark_of},
 };
 use crate::{
     AppointmentType, Hours, Operatory, Practice, Provider, Refusal,
     application::Application,
-    asked::Asked,
+    asked::Request,
     markup::{APPOINTMENT, HOURS, Markup, OPERATORY, PATIENT, PROVIDER, TYPE},
     table::{Row, Table},
 };
@@ -20,7 +20,7 @@ const MOST: usize = 200;
 
 /// Returns changed records in order of their changes. A mark with another epoch is refused, so that the client reads
 /// everything again.
-pub fn changes(application: &Application, asked: &Asked) -> Told {
+pub fn changes(application: &Application, asked: &Request) -> CallResult {
     let kind = asked.parameter("of").ok_or_else(|| Refusal::missing("of"))?;
     let since = match asked.parameter("since") {
         None => 0,
@@ -44,7 +44,7 @@ pub fn changes(application: &Application, asked: &Asked) -> Told {
 }
 
 /// Returns the records that match the query, up to the page's maximum.
-pub fn list(application: &Application, kind: &str, asked: &Asked) -> Told {
+pub fn list(application: &Application, kind: &str, asked: &Request) -> CallResult {
     let (practice, markup) = (&application.practice, application.markup);
     let reference = asked.parameter("reference");
     let items: Vec<Value> = match kind {

@@ -23,23 +23,23 @@ pub use lists::span;
 pub use patients::fits;
 use serde_json::{Value, json};
 
-use self::told::{Told, mark};
+use self::told::{CallResult, mark};
 use crate::{
     Markup, Refusal,
     application::{Application, Visitor},
-    asked::{Answer, Asked},
+    asked::{Answer, Request},
 };
 
 const BASE: &str = "/app/api/";
 const SESSION: &str = "/app/api/session";
 
 /// Returns whether the call checks the session.
-pub fn is_probe(asked: &Asked) -> bool {
+pub fn is_probe(asked: &Request) -> bool {
     asked.path == SESSION
 }
 
 /// Returns `None` if the session is not open.
-pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Option<Answer> {
+pub fn handle(application: &mut Application, now: i64, asked: &Request) -> Option<Answer> {
     let probe = is_probe(asked);
     let visitor = application.visitor(now, asked, !probe)?;
     let markup = application.markup;
@@ -59,7 +59,7 @@ pub fn refused(markup: Markup, refusal: &Refusal) -> Answer {
     Answer::json(refusal.status, &body)
 }
 
-fn told(markup: Markup, told: Told) -> Answer {
+fn told(markup: Markup, told: CallResult) -> Answer {
     match told {
         Ok(value) => Answer::json(200, &markup.framed(&value)),
         Err(refusal) => refused(markup, &refusal),
@@ -70,7 +70,7 @@ fn session(application: &Application, visitor: &Visitor) -> Value {
     json!({"user": visitor.user.display_name, "csrf": visitor.csrf, "mark": mark(application)})
 }
 
-fn judged(application: &mut Application, asked: &Asked, visitor: &Visitor) -> Told {
+fn judged(application: &mut Application, asked: &Request, visitor: &Visitor) -> CallResult {
     let path: Vec<&str> = asked.path.strip_prefix(BASE).unwrap_or_default().split('/').collect();
     if !asked.changes() {
         return match path.as_slice() {
@@ -92,7 +92,7 @@ fn judged(application: &mut Application, asked: &Asked, visitor: &Visitor) -> To
 }
 
 /// Returns the JSON of a permitted change.
-fn body(application: &Application, asked: &Asked, visitor: &Visitor) -> Result<Value, Refusal> {
+fn body(application: &Application, asked: &Request, visitor: &Visitor) -> Result<Value, Refusal> {
     if asked.header("x-csrf-token") != Some(visitor.csrf.as_str()) {
         return Err(Refusal::new(403, "csrf", "This page is no longer valid. Please reload it."));
     }

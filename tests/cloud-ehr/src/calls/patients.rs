@@ -4,22 +4,22 @@ use serde_json::{Value, json};
 
 use super::{
     form::{self, Form},
-    told::Told,
+    told::CallResult,
 };
 use crate::{Patient, Refusal, application::Application, markup::PATIENT, table::Row};
 
-pub fn show(application: &Application, id: &str) -> Told {
+pub fn show(application: &Application, id: &str) -> CallResult {
     let row = application.practice.patients.row(id).ok_or_else(|| Refusal::not_found("patient"))?;
     Ok(json!({"item": application.markup.shown(PATIENT, &object(row))}))
 }
 
-pub fn create(application: &mut Application, sent: &Value) -> Told {
+pub fn create(application: &mut Application, sent: &Value) -> CallResult {
     let form = application.markup.read(PATIENT, sent);
     let id = application.practice.add_patient(filled(Patient::default(), &form)?)?;
     show(application, &id)
 }
 
-pub fn change(application: &mut Application, id: &str, sent: &Value) -> Told {
+pub fn change(application: &mut Application, id: &str, sent: &Value) -> CallResult {
     let held = application.practice.patient(id).cloned().ok_or_else(|| Refusal::not_found("patient"))?;
     let form = application.markup.read(PATIENT, sent);
     application.practice.save_patient(filled(held, &form)?)?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{Refusal, application::Application};
 
 /// The answer to a call, by the names of this crate and without the frame.
-pub type Told = Result<Value, Refusal>;
+pub type CallResult = Result<Value, Refusal>;
 
 /// Returns the current mark.
 pub fn mark(application: &Application) -> String {

@@ -3,11 +3,11 @@
 use super::frame::{HOME, document, escaped};
 use crate::{
     application::{Application, COOKIE},
-    asked::{Answer, Asked},
+    asked::{Answer, Request},
     sessions::Ended,
 };
 
-pub fn page(application: &Application, asked: &Asked, problem: Option<&str>) -> Answer {
+pub fn page(application: &Application, asked: &Request, problem: Option<&str>) -> Answer {
     let ended = match application.ended(asked) {
         Some(Ended::Idle) => Some("You were logged out because nothing was done for a while."),
         Some(Ended::Elsewhere) => Some("You logged in on another computer, which ended the session on this one."),
@@ -29,7 +29,7 @@ pub fn page(application: &Application, asked: &Asked, problem: Option<&str>) -> 
     Answer::html(200, document(application, "Log in", "login", "", &body))
 }
 
-pub fn enter(application: &mut Application, now: i64, asked: &Asked) -> Answer {
+pub fn enter(application: &mut Application, now: i64, asked: &Request) -> Answer {
     let (name, password) = (asked.form("user").unwrap_or_default(), asked.form("password").unwrap_or_default());
     let known = application.users.iter().find(|user| user.name == name.trim() && user.password == password);
     let Some(user) = known.map(|user| user.name.clone()) else {

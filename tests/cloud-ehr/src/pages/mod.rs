@@ -7,7 +7,7 @@ mod schedule;
 
 use crate::{
     application::{Application, COOKIE, Visitor},
-    asked::{Answer, Asked},
+    asked::{Answer, Request},
 };
 
 pub use frame::LOGIN;
@@ -17,7 +17,7 @@ pub use login::page as login;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("app.js");
 
-pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Answer {
+pub fn handle(application: &mut Application, now: i64, asked: &Request) -> Answer {
     let method = asked.method.as_str();
     match (method, asked.path.as_str()) {
         ("GET", "/app/assets/style.css") => return Answer::new(200, "text/css; charset=utf-8", STYLE),
@@ -43,7 +43,7 @@ pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Answer 
     }
 }
 
-fn log_out(application: &mut Application, visitor: &Visitor, asked: &Asked) -> Answer {
+fn log_out(application: &mut Application, visitor: &Visitor, asked: &Request) -> Answer {
     if asked.form("csrf").as_deref() != Some(visitor.csrf.as_str()) {
         return Answer::go(HOME);
     }

@@ -3,14 +3,14 @@
 use super::frame::{escaped, framed};
 use crate::{
     application::{Application, Visitor},
-    asked::{Answer, Asked},
+    asked::{Answer, Request},
     calls::fits,
 };
 
 /// Maximum number of rows.
 const MOST: usize = 200;
 
-pub fn page(application: &Application, visitor: &Visitor, asked: &Asked) -> Answer {
+pub fn page(application: &Application, visitor: &Visitor, asked: &Request) -> Answer {
     let letters = asked.parameter("q").unwrap_or_default();
     let mut found = application.practice.patients();
     found.retain(|p| fits(p, &letters));

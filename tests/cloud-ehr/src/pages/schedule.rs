@@ -8,7 +8,7 @@ use super::frame::{escaped, framed};
 use crate::{
     Appointment, Operatory, Practice, Status,
     application::{Application, Visitor},
-    asked::{Answer, Asked},
+    asked::{Answer, Request},
     calls::span,
     markup::Markup,
 };
@@ -19,7 +19,7 @@ const TO: i64 = 18;
 const PIXELS_OF_HALF_HOUR: i64 = 44;
 const HALF_HOUR: i64 = 1_800;
 
-pub fn page(application: &Application, visitor: &Visitor, now: i64, asked: &Asked) -> Answer {
+pub fn page(application: &Application, visitor: &Visitor, now: i64, asked: &Request) -> Answer {
     let practice = &application.practice;
     let today = practice.local(now).date_naive();
     let day = asked.parameter("day").and_then(|day| NaiveDate::parse_from_str(&day, "%Y-%m-%d").ok()).unwrap_or(today);

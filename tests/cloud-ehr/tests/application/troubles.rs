@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cloud_ehr::{On, Trouble};
+use cloud_ehr::{CallSelector, Trouble};
 use reqwest::Method;
 use serde_json::json;
 
@@ -24,8 +24,8 @@ async fn selected_requests_and_replies_are_lost() {
             Err(_) => false,
         }
     };
-    under_test.ehr.spoil(On::Write(1), Trouble::LoseRequest);
-    under_test.ehr.spoil(On::Write(2), Trouble::LoseReply);
+    under_test.ehr.spoil(CallSelector::Write(1), Trouble::LoseRequest);
+    under_test.ehr.spoil(CallSelector::Write(2), Trouble::LoseReply);
     browser.json(CALL).await;
     assert_eq!((add("a").await, add("b").await, add("c").await), (false, false, true));
     let mut made = under_test.ehr.patients();
@@ -38,10 +38,10 @@ async fn selected_requests_and_replies_are_lost() {
 async fn answers_are_delayed_oversized_or_redirected() {
     let under_test = start(|_| ());
     let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
-    under_test.ehr.spoil(On::Call(1), Trouble::Slow(Duration::from_millis(300)));
-    under_test.ehr.spoil(On::Call(2), Trouble::Huge(3 << 20));
-    under_test.ehr.spoil(On::Call(3), Trouble::Redirect("http://127.0.0.2:1/".into()));
-    under_test.ehr.spoil(On::Call(4), Trouble::LoginPage);
+    under_test.ehr.spoil(CallSelector::Call(1), Trouble::Slow(Duration::from_millis(300)));
+    under_test.ehr.spoil(CallSelector::Call(2), Trouble::Huge(3 << 20));
+    under_test.ehr.spoil(CallSelector::Call(3), Trouble::Redirect("http://127.0.0.2:1/".into()));
+    under_test.ehr.spoil(CallSelector::Call(4), Trouble::LoginPage);
     let since = Instant::now();
     browser.json(CALL).await;
     assert!(since.elapsed() >= Duration::from_millis(300));

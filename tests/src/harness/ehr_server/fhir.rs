@@ -56,7 +56,7 @@ pub struct Faults {
 impl FhirServer {
     /// Starts a server that requires this bearer token. Returns `None` if the suite is not selected.
     pub async fn start(program: Program, token: &str) -> Option<FhirServer> {
-        if SUITE.is_left_out() || (program == Program::Sekmet && Suite::Python.is_left_out()) {
+        if SUITE.is_skipped() || (program == Program::Sekmet && Suite::Python.is_skipped()) {
             return None;
         }
         let mut command = match program {

@@ -42,7 +42,7 @@ pub struct GnuHealth {
 impl GnuHealth {
     /// Starts a server with the prepared practice. Returns `None` if the suite is not selected.
     pub async fn start() -> Option<GnuHealth> {
-        if SUITE.is_left_out() {
+        if SUITE.is_skipped() {
             return None;
         }
         let (python, practice) = practice().await;

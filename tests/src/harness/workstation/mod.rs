@@ -28,7 +28,7 @@ const COMES_BACK: Duration = Duration::from_millis(100);
 
 /// Handling of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum Behaviour {
     Honest,
     /// The answer is sent three times.
     Replayed,
@@ -66,7 +66,7 @@ pub enum Forgery {
     Location,
 }
 
-type Judge = Box<dyn FnMut(&Value) -> Manner + Send>;
+type Judge = Box<dyn FnMut(&Value) -> Behaviour + Send>;
 
 /// Events at a workstation, visible to the test.
 #[derive(Default)]
@@ -133,7 +133,7 @@ impl Workstation {
         let (Some(token), Some(id)) = (text(&told["token"]), text(&told["workstation"])) else {
             return Err(io::Error::other(format!("not paired: {} {told}", answer.status)));
         };
-        let honest: Judge = Box::new(|_| Manner::Honest);
+        let honest: Judge = Box::new(|_| Behaviour::Honest);
         Ok(Workstation {
             address,
             token,
@@ -149,7 +149,7 @@ impl Workstation {
     }
 
     /// Handles future requests as `judge` decides.
-    pub fn behave(&self, judge: impl FnMut(&Value) -> Manner + Send + 'static) {
+    pub fn behave(&self, judge: impl FnMut(&Value) -> Behaviour + Send + 'static) {
         *locked(&self.judge) = Box::new(judge);
     }
 
@@ -381,10 +381,16 @@ async fn all(socket: &mut Socket, messages: Vec<Value>) -> io::Result<()> {
     Ok(())
 }
 
-async fn dealt_with(ehr: &Ehr, browser: &Browser, request: &Value, manner: Manner, kept: &Mutex<Vec<Value>>) -> Said {
+async fn dealt_with(
+    ehr: &Ehr,
+    browser: &Browser,
+    request: &Value,
+    manner: Behaviour,
+    kept: &Mutex<Vec<Value>>,
+) -> Said {
     let failed = |kind, reason: &str| about(request, Err(Failure { kind, reason: reason.to_owned() }));
     match manner {
-        Manner::Honest => {
+        Behaviour::Honest => {
             if !browser.logged_in(ehr).await {
                 return Said::LoggedOut(failed("logged_out", "the probe says so"));
             }
@@ -399,49 +405,49 @@ async fn dealt_with(ehr: &Ehr, browser: &Browser, request: &Value, manner: Manne
                 }
             }
         }
-        Manner::Replayed => Said::Messages(vec![performed(ehr, browser, request).await; 3]),
-        Manner::Delayed(time) => {
+        Behaviour::Replayed => Said::Messages(vec![performed(ehr, browser, request).await; 3]),
+        Behaviour::Delayed(time) => {
             let answer = performed(ehr, browser, request).await;
             tokio::time::sleep(time).await;
             Said::Messages(vec![answer])
         }
-        Manner::Reordered => {
+        Behaviour::Reordered => {
             let answer = performed(ehr, browser, request).await;
             locked(kept).push(answer);
             Said::Messages(Vec::new())
         }
-        Manner::Forged(forgery) => {
+        Behaviour::Forged(forgery) => {
             let answer = performed(ehr, browser, request).await;
             Said::Messages(vec![forged(&answer, forgery), answer])
         }
-        Manner::Silent => {
+        Behaviour::Silent => {
             performed(ehr, browser, request).await;
             Said::Messages(Vec::new())
         }
-        Manner::Gone => {
+        Behaviour::Gone => {
             performed(ehr, browser, request).await;
             Said::Break
         }
-        Manner::LoggedOutBefore => {
+        Behaviour::LoggedOutBefore => {
             browser.forget();
             Said::LoggedOut(failed("logged_out", "the probe says so"))
         }
-        Manner::LoggedOutAfter => {
+        Behaviour::LoggedOutAfter => {
             performed(ehr, browser, request).await;
             browser.forget();
             Said::LoggedOut(failed("no_answer", "logged out"))
         }
-        Manner::Huge(bytes) => Said::Messages(vec![made_up(request, 200, "application/json", &vec![b'x'; bytes])]),
-        Manner::LoginPage => {
+        Behaviour::Huge(bytes) => Said::Messages(vec![made_up(request, 200, "application/json", &vec![b'x'; bytes])]),
+        Behaviour::LoginPage => {
             Said::Messages(vec![made_up(request, 200, "text/html", b"<!doctype html><form action=/login></form>")])
         }
-        Manner::Redirected => {
+        Behaviour::Redirected => {
             let mut answer = made_up(request, 302, "text/html", b"");
             answer["headers"] = json!([["location", "https://elsewhere.example/"]]);
             Said::Messages(vec![answer])
         }
-        Manner::Refused => Said::Messages(vec![failed("refused", "the path is not granted")]),
-        Manner::Skewed => {
+        Behaviour::Refused => Said::Messages(vec![failed("refused", "the path is not granted")]),
+        Behaviour::Skewed => {
             let mut answer = performed(ehr, browser, request).await;
             let date = json!(["date", "Thu, 01 Jan 1970 00:00:00 GMT"]);
             if let Some(headers) = answer["headers"].as_array_mut() {
@@ -450,7 +456,7 @@ async fn dealt_with(ehr: &Ehr, browser: &Browser, request: &Value, manner: Manne
             }
             Said::Messages(vec![answer])
         }
-        Manner::Declined => Said::Messages(vec![failed("declined", "the staff said no")]),
+        Behaviour::Declined => Said::Messages(vec![failed("declined", "the staff said no")]),
     }
 }
 

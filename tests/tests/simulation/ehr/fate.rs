@@ -3,7 +3,7 @@
 use location::time::{MINUTE, Millis, SECOND, Timestamp};
 use records::ehr::Fault;
 
-use super::{Ehr, Weather};
+use super::{Ehr, Reachability};
 use tests::harness::random::Random;
 
 pub struct Fate {
@@ -79,14 +79,14 @@ impl Ehr {
         let soon = now.plus(random.between(5..=SECOND));
         Some(match self.weather {
             _ if self.honest => truth(now, random),
-            Weather::Fine => return None,
-            Weather::GateClosed => fault(soon, Fault::GateClosed),
-            Weather::Unauthorized => fault(soon, Fault::Unauthorized("the credentials expired".to_owned())),
-            Weather::Down if random.chance(500) => {
+            Reachability::Fine => return None,
+            Reachability::GateClosed => fault(soon, Fault::GateClosed),
+            Reachability::Unauthorized => fault(soon, Fault::Unauthorized("the credentials expired".to_owned())),
+            Reachability::Down if random.chance(500) => {
                 fault(soon, Fault::RetryLater { reason: "connection refused".to_owned(), after: None })
             }
             // The connection hangs until the call's deadline.
-            Weather::Down => fault(until.minus(SECOND / 2), unknown()),
+            Reachability::Down => fault(until.minus(SECOND / 2), unknown()),
         })
     }
 }

@@ -18,7 +18,7 @@ use tests::harness::random::Random;
 
 /// Current reachability of an EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weather {
+pub enum Reachability {
     Fine,
     GateClosed,
     Unauthorized,
@@ -62,7 +62,7 @@ pub struct Ehr {
     pub whole: BTreeSet<Resource>,
     /// Full passes are paged by offset.
     pub pages_by_offset: bool,
-    pub weather: Weather,
+    pub weather: Reachability,
     /// Pulls contain our write keys.
     pub shows_keys: bool,
     /// Appointments have version tags.
@@ -91,7 +91,7 @@ impl Ehr {
             strict: random.chance(500),
             whole: resources.into_iter().filter(|_| random.chance(500)).collect(),
             pages_by_offset: random.chance(500),
-            weather: Weather::Fine,
+            weather: Reachability::Fine,
             shows_keys: random.chance(700),
             tags_versions: random.chance(500),
             honest: false,

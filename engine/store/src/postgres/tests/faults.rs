@@ -38,7 +38,7 @@ fn is_away<T: std::fmt::Debug>(outcome: Result<T, StoreError>) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unreachable_database_is_reported_and_reconnected() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let World { proxy, store, direct } = world();
@@ -52,7 +52,7 @@ async fn an_unreachable_database_is_reported_and_reconnected() {
     assert!(is_away(store.read_many(&[keys::snapshot(1)])));
     assert!(!store.health().accepts_writes() && store.health().refusing.is_some());
     assert_eq!(direct.get(&keys::snapshot(1)).unwrap(), Some(vec![1]), "nothing was written");
-    proxy.mend();
+    proxy.clear_faults();
     // The store reconnects by itself, without any caller.
     let until = Instant::now() + Duration::from_secs(30);
     while !store.health().accepts_writes() {
@@ -66,7 +66,7 @@ async fn an_unreachable_database_is_reported_and_reconnected() {
 /// A connection that broke while it was idle causes no error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_connection_is_replaced_for_a_read() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     for _ in 0..5 {
@@ -83,7 +83,7 @@ async fn a_lost_connection_is_replaced_for_a_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_is_lost_is_unknown() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let World { proxy, store, direct } = world();
@@ -111,7 +111,7 @@ async fn a_commit_whose_answer_is_lost_is_unknown() {
 /// Neither an unresponsive network nor a half-closed connection blocks callers beyond the timeouts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unresponsive_network_times_out() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let World { proxy, store, direct } = world();
@@ -135,7 +135,7 @@ async fn an_unresponsive_network_times_out() {
         assert!(is_away(store.read(&keys::snapshot(9))));
     }
     assert!(proxy.connections() - before < 100, "{before} and then {}", proxy.connections());
-    proxy.mend();
+    proxy.clear_faults();
     until_it_works(&store, keys::snapshot(2)).await;
     proxy.half_close();
     until_it_works(&store, keys::snapshot(3)).await;
@@ -148,7 +148,7 @@ async fn an_unresponsive_network_times_out() {
 /// The server ends the transaction of a paused process, so other processes do not wait forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_locked_by_a_silent_process_are_released() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let World { proxy, store, direct } = world();
@@ -166,7 +166,7 @@ async fn rows_locked_by_a_silent_process_are_released() {
     direct.commit(batch).await.unwrap();
     let outcome = silent.await;
     assert!(outcome.is_err(), "{outcome:?}");
-    proxy.mend();
+    proxy.clear_faults();
     assert_eq!(direct.get(&keys::snapshot(1)).unwrap(), Some(vec![3]));
     until_it_works(&store, keys::snapshot(2)).await;
 }
@@ -175,7 +175,7 @@ async fn rows_locked_by_a_silent_process_are_released() {
 /// unknown outcome may exist; journals have no gap.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_the_server_is_restarted() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let mut cluster = Cluster::temporary(Durability::Synced).unwrap();

@@ -10,7 +10,7 @@ fn rivals() -> [Arc<PostgresStore>; 2] {
 /// Concurrent read-modify-write increments of the same values. None is lost, and none is applied twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_update_is_lost_between_two_processes() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     const VALUES: u32 = 4;
@@ -63,7 +63,7 @@ async fn no_update_is_lost_between_two_processes() {
 /// its creation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_one_of_two_processes_creates_an_absent_key() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let stores = rivals();
@@ -100,7 +100,7 @@ async fn only_one_of_two_processes_creates_an_absent_key() {
 /// sequences.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_feed_of_each_owner_is_one_sequence_over_all_processes() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     const BATCHES: u64 = 60;
@@ -156,7 +156,7 @@ fn numbers(store: &Arc<PostgresStore>, streams: &[u64]) -> Vec<u64> {
 /// institution that appends to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shared_stream_is_in_order_for_each_owner() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     struct SharedSource;
@@ -194,7 +194,7 @@ async fn a_shared_stream_is_in_order_for_each_owner() {
 /// A configuration that later maps a location to another institution does not hide earlier values.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_owner_of_a_location_stays_valid() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     struct Moved;

@@ -9,7 +9,7 @@ fn counted(store: &PostgresStore) -> std::collections::BTreeMap<KeyId, u64> {
 
 #[test]
 fn all_rows_are_resealed_during_writes() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let config = own_tables(server().port());
@@ -45,7 +45,7 @@ fn all_rows_are_resealed_during_writes() {
 /// A value that cannot be opened does not prevent the resealing of other values.
 #[test]
 fn a_damaged_value_is_reported_and_the_rest_is_resealed() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let config = own_tables(server().port());
@@ -71,7 +71,7 @@ fn a_damaged_value_is_reported_and_the_rest_is_resealed() {
 /// prevents others from opening it.
 #[test]
 fn a_key_rotation_requires_exclusive_access() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let config = own_tables(server().port());

@@ -7,7 +7,7 @@ use super::{
 
 #[test]
 fn a_database_without_a_store_is_refused_until_one_is_made() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let config = own_tables(server().port());
@@ -28,7 +28,7 @@ fn a_database_without_a_store_is_refused_until_one_is_made() {
 
 #[test]
 fn other_versions_are_refused_with_what_to_do() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let config = own_tables(server().port());
@@ -45,7 +45,7 @@ fn other_versions_are_refused_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_key_is_refused_and_nothing_is_readable_without_it() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let config = own_tables(server().port());
@@ -68,7 +68,7 @@ async fn another_key_is_refused_and_nothing_is_readable_without_it() {
 /// Values altered or moved in the database are reported by reads and by `check`, and never returned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_altered_or_moved_value_is_damaged() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let config = own_tables(server().port());
@@ -105,7 +105,7 @@ fn an_invalid_url_is_refused_without_revealing_its_password() {
 /// Commits are synchronous even if the database defaults to asynchronous ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commits_are_synchronous_even_if_the_database_defaults_to_async() {
-    if is_left_out() {
+    if is_skipped() {
         return;
     }
     let cluster = Cluster::temporary(Durability::Written).unwrap();
