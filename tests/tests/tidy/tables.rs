@@ -242,38 +242,10 @@ pub const LONG_FILES: &[(&str, &str)] = &[
 /// folder.
 pub const RELEASED: &[(&str, &str)] = &[("wit/v1", "d89bc3a80f4ea7c9bbf5b9a5f7f70727fcd8afe4b24a2672ab58c0fb60a67e5b")];
 
-/// Exceptions from `language.rs` that predate the rule. The numbers may only decrease.
+/// Exceptions from `language.rs` that are older than the rule. These numbers only go down.
 pub const LANGUAGE: Allowed = Allowed {
     comments: &[
-        ("wit/component", 33),
-        ("adapters/conformance", 107),
-        ("adapters/examples", 8),
-        ("adapters/fhir", 117),
-        ("adapters/gated-cloud", 33),
-        ("adapters/gnuhealth", 86),
-        ("adapters/kit", 25),
-        ("adapters/opendental", 103),
-        ("adapters/sandbox", 18),
-        ("adapters/sandbox-ehr", 42),
-        ("adapters/sandbox-host", 2),
-        ("adapters/sdk", 155),
-        ("api/src", 878),
-        ("api/tests", 143),
-        ("engine/adapter-host", 177),
-        ("engine/location", 359),
-        ("engine/processor", 358),
-        ("engine/records", 156),
-        ("engine/runtime", 16),
-        ("engine/setup", 49),
-        ("engine/src", 201),
-        ("engine/tests", 12),
-        ("engine/webhooks", 257),
-        ("engine/workstations", 106),
-        ("tests/cloud-ehr", 47),
-        ("tests/extism", 6),
-        ("tests/postgres-server", 17),
-        ("tests/src", 231),
-        ("tests/tests", 409),
+        ("api/src", 59),
     ],
     markdown: &[
         ("adapters/extension/README.md", 3),
@@ -282,6 +254,6 @@ pub const LANGUAGE: Allowed = Allowed {
         ("api/docs/operations/configuration.md", 25),
         ("engine/adapter-host/tests/fixtures/README.md", 3),
     ],
-    long_lines: 1143,
-    test_names: 202,
+    long_lines: 74,
+    test_names: 3,
 };
