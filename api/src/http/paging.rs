@@ -36,13 +36,14 @@ pub(crate) struct Paging {
 pub(crate) struct PageInfo {
     /// Whether there are records before this page; always false in `GET /changes`.
     pub has_previous_page: bool,
-    /// Whether more records follow. A page may have fewer rows than asked for, or none, and more follow: a filter may exclude most of the
-    /// records that were read.
+    /// Whether more records follow. A page may have fewer rows than asked for, or none, and more follow: a filter may
+    /// exclude most of the records that were read.
     pub has_next_page: bool,
-    /// Cursor of the previous page: send it as `start_cursor`. May be empty if the page is empty; an empty cursor asks for the first page.
-    /// In `GET /changes` the `since` of the request.
+    /// Cursor of the previous page: send it as `start_cursor`. May be empty if the page is empty; an empty cursor asks
+    /// for the first page. In `GET /changes` the `since` of the request.
     pub start_cursor: String,
-    /// Cursor of the next page: send it as `end_cursor`, or as `since` to `GET /changes`. May be empty if the page is empty.
+    /// Cursor of the next page: send it as `end_cursor`, or as `since` to `GET /changes`. May be empty if the page is
+    /// empty.
     pub end_cursor: String,
 }
 

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::http::metrics::Families;
 
-/// What the calls of one kind for a location have cost since the process started. Calls that did not begin are not counted.
+/// The cost of all calls of one kind for a location since the start of the process. Calls that did not begin are not
+/// counted.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterCallsView {
     /// `describe`, `pull`, `push` or `find`.

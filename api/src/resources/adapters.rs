@@ -61,7 +61,7 @@ impl From<AdapterVersion> for AdapterVersionView {
     }
 }
 
-/// What was rolled out to a location.
+/// The version rolled out to a location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationAdapterView {
     /// Id of the location.
@@ -69,7 +69,7 @@ pub(crate) struct LocationAdapterView {
     location_id: LocationId,
     /// SHA-256 of the version that was rolled out; null if the location runs the version of the configuration.
     sha256: Option<String>,
-    /// What a rollback returns to; null for the version of the configuration.
+    /// The version that a rollback returns to; null for the version of the configuration.
     previous_sha256: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl LocationAdapterView {
 /// A version of an adapter that was tried at a location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RollOutView {
-    /// What is rolled out to the location after the call.
+    /// The version rolled out to the location after the call.
     location: LocationAdapterView,
     /// The calls of the trial, in their order.
     tried: Vec<TriedView>,

@@ -51,8 +51,8 @@ use crate::{
 pub(crate) struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
-    /// The patient of the appointment; null if it names none. Present with `include[]=patient` or `include[]=guarantor`, and without any
-    /// `include[]`.
+    /// The patient of the appointment; null if it names none. Present with `include[]=patient` or
+    /// `include[]=guarantor`, and without any `include[]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Included<PatientWithGuarantor<'a>>,
     /// The operatory of the appointment; null if it names none. Only with `include[]=operatory`.
@@ -77,7 +77,8 @@ pub(crate) struct AppointmentDetail<'a> {
 pub(crate) struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
-    /// The guarantor of the patient, the person responsible for the account; null if there is none. Only with `include[]=guarantor`.
+    /// The guarantor of the patient, the person responsible for the account; null if there is none. Only with
+    /// `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     guarantor: Included<PersonView<'a>>,
 }

@@ -12,7 +12,8 @@ use crate::access::{
 /// A bearer token for all other calls.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BearerToken {
-    /// The bearer token, sent as `Authorization: Bearer <token>`. It is valid for `limits.token_lifetime_seconds` of `GET /me`.
+    /// The bearer token, sent as `Authorization: Bearer <token>`. It is valid for `limits.token_lifetime_seconds` of
+    /// `GET /me`.
     token: String,
 }
 

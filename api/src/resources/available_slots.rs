@@ -55,8 +55,8 @@ pub(crate) struct AvailableSlotsView {
     operatory_id: Option<OperatoryId>,
     /// Free slots; empty if there are none.
     slots: Vec<SlotView>,
-    /// Without slots: the next day that has free slots, `YYYY-MM-DD`; null if none is known. With slots: null, or, if the answer was cut
-    /// short, the `start_date` of the next call.
+    /// Without slots: the next day that has free slots, `YYYY-MM-DD`; null if none is known. With slots: null, or, if
+    /// the answer was cut short, the `start_date` of the next call.
     next_available_date: Option<String>,
 }
 

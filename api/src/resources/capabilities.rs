@@ -27,7 +27,7 @@ pub(crate) struct CapabilitiesView {
     ehr: Option<EhrCapabilitiesView>,
 }
 
-/// What a health record system supports.
+/// The capabilities of a health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrCapabilitiesView {
     /// Name of the health record system, as its adapter states it.
@@ -42,9 +42,10 @@ pub(crate) struct EhrCapabilitiesView {
     writes: Vec<String>,
     /// Whether new patients can be created.
     accepts_new_patients: bool,
-    /// Fields that a new patient must have besides a name.
+    /// Required fields of a new patient in addition to a name.
     required_patient_fields: Vec<String>,
-    /// Patient fields that the health record system cannot store; only this service stores them. `extra` stands for all unknown fields.
+    /// Patient fields that the health record system cannot store; only this service stores them. `extra` means all
+    /// unknown fields.
     unkept_patient_fields: Vec<String>,
     /// Maximum number of characters by record and field, such as `insurance_plan.name`.
     max_lengths: BTreeMap<String, u32>,
@@ -65,8 +66,8 @@ pub(crate) struct ReadCapability {
     changes_only: bool,
     /// Always true: deletions are detected either way.
     deletions: bool,
-    /// How deletions are detected. `reported`: the health record system reports them. `by_absence`: a record that is missing from a
-    /// full pass counts as deleted.
+    /// How deletions are detected. `reported`: the health record system reports them. `by_absence`: a record that is
+    /// missing from a full pass counts as deleted.
     deletions_noticed: &'static str,
 }
 

@@ -27,14 +27,14 @@ const RETRY_LATER: u64 = 5;
 pub(crate) struct ReloadView {
     /// Whether the configuration is in force now. It is applied whole or not at all.
     applied: bool,
-    /// What tells it from the configuration in force before, a line for each change. Of credentials only that they have changed.
+    /// Differences from the configuration in force, a line for each change. Credentials are reported only as changed.
     changes: Vec<String>,
     /// Keys whose change needs a restart. With any of them nothing is applied.
     needs_restart: Vec<String>,
     /// Institutions and locations that the configuration no longer has. With any of them nothing is applied unless the
     /// call sets `allow_removal`.
     removals: Vec<String>,
-    /// What is wrong with it, each with file and line. With any problem nothing is applied but the API keys that can be read.
+    /// Problems, each with file and line. With any problem only the readable API keys are applied.
     problems: Vec<String>,
 }
 

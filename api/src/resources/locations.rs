@@ -66,7 +66,8 @@ pub(crate) struct LocationView<'a> {
     email: Option<&'a str>,
     /// IANA name of the location's time zone.
     tz: &'static str,
-    /// End of the last complete read cycle, in UTC; null before the first, without a health record system and for a closed location.
+    /// End of the last complete read cycle, in UTC; null before the first, without a health record system and for a
+    /// closed location.
     last_sync_time: Option<At>,
     /// Whether the location has a health record system that appointments are written to.
     insert_appt_client: bool,

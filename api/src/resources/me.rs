@@ -25,7 +25,7 @@ use crate::{
     values::{grant::Grant, words::Word},
 };
 
-/// The calling API key: what it may do and reach, and how often.
+/// The calling API key: its permissions, scope and limits.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CallerView<'a> {
     /// Id of the API key; no secret. A key that is replaced under the same name has another id.
@@ -38,7 +38,7 @@ pub(crate) struct CallerView<'a> {
     environment: Word<Environment>,
     /// The version in which this request was read, without aliases: `v3.0.0`.
     api_version: &'static str,
-    /// What the key may do beyond the ordinary.
+    /// Additional permissions of the key.
     grants: Vec<Word<Grant>>,
     /// The institutions that the key reaches, by id.
     institutions: Vec<ReachedInstitution<'a>>,

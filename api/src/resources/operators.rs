@@ -21,7 +21,7 @@ use crate::{
 pub(crate) struct CallingOperatorView<'a> {
     /// Name of the token, as the configuration has it.
     name: &'a str,
-    /// What the token may do.
+    /// The role of the token.
     role: Word<Role>,
     /// All institutions, by id.
     institutions: Vec<OperatedInstitution<'a>>,
@@ -79,7 +79,7 @@ pub(crate) struct OperatorView {
     token_id: String,
     /// Name of the token, as the configuration has it.
     name: String,
-    /// What the token may do.
+    /// The role of the token.
     role: Word<Role>,
     /// When the token was last accepted: to the minute where that was before the start of this server; null if never.
     last_used_at: Option<At>,

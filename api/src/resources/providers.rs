@@ -66,7 +66,8 @@ pub(crate) struct ProviderView<'a> {
     bio: Bio,
     /// Whether the record is no longer in use; also true once it was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
+    /// first time.
     last_sync_time: Option<At>,
     /// Name to show; null if the health record system has none.
     display_name: Option<&'a str>,
@@ -82,8 +83,8 @@ pub(crate) struct ProviderView<'a> {
     locations: Vec<LocationView<'a>>,
     /// The ids of the same locations.
     provider_requestables: Vec<RequestableLocation>,
-    /// Working hours with the appointment types they accept. With `include[]=appointment_types`, hours that accept every type list every
-    /// type of their location; otherwise their list is empty.
+    /// Working hours with the appointment types they accept. With `include[]=appointment_types`, hours that accept
+    /// every type list every type of their location; otherwise their list is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     availabilities: Option<Vec<WorkingHourView<'a>>>,
     /// The appointment types that the provider's working hours accept.

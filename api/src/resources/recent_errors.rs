@@ -30,8 +30,8 @@ pub(crate) struct RecentErrorView {
     pub(crate) first_at: At,
     /// How often it went wrong.
     pub(crate) times: u64,
-    /// What went wrong: reading a resource (`pull`), a write to the health record system (`write`), the `adapter` before either, the
-    /// workstation `gate`, or the `location` itself: its records and commits.
+    /// What went wrong: reading a resource (`pull`), a write to the health record system (`write`), the `adapter`
+    /// before either, the workstation `gate`, or the `location` itself: its records and commits.
     #[schemars(extend("enum" = ["pull", "write", "adapter", "gate", "location"]))]
     pub(crate) part: &'static str,
     /// The resource that was read or written; null for other parts.
@@ -40,7 +40,8 @@ pub(crate) struct RecentErrorView {
     pub(crate) write_request_id: Option<String>,
     /// Why. Never contains patient data.
     pub(crate) reason: String,
-    /// `X-Request-Id` of the request it was done for, as logs and webhook messages name it; null for what no request asked for.
+    /// `X-Request-Id` of the request it was done for, as logs and webhook messages name it; null for what no request
+    /// asked for.
     pub(crate) request_id: Option<String>,
 }
 

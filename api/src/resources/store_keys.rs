@@ -18,7 +18,8 @@ use crate::{
 pub(crate) struct StoreKeysView {
     /// Keys in `store.key`, the newest first.
     keys: Vec<StoreKeyView>,
-    /// Values that are not sealed with the newest key yet; null while they are counted, at the beginning and at the end.
+    /// Values that are not sealed with the newest key yet; null while they are counted, at the beginning and at the
+    /// end.
     values_left: Option<u64>,
     /// Why values are not being sealed with the newest key; null if nothing is wrong.
     failed: Option<String>,
@@ -29,7 +30,7 @@ pub(crate) struct StoreKeysView {
 pub(crate) struct StoreKeyView {
     /// The id of the key. It is in each value that the key seals.
     id: String,
-    /// Whether the key seals what is written now; the others only open what they sealed.
+    /// Whether the key seals new values; the other keys only open values that they sealed.
     seals: bool,
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct LocationSyncView {
     next_cycle_at: Option<At>,
     /// The resource that the running cycle reads; null if no cycle runs.
     reading: Option<&'static str>,
-    /// Why reading fails, in the words of the health record system if it provides some; null if reading works. Never contains patient
-    /// data.
+    /// Why reading fails, in the words of the health record system if it provides some; null if reading works. Never
+    /// contains patient data.
     read_problem: Option<String>,
     /// Why writing does not work; null if it works. Never contains patient data.
     write_problem: Option<String>,
@@ -122,8 +122,8 @@ pub(crate) struct ResourceProgress {
     estimate: Option<u64>,
     /// When the resource was last read completely.
     ended_at: Option<At>,
-    /// Records that the health record system shows and that could not be read, at most 100: they are left out, and what was known of
-    /// them stays.
+    /// Records that the health record system shows and that could not be read, at most 100: they are left out, and what
+    /// was known of them stays.
     skipped: u64,
     /// The last of them, at most 10.
     skipped_records: Vec<SkippedRecord>,

@@ -52,12 +52,13 @@ pub(crate) struct WebhookDeliveryView {
     institution_id: Option<InstitutionId>,
     /// Type of the record that the message is about, such as `appointment`; `webhook_endpoint` for a test message.
     resource_type: &'static str,
-    /// The event that the message reports, such as `appointment_insertion.complete`; `webhook_endpoint.test` for a test message.
+    /// The event that the message reports, such as `appointment_insertion.complete`; `webhook_endpoint.test` for a test
+    /// message.
     event_name: String,
     /// When the event was committed, in UTC.
     event_time: At,
-    /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the subscription any
-    /// more.
+    /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the
+    /// subscription any more.
     status: Word<Status>,
     /// Number of attempts made so far.
     attempts: u32,

@@ -41,13 +41,14 @@ pub(crate) struct WebhookEndpointView<'a> {
     secret_key: Option<&'a str>,
     /// Until then the secret before the last rotation signs too. Null when it does not any more.
     earlier_secret_until: Option<At>,
-    /// Whether messages are sent to it. It becomes false after 48 hours without one 2xx status, and at once after a 410.
+    /// Whether messages are sent to it. It becomes false after 48 hours without one 2xx status, and at once after a
+    /// 410.
     active: bool,
     /// Since when no message was answered with a 2xx status; after 48 hours the endpoint is deactivated.
     failing_since: Option<At>,
     /// Messages that wait to be sent, or sent again.
     waiting_deliveries: u64,
-    /// Events of which no message was made because too many waited. Setting `active` to true starts the count anew.
+    /// Events of which no message was made because too many waited. Setting `active` to true resets the count.
     dropped_events: u64,
     /// When the first of the dropped events happened, in UTC; null if none was dropped.
     dropped_since: Option<At>,

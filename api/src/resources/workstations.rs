@@ -125,7 +125,7 @@ pub(crate) struct EhrAccessView {
     base_path: String,
     /// Prefixes below the base path.
     paths: Vec<String>,
-    /// A path below the base path that answers 200 with JSON exactly while somebody is logged in.
+    /// A path below the base path that answers 200 with JSON exactly while a user is logged in.
     probe: String,
 }
 

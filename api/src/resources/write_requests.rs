@@ -38,14 +38,15 @@ pub(crate) struct WriteRequestView {
     id: String,
     /// Id of the location that the write belongs to.
     location_id: u32,
-    /// `queued`: waits for its turn. `sending`: an attempt is under way. `parked`: nothing is sent for now, as a gate is closed, a circuit
-    /// breaker is open, credentials were refused or an operator paused writing. `done`, `failed`, `timed_out`: it has ended.
+    /// `queued`: waits for its turn. `sending`: an attempt is in progress. `parked`: nothing is sent for now, as a gate
+    /// is closed, a circuit breaker is open, credentials were refused or an operator paused writing. `done`, `failed`,
+    /// `timed_out`: it has ended.
     status: Word<Status>,
     /// The resource, as in the path of its list.
     resource: &'static str,
     /// As the record's own endpoints show it.
     record_id: RecordId,
-    /// What is done with the record in the health record system.
+    /// The operation on the record in the health record system.
     #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
     operation: &'static str,
     /// Number of attempts begun so far.

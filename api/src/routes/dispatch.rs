@@ -172,8 +172,8 @@ async fn run_to_completion(
 /// Maximum number of attempts to read while the permissions of API keys change.
 const MAX_READ_ATTEMPTS: usize = 3;
 
-/// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither delay
-/// other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
+/// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither
+/// delay other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
 /// machine, because they read from it too.
 async fn answer(route: &'static Route, call: Call, read_permits: Option<FairSemaphore>) -> Result<HttpResponse, Error> {
     let Some(turns) = read_permits else { return route.answer(call).ok_or(ApiError::Internal)?.await };

@@ -56,20 +56,22 @@ pub(crate) struct AppointmentView<'a> {
     foreign_id_type: &'a str,
     /// Always null: no health record system provides it.
     misc: Option<()>,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
+    /// first time.
     last_sync_time: Option<At>,
     /// Whether the patient confirmed it.
     patient_confirmed: bool,
     /// Always null: users are not recorded.
     created_by_user_id: Option<()>,
-    /// Whether the booking person is the patient's guardian, as the client said; null for appointments that were not created through the
-    /// API.
+    /// Whether the booking person is the patient's guardian, as given by the client; null for appointments that were
+    /// not created through the API.
     is_guardian: Option<bool>,
     /// When this service learned that the patient confirmed it, in UTC; null if the patient did not.
     patient_confirmed_at: Option<At>,
     /// When this service learned that it is cancelled, in UTC; null if it is not.
     cancelled_at: Option<At>,
-    /// Whether the patient is new to the practice, as the client said; null for appointments that were not created through the API.
+    /// Whether the patient is new to the practice, as given by the client; null for appointments that were not created
+    /// through the API.
     is_new_clients_patient: Option<bool>,
     /// When this service learned that the practice confirmed it, in UTC; null if the practice did not.
     confirmed_at: Option<At>,
@@ -81,8 +83,8 @@ pub(crate) struct AppointmentView<'a> {
     checked_out: bool,
     /// When the patient checked out, in UTC; null before.
     checked_out_at: Option<At>,
-    /// Who referred the patient, as the client said; null if nobody was named, and null for appointments that were not created through the
-    /// API.
+    /// Who referred the patient, as given by the client; null if nobody was named, and null for appointments that were
+    /// not created through the API.
     referrer: Option<&'a str>,
     /// Always null: no health record system provides it.
     is_past_patient: Option<()>,
@@ -161,7 +163,8 @@ pub(crate) struct AppointmentEvent<'a> {
     patient_name: Option<String>,
     /// Display name of the operatory, or else its name; null if the appointment names no operatory.
     operatory_name: Option<&'a str>,
-    /// `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`, `failed` or `scheduled`: the first that applies.
+    /// `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`, `failed` or `scheduled`: the first that
+    /// applies.
     #[schemars(extend("enum" = [
         "cancelled", "missed", "checked_out", "checked_in", "confirmed", "failed", "scheduled"
     ]))]

@@ -47,8 +47,8 @@ pub(crate) struct AppointmentTypeView {
     minutes: u32,
     /// Always null: no health record system provides it.
     position: Option<()>,
-    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST /appointments` may
-    /// use it.
+    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST
+    /// /appointments` may use it.
     bookable_online: bool,
 }
 
@@ -92,7 +92,8 @@ pub(crate) struct AppointmentDescriptorView<'a> {
     data: BTreeMap<&'a str, &'a str>,
     /// Whether the descriptor is in use; false once it was deleted in the health record system.
     active: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
+    /// first time.
     last_sync_time: Option<At>,
     /// When this service first stored the record, in UTC.
     created_at: At,
@@ -145,8 +146,8 @@ pub(crate) struct FeeScheduleView<'a> {
     id: u64,
     /// Name of the fee schedule.
     name: &'a str,
-    /// Whether the fee schedule is in use; false once it was deleted in the health record system. Null if the health record system does not
-    /// provide it.
+    /// Whether the fee schedule is in use; false once it was deleted in the health record system. Null if the health
+    /// record system does not provide it.
     active: Option<bool>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
@@ -253,8 +254,8 @@ pub(crate) struct AdjustmentTypeView<'a> {
     name: &'a str,
     /// Whether the adjustment type is in use; false once it was deleted in the health record system.
     active: bool,
-    /// Whether adjustments of this type lower the balance (`credit`) or raise it (`debit`); `unknown` if the health record system does not
-    /// say.
+    /// Whether adjustments of this type lower the balance (`credit`) or raise it (`debit`); `unknown` if the health
+    /// record system does not say.
     #[schemars(with = "String", extend("enum" = ["credit", "debit", "unknown"]))]
     action: AdjustmentAction,
     /// When the record last changed in this service, in UTC.

@@ -22,7 +22,7 @@ pub(crate) struct ProcedureCodeView<'a> {
     id: Uuid,
     /// The procedure code itself, such as `D1110`.
     code: &'a str,
-    /// What the code stands for.
+    /// The meaning of the code.
     description: &'a str,
     /// Id of the category of the procedure code; null if the health record system names none.
     category_id: Option<u64>,
@@ -86,14 +86,15 @@ pub(crate) struct ProcedureView<'a> {
     patient_id: Option<u32>,
     /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
-    /// Id of the appointment that the procedure is planned for or was performed in; null if the health record system names none.
+    /// Id of the appointment that the procedure is planned for or was performed in; null if the health record system
+    /// names none.
     appointment_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     code: Option<&'a str>,
     /// Name of the procedure; null if the health record system does not provide it.
     name: Option<&'a str>,
-    /// How far the procedure is; `inactive` once it was deleted in the health record system. Null if the status is unknown or none of
-    /// these.
+    /// How far the procedure is; `inactive` once it was deleted in the health record system. Null if the status is
+    /// unknown or none of these.
     #[schemars(with = "Option<String>", extend("enum" = [
         "planned", "scheduled", "completed", "inactive", "referred", null
     ]))]
@@ -119,7 +120,8 @@ pub(crate) struct ProcedureView<'a> {
 pub(crate) struct BodySite<'a> {
     /// Teeth, as the health record system numbers them; may be empty.
     tooth: &'a [String],
-    /// Surfaces of the teeth, as the health record system writes them; null if the health record system does not provide it.
+    /// Surfaces of the teeth, as the health record system writes them; null if the health record system does not
+    /// provide it.
     surface: Option<&'a str>,
 }
 
@@ -162,8 +164,8 @@ pub(crate) struct TreatmentPlanView<'a> {
     patient_id: Option<u32>,
     /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// How the treatment plan stands: `not_applicable` if the health record system has no status for it. Null if the status is unknown or
-    /// none of these.
+    /// Status of the treatment plan: `not_applicable` if the health record system has no status for it. Null if the
+    /// status is unknown or none of these.
     status: Option<Word<PlanStatus>>,
     /// The procedures of the treatment plan.
     procedures: Vec<ProcedureView<'a>>,

@@ -63,7 +63,7 @@ pub(crate) struct CommunicationLogView<'a> {
     status: Word<WriteStatus>,
     /// Id of the patient.
     patient_id: u32,
-    /// What was said or written.
+    /// The text.
     note: &'a str,
     /// The means of communication; `none` if none was named.
     mode: Word<Mode>,
@@ -138,11 +138,11 @@ impl<'a> ConversationView<'a> {
 /// A message of a conversation. Fields that the health record system does not provide are null.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationMessageView {
-    /// Who said it, as the health record system names them.
+    /// The author, as named by the health record system.
     from: Option<String>,
-    /// What was said.
+    /// The text.
     text: Option<String>,
-    /// When it was said, in UTC.
+    /// Time of the message, in UTC.
     at: Option<At>,
 }
 

@@ -36,7 +36,8 @@ pub(crate) struct PatientDocumentView<'a> {
     media_type: &'a str,
     /// Always null: the content of documents stays in the health record system.
     url: Option<String>,
-    /// When the document was created in the health record system, in UTC; if unknown, when this service first stored the record.
+    /// When the document was created in the health record system, in UTC; if unknown, when this service first stored
+    /// the record.
     created_at: At,
     /// Id of the document type; null if the health record system names none.
     document_type_id: Option<u64>,

@@ -44,7 +44,8 @@ impl<'a> FormSchemaView<'a> {
 pub(crate) struct FormSchemaDetail<'a> {
     #[serde(flatten)]
     form: FormSchemaView<'a>,
-    /// `{components: [{key, type, label, input, values: [{label, value}], validate: {required}, conditional: {show, when, eq}}]}`
+    /// `{components: [{key, type, label, input, values: [{label, value}], validate: {required}, conditional: {show,
+    /// when, eq}}]}`
     #[schemars(with = "serde_json::Map<String, Value>")]
     formio_schema: Value,
 }

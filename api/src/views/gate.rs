@@ -16,8 +16,9 @@ pub(crate) struct GateView {
     /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
-    /// `closed`: no workstation is connected. `logged_out`: nobody is logged in to the health record system. `paused`: staff paused it.
-    /// `connected`: a workstation serves the location. `waiting_for_approval`: it does, and writes wait for approval.
+    /// `closed`: no workstation is connected. `logged_out`: no user is logged in to the health record system. `paused`:
+    /// staff paused it. `connected`: a workstation serves the location. `waiting_for_approval`: it does, and writes
+    /// wait for approval.
     #[schemars(extend("enum" = STATES))]
     state: &'static str,
     /// When the state last changed; a server start counts as a change.

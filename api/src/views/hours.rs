@@ -40,7 +40,8 @@ pub(crate) struct WorkingHourView<'a> {
     custom_recurrence: Option<CustomRecurrence>,
     /// The location's offset from UTC now: `-05:00`.
     tz_offset: String,
-    /// Whether these hours offer slots; false once they were deleted in the health record system, or if it refused them.
+    /// Whether these hours offer slots; false once they were deleted in the health record system, or if it refused
+    /// them.
     active: bool,
     /// `manual`: created through the API. `synced`: read from the health record system.
     source: Word<HourSource>,
@@ -49,8 +50,9 @@ pub(crate) struct WorkingHourView<'a> {
     /// Hours the health record system would not have at all are not active.
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// The only appointment types that can be booked in these hours; empty: all types. Only with `include[]=appointment_types`, in the
-    /// availabilities of a provider, which can list all types, and in the answer to a change.
+    /// The only appointment types that can be booked in these hours; empty: all types. Only with
+    /// `include[]=appointment_types`, in the availabilities of a provider, which can list all types, and in the answer
+    /// to a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_types: Option<Vec<AppointmentTypeView>>,
 }

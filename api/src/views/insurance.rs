@@ -41,22 +41,23 @@ pub(crate) struct InsurancePlanView<'a> {
     updated_at: At,
     /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// The most the plan pays per year for one person; null if the health record system does not provide it, and without the grant
-    /// `financial`.
+    /// The most the plan pays per year for one person; null if the health record system does not provide it, and
+    /// without the grant `financial`.
     annual_max_individual: Option<Price>,
     /// Month in which the benefit year renews, 1 to 12; null if the health record system does not provide it.
     benefit_year_renewal_month: Option<u8>,
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the answer that creates the plan.
+    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the answer that creates
+    /// the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_coverages: Option<Vec<InsuranceCoverageView<'a>>>,
-    /// People who hold subscriptions to the plan, each once. Only with `include[]=subscribers`, and empty in the answer that creates the
-    /// plan.
+    /// People who hold subscriptions to the plan, each once. Only with `include[]=subscribers`, and empty in the answer
+    /// that creates the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribers: Option<Vec<InsuranceSubscriberView>>,
-    /// The fee schedule that the plan pays by; null if there is none. Only with `include[]=fee_schedule`, and in the answer that creates
-    /// the plan.
+    /// The fee schedule that the plan pays by; null if there is none. Only with `include[]=fee_schedule`, and in the
+    /// answer that creates the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fee_schedule: Included<FeeScheduleView<'a>>,
 }
@@ -102,7 +103,7 @@ pub(crate) struct InsuranceCoverageView<'a> {
     id: u64,
     /// The patient's relation to the subscriber.
     subscription_relation: Word<Relation>,
-    /// Id of the patient who is covered.
+    /// Id of the covered patient.
     patient_id: Option<u32>,
     /// The order of payment: the lowest is the primary insurance; null if unknown.
     priority: Option<u32>,
@@ -116,7 +117,7 @@ pub(crate) struct InsuranceCoverageView<'a> {
     /// The last day of the coverage, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     expiration_date: Option<String>,
-    /// What the plan insures; null if unknown or none of these.
+    /// The kind of insurance; null if unknown or none of these.
     insurance_type: Option<Word<InsuranceType>>,
     /// When the record last changed in this service, in UTC.
     updated_at: At,

@@ -22,7 +22,8 @@ pub(crate) struct OperatoryView<'a> {
     foreign_id_type: &'a str,
     /// Id of the location of the operatory.
     location_id: u32,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
+    /// first time.
     last_sync_time: Option<At>,
     /// When this service first stored the record, in UTC.
     created_at: At,
@@ -32,14 +33,15 @@ pub(crate) struct OperatoryView<'a> {
     display_name: Option<&'a str>,
     /// Whether the operatory is in use; false once it was deleted in the health record system.
     active: bool,
-    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST /appointments` may
-    /// use it.
+    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST
+    /// /appointments` may use it.
     bookable_online: bool,
     /// Always null: no health record system provides it.
     static_image_url: Option<()>,
     /// Always null: no health record system provides it.
     profile_url: Option<()>,
-    /// Appointment types that the operatory is meant for; empty: all types. Absent inside an appointment and in `GET /changes`.
+    /// Appointment types that the operatory is meant for; empty: all types. Absent inside an appointment and in `GET
+    /// /changes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     appointment_types: Option<Vec<AppointmentTypeView>>,
 }

@@ -38,7 +38,8 @@ impl Price {
 /// The state of a record's last write to the health record system. Empty for a record that no client has written.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 pub(crate) struct WriteState<'a> {
-    /// State of the last write to the health record system; only for records that a client created or changed through the API.
+    /// State of the last write to the health record system; only for records that a client created or changed through
+    /// the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     ehr_writeback: Option<Word<Writeback>>,
     /// Why the health record system refused the record or its last change; absent unless it was refused.

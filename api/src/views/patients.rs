@@ -88,7 +88,8 @@ pub(crate) struct PatientIncludes<'a> {
     /// `include[]=last_visited_appointment`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_visited_appointment: Included<AppointmentBasic>,
-    /// Appointments that have not started, without cancelled ones, ordered by time. Only with `include[]=upcoming_appts`.
+    /// Appointments that have not started, without cancelled ones, ordered by time. Only with
+    /// `include[]=upcoming_appts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upcoming_appts: Option<Vec<AppointmentBasic>>,
     /// Planned and performed procedures of the patient. Only with `include[]=procedures`.
@@ -141,7 +142,8 @@ pub(crate) struct PatientProfile<'a> {
     foreign_id_type: &'a str,
     /// Whether the record is no longer in use; also true once it was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
+    /// first time.
     last_sync_time: Option<At>,
     /// Home phone number; null if unknown.
     home_phone_number: Option<&'a str>,
@@ -149,13 +151,15 @@ pub(crate) struct PatientProfile<'a> {
     work_phone_number: Option<&'a str>,
     /// Extension of the work phone number; null if unknown.
     work_phone_extension: Option<&'a str>,
-    /// Cell phone number, or the only number if the health record system stores one number without a type; null if unknown.
+    /// Cell phone number, or the only number if the health record system stores one number without a type; null if
+    /// unknown.
     cell_phone_number: Option<&'a str>,
     /// The first available of: the number without a type, the cell, home and work number; null if there is none.
     preferred_phone_number: Option<&'a str>,
     /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     pub guarantor_id: Option<u32>,
-    /// Billing type, called account type in some health record systems; null if the health record system does not provide it.
+    /// Billing type, called account type in some health record systems; null if the health record system does not
+    /// provide it.
     billing_type: Option<&'a str>,
     /// Number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,

@@ -36,7 +36,8 @@ pub(crate) struct PersonView<'a> {
     bio: PersonBio<'a>,
     /// Whether the record is no longer in use; also true once it was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
+    /// first time.
     last_sync_time: Option<At>,
 }
 
@@ -50,7 +51,8 @@ pub(crate) struct PersonBio<'a> {
     gender: Option<&'a str>,
     /// The first available of: the number without a type, the cell, home and work number; null if there is none.
     phone_number: Option<&'a str>,
-    /// Cell phone number, or the only number if the health record system stores one number without a type; null if unknown.
+    /// Cell phone number, or the only number if the health record system stores one number without a type; null if
+    /// unknown.
     cell_phone_number: Option<&'a str>,
     /// Home phone number; null if unknown.
     home_phone_number: Option<&'a str>,
@@ -81,7 +83,8 @@ pub(crate) struct PatientBasic<'a> {
     user: PersonView<'a>,
     /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     pub guarantor_id: Option<u32>,
-    /// Billing type, called account type in some health record systems; null if the health record system does not provide it.
+    /// Billing type, called account type in some health record systems; null if the health record system does not
+    /// provide it.
     billing_type: Option<&'a str>,
     /// Number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,

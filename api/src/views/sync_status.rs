@@ -49,7 +49,8 @@ struct SyncSource {
     name: String,
     /// Name of the health record system, as its adapter states it; before that, the name of the adapter.
     display_name: String,
-    /// Where the health record system runs: `cloud`, at its vendor, or `onprem`, in the practice. Null until its adapter states it.
+    /// Where the health record system runs: `cloud`, at its vendor, or `onprem`, in the practice. Null until its
+    /// adapter states it.
     #[serde(rename = "type")]
     kind: Option<String>,
 }

@@ -244,9 +244,7 @@ pub const RELEASED: &[(&str, &str)] = &[("wit/v1", "d89bc3a80f4ea7c9bbf5b9a5f7f7
 
 /// Exceptions from `language.rs` that are older than the rule. These numbers only go down.
 pub const LANGUAGE: Allowed = Allowed {
-    comments: &[
-        ("api/src", 59),
-    ],
+    comments: &[],
     markdown: &[
         ("adapters/extension/README.md", 3),
         ("adapters/fhir/README.md", 6),
@@ -254,6 +252,6 @@ pub const LANGUAGE: Allowed = Allowed {
         ("api/docs/operations/configuration.md", 25),
         ("engine/adapter-host/tests/fixtures/README.md", 3),
     ],
-    long_lines: 74,
+    long_lines: 0,
     test_names: 3,
 };

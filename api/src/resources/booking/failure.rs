@@ -39,7 +39,8 @@ pub(crate) struct BookingRefusal {
     reason: Reason,
     /// Why, as a sentence.
     message: String,
-    /// Other slots near the requested time, with tokens that book them; may be empty. Only with the reason `slot_taken`.
+    /// Other slots near the requested time, with tokens that book them; may be empty. Only with the reason
+    /// `slot_taken`.
     #[serde(skip_serializing_if = "Option::is_none")]
     alternatives: Option<Vec<OfferView>>,
     /// Names of the patient fields that the practice needs. Only with the reason `patient_fields_required`.
@@ -47,7 +48,7 @@ pub(crate) struct BookingRefusal {
     missing_fields: Option<Vec<String>>,
     /// Always false: the request was not carried out.
     code: bool,
-    /// Cause and fix, where the message does not say them; also names ignored parameters and fields.
+    /// Cause and fix, if the message does not contain them; also names ignored parameters and fields.
     description: Option<String>,
     /// The same sentence as `message`.
     error: [String; 1],

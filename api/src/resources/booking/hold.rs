@@ -24,9 +24,9 @@ use crate::{
 pub(crate) struct SlotHold<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// What was done, as a sentence for people.
+    /// The result, as a sentence for people.
     message: String,
-    /// Until when nobody else can book the slot, in UTC; absent in the answer of a release.
+    /// End of the hold, in UTC: until then no other client can book the slot; absent in the answer of a release.
     #[serde(skip_serializing_if = "Option::is_none")]
     held_until: Option<At>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.

@@ -41,11 +41,11 @@ struct BookingView<'a> {
     booking_ref: &'a str,
     /// `confirmed` or `cancelled`, as this service has it.
     booking_status: &'static str,
-    /// State of the last write of the appointment to the health record system: of its insert, then of its last move, change or
-    /// cancellation. It stays `pending` if the location has no health record system.
+    /// State of the last write of the appointment to the health record system: of its insert, then of its last move,
+    /// change or cancellation. It stays `pending` if the location has no health record system.
     ehr_writeback: Word<Writeback>,
-    /// State of writing the cancellation to the health record system; null if no cancellation was requested. It stays `pending` if the
-    /// location has no health record system.
+    /// State of writing the cancellation to the health record system; null if no cancellation was requested. It stays
+    /// `pending` if the location has no health record system.
     cancellation_writeback: Option<Word<Writeback>>,
     /// Id of the appointment that was booked.
     appointment_id: u64,
@@ -63,8 +63,8 @@ struct BookingView<'a> {
     patient: PatientName<'a>,
     /// Id of the patient of the appointment; null if it names none.
     patient_id: Option<u32>,
-    /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. If not, the patient was created
-    /// with the booking. Null for bookings that are older than this field.
+    /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. If not, the patient
+    /// was created with the booking. Null for bookings that are older than this field.
     patient_matched: Option<bool>,
     /// Why the health record system refused the appointment or its last change; null unless it was refused.
     failure_reason: Option<&'a str>,

@@ -54,11 +54,12 @@ use crate::{
 pub(crate) struct SlotSearchResult<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// What was found, as a sentence for people.
+    /// The result, as a sentence for people.
     message: String,
     /// Free slots; empty if there are none.
     slots: Vec<OfferView>,
-    /// If `slots` is empty: the next day with a free slot in the location's time zone, `YYYY-MM-DD`; null if none is known. Otherwise null.
+    /// If `slots` is empty: the next day with a free slot in the location's time zone, `YYYY-MM-DD`; null if none is
+    /// known. Otherwise null.
     next_available_date: Option<String>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]

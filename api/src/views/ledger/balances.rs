@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What a guarantor owes. An amount is null if the health record system does not provide it.
+/// The debt of a guarantor. An amount is null if the health record system does not provide it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GuarantorBalanceView<'a> {
     /// Id of the balance.
@@ -87,7 +87,8 @@ pub(crate) struct InsuranceBalanceView {
     estimated_amount_31_60: Option<Price>,
     /// Amount expected from insurance that is 61 to 90 days old; null if the health record system does not provide it.
     estimated_amount_61_90: Option<Price>,
-    /// Amount expected from insurance that is more than 90 days old; null if the health record system does not provide it.
+    /// Amount expected from insurance that is more than 90 days old; null if the health record system does not provide
+    /// it.
     estimated_amount_over_90: Option<Price>,
     /// Amount billed to insurance that is up to 30 days old; null if the health record system does not provide it.
     billed_amount_under_30: Option<Price>,

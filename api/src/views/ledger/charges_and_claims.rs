@@ -68,10 +68,10 @@ pub(crate) struct ChargeView<'a> {
     /// The procedure that is charged for; null if there is none. Only with `include[]=procedure`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure: Included<ProcedureView<'a>>,
-    /// What claims say of the charge. Only with `include[]=claim_payouts`.
+    /// Shares of claims in the charge. Only with `include[]=claim_payouts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_payouts: Option<Vec<ClaimPayoutView>>,
-    /// Claims that say something of the charge. Only with `include[]=claims`.
+    /// Claims with the charge. Only with `include[]=claims`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimView<'a>>>,
     /// Sums over the claims for this charge, without deleted and canceled ones. Only with `include[]=totals`.
@@ -138,7 +138,8 @@ pub(crate) struct ClaimView<'a> {
     provider_id: Option<u32>,
     /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// How the claim stands: `draft` is not sent yet, `received` is answered by the payer. Null if the status is unknown or none of these.
+    /// Status of the claim: `draft` is not sent yet, `received` is answered by the payer. Null if the status is unknown
+    /// or none of these.
     #[schemars(with = "Option<String>", extend("enum" = ["draft", "sent", "received", "canceled", null]))]
     status: Option<ClaimStatus>,
     /// When the payer's answer was received, in UTC; null before, or if the health record system does not provide it.
@@ -184,7 +185,7 @@ pub(crate) struct ClaimView<'a> {
     /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
-    /// What the claim says of each charge. Only with `include[]=charge_payouts`.
+    /// The share of each charge in the claim. Only with `include[]=charge_payouts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge_payouts: Option<Vec<ChargePayoutView>>,
     /// The charges of the claim. Only with `include[]=charges`.
@@ -280,7 +281,7 @@ fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option
     Money::sum(parts.filter_map(|amounts| part(amounts).as_ref())).map(|sum| Price::of(&sum))
 }
 
-/// What a claim says of one charge.
+/// The share of one charge in a claim.
 #[derive(Serialize, JsonSchema)]
 struct Payout {
     /// Amount billed to the payer; null if unknown.
@@ -310,7 +311,7 @@ impl Payout {
     }
 }
 
-/// What a claim says of one charge, inside the claim.
+/// The share of one charge in a claim, inside the claim.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChargePayoutView {
     #[serde(flatten)]
@@ -326,7 +327,7 @@ impl ChargePayoutView {
     }
 }
 
-/// What a claim says of one charge, inside the charge.
+/// The share of one charge in a claim, inside the charge.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimPayoutView {
     #[serde(flatten)]
@@ -374,7 +375,7 @@ pub(crate) struct PatientLedgerCharge<'a> {
     charged_at: Option<String>,
     /// Id of the procedure that is charged for, a number written as text; null if the health record system names none.
     procedure_id: Option<String>,
-    /// Ids of the claims that say something of the charge.
+    /// Ids of the claims with the charge.
     claim_ids: Vec<u64>,
     /// Amount expected from the payers of its claims; null if unknown.
     payment_estimate_total: Option<Price>,

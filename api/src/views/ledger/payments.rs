@@ -21,7 +21,8 @@ pub(crate) struct PaymentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until it has the payment.
     foreign_id: Option<&'a str>,
-    /// Id of the location the payment was entered at through the API; null for one that was read from the health record system.
+    /// Id of the location the payment was entered at through the API; null for one that was read from the health record
+    /// system.
     location_id: Option<u32>,
     /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
@@ -35,13 +36,14 @@ pub(crate) struct PaymentView<'a> {
     description: Option<&'a str>,
     /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// What the balance is lower by: positive, whichever sign it was entered with. The health record system may have reversals, which
-    /// are negative.
+    /// The reduction of the balance: positive, whichever sign was entered. The health record system may have reversals,
+    /// which are negative.
     payment_amount: Price,
     /// Date of the payment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     paid_at: Option<String>,
-    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment processor. Null if unknown.
+    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
+    /// processor. Null if unknown.
     transaction_id: Option<&'a str>,
     /// Id of the charge that the payment settles; null if the health record system names none.
     charge_id: Option<u64>,
@@ -154,7 +156,8 @@ pub(crate) struct AdjustmentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until it has the adjustment.
     foreign_id: Option<&'a str>,
-    /// Id of the location the adjustment was entered at through the API; null for one that was read from the health record system.
+    /// Id of the location the adjustment was entered at through the API; null for one that was read from the health
+    /// record system.
     location_id: Option<u32>,
     /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
@@ -168,12 +171,13 @@ pub(crate) struct AdjustmentView<'a> {
     description: Option<&'a str>,
     /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// What is added to the balance: a credit is negative.
+    /// The amount added to the balance: a credit is negative.
     adjustment_amount: Price,
     /// Date of the adjustment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     adjusted_at: Option<String>,
-    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment processor. Null if unknown.
+    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
+    /// processor. Null if unknown.
     transaction_id: Option<&'a str>,
     /// Id of the charge that the adjustment changes; null if the health record system names none.
     charge_id: Option<u64>,

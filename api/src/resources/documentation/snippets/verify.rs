@@ -1,5 +1,5 @@
-// Rust, with the crates base64, chrono, hex, hmac and sha2. `header` finds a header by its lower-case name, `body` is as it came in,
-// before it is parsed.
+// Rust, with the crates base64, chrono, hex, hmac and sha2. `header` finds a header by its lower-case name, `body` is
+// as it came in, before it is parsed.
 use std::time::SystemTime;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
