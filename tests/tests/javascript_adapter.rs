@@ -115,7 +115,7 @@ async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
     );
     // A new adapter's file does not mention it.
     edit(&dir.join("src/adapter.js"), "const UNKEPT = [\"gender\", \"ssn\"", "const UNKEPT = [\"ssn\"");
-    let (well, said) = typed(&toolbox, &dir, &ehr, &["test", "--only", "what_is_written_is_what_is_pulled"]);
+    let (well, said) = typed(&toolbox, &dir, &ehr, &["test", "--only", "written_records_are_pulled_unchanged"]);
     assert!(!well && said.contains("gender: \"Female\" was written, nothing is shown"), "{said}");
 }
 

@@ -253,5 +253,5 @@ pub const LANGUAGE: Allowed = Allowed {
         ("engine/adapter-host/tests/fixtures/README.md", 3),
     ],
     long_lines: 0,
-    test_names: 3,
+    test_names: 0,
 };

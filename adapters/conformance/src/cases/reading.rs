@@ -56,7 +56,7 @@ pub const RESOURCES: [Resource; 36] = [
     R::InsuranceBalances,
 ];
 
-pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+pub async fn description_matches_capabilities<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let describe = subject.ehr.describe(DEADLINE);
     let again = subject.timely("describe, once more".into(), DEADLINE, describe, |_| "a description".into()).await?;
     let again = subject.answered(again)?;

@@ -124,7 +124,7 @@ async fn asked<S: EhrUnderTest>(
 
 const ENOUGH: Duration = Duration::from_secs(20);
 
-pub async fn nobody_without_credentials<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+pub async fn invalid_credentials_are_reported<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let said = InjectedFault::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
     // Behind a gate, a 401 means that the session has expired.
     let gated = subject.description.gated;

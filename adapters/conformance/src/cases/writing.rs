@@ -24,7 +24,7 @@ fn kinds<S: EhrUnderTest>(subject: &Subject<S>) -> CaseResult<Vec<&'static str>>
     if kinds.is_empty() { Err(no_writes()) } else { Ok(kinds) }
 }
 
-pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
+pub async fn written_records_are_pulled_unchanged<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for kind in kinds(&subject)? {
         let write = subject.fresh(kind).await?;
         let receipt = subject.written(&write).await?;

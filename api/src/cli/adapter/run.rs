@@ -62,7 +62,8 @@ struct ConnectionArguments {
     /// Answer each request with 429 and `Retry-After`.
     #[arg(long, global = true)]
     throttle: bool,
-    /// Write the exchanges with the EHR to a new file, one per line, without secrets and with patient data masked.
+    /// Write the exchanges with the EHR to a new file, one per line. Secrets are left out, and texts are masked.
+    /// Numbers stay.
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "replay")]
     record: Option<PathBuf>,
     /// Answer from a file written by `--record`, without network.
