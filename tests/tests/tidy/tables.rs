@@ -249,7 +249,7 @@ pub const LANGUAGE: Allowed = Allowed {
         ("adapters/extension/README.md", 3),
         ("adapters/fhir/README.md", 6),
         ("adapters/sandbox-js/README.md", 2),
-        ("api/docs/operations/configuration.md", 25),
+        ("api/docs/operations/configuration.md", 15),
         ("engine/adapter-host/tests/fixtures/README.md", 3),
     ],
     long_lines: 0,
