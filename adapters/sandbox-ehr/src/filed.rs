@@ -1,25 +1,14 @@
 //! Records other than the schedule's: rows with fields of the contract's names and meanings, and the validation by a
 //! strict EHR.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
     SandboxEhr,
-    records::{Record, Resource},
+    records::{Filed, Record, Resource},
     refusals::{Checked, invalid},
     wire::SandboxReply,
 };
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Filed {
-    #[serde(default)]
-    pub id: String,
-    #[serde(default)]
-    pub version: u64,
-    #[serde(flatten)]
-    pub fields: Map<String, Value>,
-}
 
 /// The fields of a write. Resources without a form cannot be written from outside.
 struct Form {

@@ -1,9 +1,10 @@
 //! The records of the simulated EHR, in the format of its API.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::calendar;
-pub use super::{filed::Filed, resources::Resource};
+pub use super::resources::Resource;
 
 /// Any record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,17 @@ pub enum Record {
     Appointment(Appointment),
     /// A row of any other resource.
     Filed(Resource, Filed),
+}
+
+/// A row with the fields of the contract.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Filed {
+    #[serde(default)]
+    pub id: String,
+    #[serde(default)]
+    pub version: u64,
+    #[serde(flatten)]
+    pub fields: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -252,12 +264,12 @@ impl Record {
     }
 
     /// Returns the record in the format of the API.
-    pub fn to_json(&self) -> serde_json::Value {
+    pub fn to_json(&self) -> Value {
         serde_json::to_value(Shown(self)).expect("records have string keys and serialise")
     }
 
     /// Parses a record of a resource.
-    pub(super) fn from_json(resource: Resource, json: serde_json::Value) -> Result<Record, serde_json::Error> {
+    pub(super) fn from_json(resource: Resource, json: Value) -> Result<Record, serde_json::Error> {
         use serde_json::from_value;
         Ok(match resource {
             Resource::Patients => Record::Patient(from_value(json)?),

@@ -24,13 +24,12 @@ use crate::{
 };
 
 const NO_OBJECT: &str = "The body must be a JSON object.";
-
 /// The first is the documented one, which generated clients use.
 const COMPONENT_TYPES: [&str; 2] = ["application/octet-stream", "application/wasm"];
 /// Minimum timeout for a component on a slow connection.
 const COMPONENT_TIME: Duration = Duration::from_secs(120);
 
-/// Some platforms prefix text with it; RFC 8259 allows readers to ignore it.
+/// RFC 8259 allows readers to ignore it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Limits for reading a body.

@@ -30,10 +30,8 @@ pub type HttpResult = Result<HttpResponse, ApiError>;
 /// message has several causes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// All problems of a request.
     #[error("{}", .0.join(" "))]
     BadRequest(Vec<String>),
-    /// Invalid API key.
     #[error("Invalid Credentials")]
     Credentials,
     /// Missing, altered or expired bearer token, or one of a revoked key.
@@ -114,7 +112,6 @@ impl ApiError {
         ApiError::BadRequest(vec![problem.into()])
     }
 
-    /// Sets the reason.
     pub(crate) fn because(self, reason: Reason) -> ApiError {
         ApiError::Because { error: Box::new(self), reason, why: None }
     }
