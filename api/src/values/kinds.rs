@@ -39,12 +39,15 @@ pub(crate) struct Shape {
     pub chosen: bool,
 }
 
+/// A resource, and the function that returns an id of it.
+type ReferenceTo<T> = (Resource, fn(&T) -> u64);
+
 /// A parser and its documentation. The shape is built only on demand, never for a request.
 pub struct Kind<T> {
     read: Box<dyn Fn(Raw<'_>) -> Parsed<T>>,
     shape: Box<dyn Fn() -> Shape>,
     /// Resource of the referenced record if the value is an id.
-    refers_to: Option<(Resource, fn(&T) -> u64)>,
+    refers_to: Option<ReferenceTo<T>>,
 }
 
 impl<T: 'static> Kind<T> {

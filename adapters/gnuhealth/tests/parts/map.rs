@@ -178,14 +178,15 @@ fn a_change_modifies_only_the_value_the_client_saw() {
     assert_eq!((shown.home_phone.as_deref(), shown.preferred_language.as_deref()), (Some("301"), Some("en")));
     let place = Place { country: Some(7), subdivision: None, language: Some(3) };
     let before = shown.clone();
-    let change = |row: &PatientRow, change: fn(&mut Patient)| {
+    type Edit = fn(&mut Patient);
+    let change = |row: &PatientRow, change: Edit| {
         let mut patient = before.clone();
         change(&mut patient);
         let change = PatientChange { patient, before: Some(before.clone()) };
         Value::Object(changes(row, &change, &change.onto(map::person(row)), &place).0)
     };
     let contacts = |commands: Value| json!({"contact_mechanisms": commands});
-    let cases: [(fn(&mut Patient), Value); 6] = [
+    let cases: [(Edit, Value); 6] = [
         (|_| (), json!({})),
         (|p| p.home_phone = Some("309".into()), contacts(json!([["write", [2], {"value": "309"}]]))),
         (|p| p.home_phone = None, contacts(json!([["write", [2], {"active": false}]]))),

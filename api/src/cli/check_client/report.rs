@@ -249,7 +249,7 @@ mod tests {
     fn the_report_lists_refusals_by_endpoint_with_advice() {
         let mut report = Report::default();
         let ok = Answer { status: 200, ignored: vec!["colour".to_owned()], ..Answer::default() };
-        report.add(&call("GET", "/patients/7", None), &[ok.clone()]);
+        report.add(&call("GET", "/patients/7", None), std::slice::from_ref(&ok));
         report.add(&call("GET", "/patients/8", None), &[refused(404, "not_found", "Patient with id 8 not found")]);
         report.add(&call("GET", "/patients/9", None), &[refused(404, "version_missing", "Resource not found"), ok]);
         report.add(&call("GET", "/old/9", Some(404)), &[refused(404, "unknown_path", "Resource not found")]);
