@@ -15,10 +15,11 @@ use query::{
 };
 use records::{
     self,
-    document::{Document, Kind, scope_of},
+    document::{Document, Kind},
     ehr::Description,
     record::{Body, Record, Scope},
     rules,
+    schema::scope_of,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use setup::LocationSetup;

@@ -154,7 +154,7 @@ async fn version_is_uploaded_rolled_out_and_rolled_back_at_runtime() {
     ehr.ehr().control(down(Value::Null)).unwrap();
     assert_eq!(operator.version_at(lakeside).await, "0.1.0");
     operator.is_refused(&["rollout", &"ab".repeat(32), &main_text], "404");
-    operator.is_refused(&["rollback", &lakeside.to_string()], "othing was rolled out");
+    operator.is_refused(&["rollback", &lakeside.to_string()], "has no earlier roll-out");
 
     // The version survives a restart. `rollback` reverts it, and a second `rollback` restores it.
     process.stop().unwrap();

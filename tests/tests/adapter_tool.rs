@@ -101,7 +101,7 @@ fn run_calls_an_adapter_on_the_simulated_ehr() {
     assert!(!said.contains("variant"), "{said}");
     fs::write(dir.path().join("local.toml"), local("http://127.0.0.1:9")).unwrap();
     let (well, said) = run(dir.path(), &["pull", "patients"]);
-    assert!(!well && said.contains("to be tried again"), "{said}");
+    assert!(!well && said.contains("retry later"), "{said}");
     fs::write(dir.path().join("local.toml"), "base_url = \"http://127.0.0.1:9\"\n").unwrap();
     let (well, said) = run(dir.path(), &["describe"]);
     assert!(!well && said.contains("local.toml") && said.contains("location"), "{said}");
@@ -195,7 +195,7 @@ fn test_that_cannot_start_reports_the_remedy() {
     told(&text.replace("America/New_York", "Boston"), &[], &["subject.toml", "`zone`", "Boston is no IANA zone"]);
     told(&text.replace("[change.patients]", "[change.people]"), &[], &["subject.toml", "`people`"]);
     told(&text.replace("# authorization", "authorization"), &[], &["`authorization`", "MY_EHR_TOKEN", "is not set"]);
-    told(&text, &["--against", "http://127.0.0.1:9"], &["describe", "to be tried again"]);
+    told(&text, &["--against", "http://127.0.0.1:9"], &["describe", "retry later"]);
     told(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
     let ehr = Ehr::start();
     told(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
@@ -233,7 +233,7 @@ fn recordings_contain_no_patient_data_and_replay_without_the_ehr() {
     assert!(!well && said.contains("patients.jsonl has no answer to GET /v1/providers"), "{said}");
     fs::write(file, "{\"asked\": 1}\n").unwrap();
     let (well, said) = run(dir.path(), &["describe", "--replay", file]);
-    assert!(!well && said.contains("patients.jsonl, line 1: no exchange of `--record`"), "{said}");
+    assert!(!well && said.contains("patients.jsonl, line 1: not an exchange written by `--record`"), "{said}");
 }
 
 #[test]
@@ -244,9 +244,9 @@ fn options_inject_lost_throttled_and_slow_requests() {
     let pull = ["pull", "patients", "--limit", "5", "--pages", "3"];
     // The second page is the second request.
     let (well, said) = run(dir.path(), &[&pull[..], &["--lose", "2"]].concat());
-    assert!(!well && records(&said).len() == 5 && said.contains("to be tried again"), "{said}");
+    assert!(!well && records(&said).len() == 5 && said.contains("retry later"), "{said}");
     let (well, said) = run(dir.path(), &[&pull[..], &["--throttle"]].concat());
-    assert!(!well && records(&said).is_empty() && said.contains("to be tried again"), "{said}");
+    assert!(!well && records(&said).is_empty() && said.contains("retry later"), "{said}");
     let (well, said) = run(dir.path(), &["describe", "--slow", "120"]);
     let took = said.lines().find_map(|line| line.strip_prefix("1 request, ")?.strip_suffix(" ms")).unwrap();
     assert!(well && took.parse::<f64>().unwrap() >= 120.0, "{said}");

@@ -147,7 +147,7 @@ async fn the_practice_goes_on(engine: EngineKind) {
     let said = succeeds(&["restore", &file, "--keys", &keys, "--to", &to, "--engine", engine.name()]);
     assert!(said.contains("values were restored"), "{said}");
     let (again, why) = command(&["restore", &file, "--keys", &keys, "--to", &to]);
-    assert!(!again && why.contains("is there already"), "{why}");
+    assert!(!again && why.contains("already exists"), "{why}");
     server.serve_from("restored");
 
     let _process = server.installation.start().await.unwrap();

@@ -340,8 +340,8 @@ async fn a_dry_run_compares_a_copy_and_changes_nothing() {
     let wrong = compare(serde_json::json!({"dry_run": true, "config": path})).ok().await["data"].clone();
     assert!(wrong["problems"][0].as_str().unwrap().contains(":1: "), "{wrong}");
     // Only the server's own files can be applied.
-    compare(serde_json::json!({"config": path})).fails(400).await;
-    compare(serde_json::json!({"dry_run": true, "config": "conf"})).fails(400).await;
+    compare(serde_json::json!({"config": path})).fails(422).await;
+    compare(serde_json::json!({"dry_run": true, "config": "conf"})).fails(422).await;
 }
 
 #[actix_web::test]

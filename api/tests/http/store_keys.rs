@@ -65,7 +65,7 @@ async fn a_key_is_rotated_during_bookings_and_removed_once_unused() {
     assert_eq!(gauge(&world).await, Some(0));
     let backup = backed_up(&world).await;
     let told = world.delete(&format!("/store/keys/{first}")).fails(409).await;
-    assert!(told[0].contains("seals what is written"), "{told:?}");
+    assert!(told[0].contains("seals new values"), "{told:?}");
     for unknown in ["12345678", "first"] {
         world.delete(&format!("/store/keys/{unknown}")).fails(404).await;
     }

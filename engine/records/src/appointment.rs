@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ehr::ForeignId,
     index::{Field, OrderBy, Term},
-    record::{Body, Record, RecordWrite},
+    record::{Body, Record, RecordWrite, Schema, Writeback},
     references::{ForeignIdOf, Invalid, Missing, Reference, ResolveId},
-    schema::EhrAppointment,
     values::Extra,
 };
 
@@ -145,17 +144,7 @@ impl Record<Appointment> {
     }
 }
 
-/// State of a write, `ehr_writeback` (specification 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Writeback {
-    /// The EHR has not answered yet.
-    Pending,
-    /// The EHR has it.
-    Confirmed,
-    /// The EHR does not have the change: it was refused, withdrawn or given up.
-    Failed,
-}
+type EhrAppointment = <Appointment as Schema>::Ehr;
 
 impl Body for Appointment {
     const LISTED_BY_ID: bool = false;

@@ -3,7 +3,7 @@
 use location::pull::Resource;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{index::Indexed, schema::rules};
+use crate::index::Indexed;
 
 /// Kinds of records, with the byte of each in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,22 +24,6 @@ pub enum Kind {
     LastTurn,
     /// A marker of a failed write that no operator has retried or dropped.
     FailedWrite,
-}
-
-impl Kind {
-    /// Returns the byte in keys. Stored, so never reused or changed.
-    pub fn byte(self) -> u8 {
-        match self {
-            Kind::Write => 7,
-            Kind::Description => 8,
-            Kind::SetUp => 9,
-            Kind::LastSync => 10,
-            Kind::ReportedSyncStatus => 11,
-            Kind::LastTurn => 12,
-            Kind::FailedWrite => 13,
-            Kind::Of(resource) => rules(resource).tag,
-        }
-    }
 }
 
 /// A record in the store.
@@ -113,9 +97,4 @@ impl Link {
         let (id, digest) = bytes.split_first_chunk::<8>()?;
         Some(Link { id: u64::from_be_bytes(*id), digest: digest.try_into().ok()? })
     }
-}
-
-/// Returns the institution, data source or location that a resource's records belong to.
-pub fn scope_of(resource: Resource, institution: u32, source: Option<u32>, location: u32) -> u32 {
-    rules(resource).scope.number(institution, source, location)
 }

@@ -32,7 +32,8 @@ pub mod write;
 pub use demographics;
 
 pub use crate::{
-    appointment::{Appointment, Booking, Writeback},
+    appointment::{Appointment, Booking},
+    record::Writeback,
     schema::*,
     words::*,
     working_hour::WorkingHour,

@@ -10,7 +10,6 @@ use location::{pull::Resource, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    appointment::Writeback,
     document::{Document, Kind},
     ehr::ForeignId,
     index::{Indexed, OrderBy, Term},
@@ -268,6 +267,18 @@ impl<T: Body> fmt::Debug for Record<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Record({:?} {}, redacted)", T::RESOURCE, self.id)
     }
+}
+
+/// State of a write, `ehr_writeback` (specification 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writeback {
+    /// The EHR has not answered yet.
+    Pending,
+    /// The EHR has it.
+    Confirmed,
+    /// The EHR does not have the change: it was refused, withdrawn or given up.
+    Failed,
 }
 
 /// State of a record's last write to the EHR.

@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ehr::{EhrRecurrence, ForeignId},
     index::{Field, Term},
-    record::{Body, Record},
+    record::{Body, Record, Schema},
     references::{ForeignIdOf, Invalid, Missing, Reference, ResolveId},
-    schema::EhrWorkingHour,
     values::Extra,
 };
 
@@ -48,6 +47,8 @@ impl Record<WorkingHour> {
         self.active && !self.rejected()
     }
 }
+
+type EhrWorkingHour = <WorkingHour as Schema>::Ehr;
 
 impl Body for WorkingHour {
     /// Keeps the source of hours created here, so that clients may continue to change them.

@@ -89,7 +89,7 @@ struct Lines {
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.text.lock().unwrap().extend_from_slice(bytes);
-        if String::from_utf8_lossy(bytes).contains("are cut") {
+        if String::from_utf8_lossy(bytes).contains("are truncated") {
             let thread = std::thread::current().name().unwrap_or_default().to_owned();
             self.converted_on.lock().unwrap().push(thread);
         }
@@ -161,7 +161,7 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";
     assert!(reason.ends_with(expected), "{reason}");
     let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
-    assert!(text.lines().any(|line| line.contains("are cut") && line.contains("texts=1")), "a cut text is said");
+    assert!(text.lines().any(|line| line.contains("are truncated") && line.contains("texts=1")), "a cut text is said");
     let threads = lines.converted_on.lock().unwrap().clone();
     assert!(
         !threads.is_empty() && threads.iter().all(|name| name == "adapter"),

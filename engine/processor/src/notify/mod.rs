@@ -14,7 +14,7 @@ use location::{
     resource::Operation,
 };
 use query::stream::Change;
-use records::document::scope_of;
+use records::schema::scope_of;
 use runtime::clock;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;

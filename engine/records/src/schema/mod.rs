@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 pub use self::define::*;
 use crate::{
     appointment::Appointment,
+    document::Kind,
     documents::Upload,
     ehr::{EhrRecurrence, ForeignId},
     index::{Field, Findable, Term},
@@ -146,4 +147,25 @@ pub fn patient_of(body: &impl Body) -> Option<u32> {
         (Field::Patient, crate::index::Value::Number(id)) => u32::try_from(*id).ok(),
         _ => None,
     })
+}
+
+impl Kind {
+    /// Returns the byte in keys. Stored, so never reused or changed.
+    pub fn byte(self) -> u8 {
+        match self {
+            Kind::Write => 7,
+            Kind::Description => 8,
+            Kind::SetUp => 9,
+            Kind::LastSync => 10,
+            Kind::ReportedSyncStatus => 11,
+            Kind::LastTurn => 12,
+            Kind::FailedWrite => 13,
+            Kind::Of(resource) => rules(resource).tag,
+        }
+    }
+}
+
+/// Returns the institution, data source or location that a resource's records belong to.
+pub fn scope_of(resource: Resource, institution: u32, source: Option<u32>, location: u32) -> u32 {
+    rules(resource).scope.number(institution, source, location)
 }
