@@ -17,7 +17,7 @@ use crate::terminal::say;
 
 const USER_AGENT: &str = "practice-sync-demo/1.0";
 /// Timeout of the first pull, of the write-back and of the message.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) struct Walkthrough {

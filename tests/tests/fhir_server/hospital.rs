@@ -2,12 +2,17 @@
 //! cancelled by staff.
 
 use serde_json::{Value, json};
+use setup::LocationSetup;
 use tests::harness::{ehr_server::fhir::Program, in_process::fhir::Harness};
 
 use super::{NINE, TEN, the_story, zoe};
 
+/// Opens a hospital of which every pull reads everything, so that deletions are noticed.
 async fn hospital() -> Option<Harness> {
-    Harness::open_on(Program::Sekmet, |_| (), |_| ()).await
+    let whole = |place: &mut LocationSetup| {
+        place.adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
+    };
+    Harness::open_on(Program::Sekmet, whole, |_| ()).await
 }
 
 #[actix::test]

@@ -123,8 +123,8 @@ sync
 wake
 page appointments 2 cursor c3 last -> applied
 + failed w0 reschedule a9 withdrawn *
-+ failed w1 cancel a9 withdrawn *
-+ cancelled a9 by ehr
++ done w1 cancel a9
++ cancel_confirmed a9
 + gone a9
 + page_applied *
 | deleted a9
