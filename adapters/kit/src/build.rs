@@ -32,6 +32,8 @@ pub fn build(
     let out_dir = std::path::absolute(out_dir).map_err(KitError::at(out_dir))?;
     let manifest = manifest_of(&dir)?;
     files::create_dir(&out_dir)?;
+    // One process at a time: a second build of the same adapter would remove the component that the first one returns.
+    let _lock = files::lock(&out_dir.join(format!("{}.lock", manifest.id)))?;
     let component = out_dir.join(format!("{}.wasm", manifest.id));
     let stamp = out_dir.join(format!("{}.stamp", manifest.id));
     if stamp::holds(&stamp, &component, profile) {

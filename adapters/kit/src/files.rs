@@ -50,6 +50,12 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), KitError> {
     written.map_err(KitError::at(path))
 }
 
+/// Locks a file, which is created if missing, until the returned handle is dropped.
+pub fn lock(path: &Path) -> Result<fs::File, KitError> {
+    let locked = fs::File::create(path).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(KitError::at(path))
+}
+
 /// Removes a file. A missing file is no error.
 pub fn remove(path: &Path) -> Result<(), KitError> {
     match fs::remove_file(path) {

@@ -134,11 +134,13 @@ async fn operators_monitor_and_manage_the_fleet() {
     // New messages and new audit entries appear without a reload.
     caller.post(&format!("/webhook_endpoints/{endpoint}/test"), &json!({})).await.unwrap();
     desk.sees("[data-part=deliveries] tbody tr:nth-child(2)", "webhook_endpoint.test").await;
+    let (_, listed) = caller.get(&process::path("/patients", location)).await.unwrap();
+    let patient = listed["data"].as_array().and_then(|all| all.last()).unwrap()["id"].to_string();
     desk.open("/console/audit").await;
     desk.sees("#live", "Live").await;
-    let (status, _) = caller.get(&process::path("/patients/1", location)).await.unwrap();
+    let (status, _) = caller.get(&process::path(&format!("/patients/{patient}"), location)).await.unwrap();
     assert_eq!(status, 200);
-    desk.sees("[data-part=entries]", "read patient 1").await;
+    desk.sees("[data-part=entries]", &format!("read patient {patient}")).await;
     desk.open(&format!("/console/webhooks/{endpoint}")).await;
     desk.act("[href*='actions/redeliver?']", "redeliver").await;
     desk.sees(".done", "sent again").await;

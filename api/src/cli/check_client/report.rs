@@ -204,7 +204,7 @@ fn is_refused_there(call: &Recorded) -> bool {
 
 fn is_of_other_records(answer: &Answer) -> bool {
     let named = |message: &String| {
-        message.contains(" with id ") && message.ends_with("not found") || message.ends_with("is of another patient.")
+        message.contains(" with id ") && message.contains(" not found") || message.ends_with("is of another patient.")
     };
     OF_OTHER_RECORDS.iter().any(|reason| reason.word() == answer.reason)
         || !answer.messages.is_empty() && answer.messages.iter().all(named)
