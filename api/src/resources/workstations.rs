@@ -162,7 +162,10 @@ impl From<WorkstationError> for ApiError {
     }
 }
 
-pub(crate) struct NewPairingCode(CodeKind);
+pub(crate) struct NewPairingCode {
+    uses: Option<i64>,
+    hours: Option<i64>,
+}
 
 impl FromInput for NewPairingCode {
     fn from_input(input: &mut Input) -> NewPairingCode {
@@ -175,22 +178,23 @@ impl FromInput for NewPairingCode {
             "expires_in_hours",
             integer(1..=ENROLMENT_HOURS.into()).about("How long the code is valid, in hours. Default: ten minutes."),
         );
-        NewPairingCode(match (uses, hours) {
-            (None, None) => CodeKind::Single,
-            (Some(uses), Some(hours)) => CodeKind::Enrolment { uses: uses as u32, hours: hours as u32 },
-            _ => {
-                input.body.problem("uses and expires_in_hours must be sent together or not at all.");
-                CodeKind::Single
-            }
-        })
+        NewPairingCode { uses, hours }
     }
 }
 
 pub(crate) async fn new_code(
     call: Call,
-    OfLocation(location, NewPairingCode(kind)): OfLocation<NewPairingCode>,
+    OfLocation(location, NewPairingCode { uses, hours }): OfLocation<NewPairingCode>,
 ) -> Answer<One<PairingCodeView>> {
     let location = location.setup.id;
+    let kind = match (uses, hours) {
+        (None, None) => CodeKind::Single,
+        (Some(uses), Some(hours)) => CodeKind::Enrolment { uses: uses as u32, hours: hours as u32 },
+        _ => {
+            let why = "uses and expires_in_hours must be sent together or not at all.";
+            return Err(ApiError::Refused(why.into()));
+        }
+    };
     let made = call.api.engine.gateway().new_code(location, kind).await?;
     call.audit("make pairing code", "location", location.0.into());
     let view =

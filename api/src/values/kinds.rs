@@ -31,9 +31,8 @@ pub(crate) enum Raw<'a> {
 pub(crate) struct Shape {
     pub schema: Value,
     pub example: Value,
-    /// The meaning in this place.
     pub about: &'static str,
-    /// Not shown in the example of a body: an alternative to neighbouring fields, or an id that may not exist.
+    /// Left out of the example of a body: an alternative to other fields, or an id that may not exist.
     pub omit_from_example: bool,
     /// The example was chosen for this field and takes precedence over the usual example of its name.
     pub chosen: bool,
@@ -108,7 +107,6 @@ impl<T: 'static> Kind<T> {
         Kind { read: Box::new(move |raw| further(read(raw)?)), shape, refers_to: None }
     }
 
-    /// Sets the meaning for the documentation.
     pub(crate) fn about(self, about: &'static str) -> Kind<T> {
         let shape = self.shape;
         Kind { shape: Box::new(move || Shape { about, ..shape() }), ..self }
@@ -375,7 +373,6 @@ pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
     name_of(names).about("Related records to include.")
 }
 
-/// Order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sort {
     pub by: &'static str,
@@ -484,7 +481,6 @@ pub(crate) fn object(about: &'static str) -> Kind<()> {
     of_objects(|_| ()).about(about)
 }
 
-/// Reads any object.
 pub(crate) fn json_object() -> Kind<Map<String, Value>> {
     of_objects(Map::clone)
 }

@@ -57,8 +57,8 @@ async fn an_enrolment_code_has_a_limit_of_pairings() {
         world.post(CODES, wrong).fails(400).await;
     }
     let half = ["uses and expires_in_hours must be sent together or not at all."];
-    assert_eq!(world.post(CODES, json!({"uses": 5})).fails(400).await, half);
-    assert_eq!(world.post(CODES, json!({"expires_in_hours": 5})).fails(400).await, half);
+    assert_eq!(world.post(CODES, json!({"uses": 5})).fails(422).await, half);
+    assert_eq!(world.post(CODES, json!({"expires_in_hours": 5})).fails(422).await, half);
 }
 
 #[actix_web::test]
