@@ -9,23 +9,23 @@ use crate::{
     settings::Settings,
 };
 
-/// Creates a resource unless one with this write key exists, and updates the resources in `beside`.
-pub fn create(settings: &Settings, resource: &Value, write_key: &str, beside: &[Value]) -> Result<Receipt, Fault> {
+/// Creates a resource unless one with this write key exists, and updates the resources in `others`.
+pub fn create(settings: &Settings, resource: &Value, write_key: &str, others: &[Value]) -> Result<Receipt, Fault> {
     let resource_type = text(resource, "resourceType");
     let create = json!({
         "fullUrl": "urn:uuid:6f8a1c9e-2b7d-4e3a-9c51-0d4f7b2e8a36",
         "resource": resource,
         "request": {"method": "POST", "url": resource_type, "ifNoneExist": requests::condition(settings, write_key)},
     });
-    match send(create, resource, beside)? {
+    match send(create, resource, others)? {
         Updated::Written(receipt) => Ok(receipt),
         Updated::Stale => Err(Fault::retry_later("a slot was changed in the EHR meanwhile", None)),
     }
 }
 
-/// Updates a resource if it still has the version that was read, and the resources in `beside`.
-pub fn update(resource: &Value, beside: &[Value]) -> Result<Updated, Fault> {
-    send(put(resource), resource, beside)
+/// Updates a resource if it still has the version that was read, and the resources in `others`.
+pub fn update(resource: &Value, others: &[Value]) -> Result<Updated, Fault> {
+    send(put(resource), resource, others)
 }
 
 fn put(resource: &Value) -> Value {
@@ -38,8 +38,8 @@ fn put(resource: &Value) -> Value {
 }
 
 /// Sends the transaction. The entries of the response are in the order of the request; the first is the main resource.
-fn send(first: Value, resource: &Value, beside: &[Value]) -> Result<Updated, Fault> {
-    let entries: Vec<Value> = std::iter::once(first).chain(beside.iter().map(put)).collect();
+fn send(first: Value, resource: &Value, others: &[Value]) -> Result<Updated, Fault> {
+    let entries: Vec<Value> = std::iter::once(first).chain(others.iter().map(put)).collect();
     let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
     let answer = call(carrying(http::post("/"), &bundle)?)?;
     if matches!(answer.status, 409 | 412) {
