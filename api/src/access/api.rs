@@ -2,7 +2,10 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, OnceLock, PoisonError, RwLock, atomic::AtomicBool},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use actix_web::HttpRequest;
@@ -22,7 +25,6 @@ use super::{
     edge::{CurrentEdge, Edge},
     keys::{ApiKey, KeyRing, Keys},
     operators::{OperatorRing, OperatorToken, Operators},
-    page_cache::PageCache,
     reloads::ReloadSender,
 };
 use crate::{
@@ -47,7 +49,9 @@ pub struct Api {
     pub slot_tokens: SlotTokens,
     pub tags: Tags,
     pub metrics: RequestMetrics,
-    pub page_cache: PageCache,
+    /// Incremented when permissions or open locations change. A read that began under an earlier generation is
+    /// repeated.
+    rights_generation: AtomicU64,
     /// Open connections of the clients' listener.
     pub connections: Arc<Connections>,
     /// Open connections of the operators' listener.
@@ -86,7 +90,7 @@ impl Api {
             slot_tokens: SlotTokens::new(secret),
             tags: Tags::new(secret),
             metrics: RequestMetrics::default(),
-            page_cache: PageCache::new(rules.list_cache_bytes),
+            rights_generation: AtomicU64::new(0),
             connections: Connections::new(rules.max_connections),
             operators_connections: Connections::new(OPERATORS_CONNECTIONS),
             response_bytes: Arc::default(),
@@ -136,7 +140,6 @@ impl Api {
 
     /// Replaces the rules, with effect from the next call. Listener settings change only at a restart.
     pub fn replace_rules(&self, rules: HttpRules) {
-        self.page_cache.resize(rules.list_cache_bytes);
         self.edge.replace(rules);
     }
 
@@ -165,7 +168,17 @@ impl Api {
     /// Replaces the keys, with effect from the next call and webhook message, also for tokens already issued.
     pub fn replace_keys(&self, keys: Vec<ApiKey>) {
         self.keys.replace(keys);
-        self.page_cache.clear();
+        self.rights_changed();
+    }
+
+    /// Returns the current generation of permissions. Must be read before the permissions of the caller.
+    pub(crate) fn rights_generation(&self) -> u64 {
+        self.rights_generation.load(Ordering::SeqCst)
+    }
+
+    /// Must be called after the permissions have changed.
+    fn rights_changed(&self) {
+        self.rights_generation.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Returns institutions and locations for one call.
@@ -184,7 +197,7 @@ impl Api {
         self.simulated.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
         if !taken.changes.is_empty() {
             self.directory.replace(&self.engine.setup());
-            self.page_cache.clear();
+            self.rights_changed();
         }
         Ok(taken)
     }

@@ -63,8 +63,6 @@ pub struct Call {
     pub counted: bool,
     /// Authorization header as sent, for the parts of the call that other nodes answer.
     pub authorization: Option<HeaderValue>,
-    /// Generation of the permissions the call was received under, see `PageCache`.
-    pub generation: u64,
     /// Accessed records, for the audit trail.
     pub shown: AccessLog,
     warning: Option<String>,
@@ -94,7 +92,6 @@ impl Call {
         payload: Payload,
     ) -> Result<Call, ApiError> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-        let generation = api.page_cache.generation();
         let edge = api.edge();
         let client = api.client(request);
         let key = match endpoint.access {
@@ -157,7 +154,6 @@ impl Call {
             client,
             counted,
             authorization: request.headers().get(AUTHORIZATION).cloned(),
-            generation,
             shown: AccessLog::default(),
             warning: None,
             notices: Notices::default(),
@@ -192,7 +188,6 @@ impl Call {
             client: None,
             counted: false,
             authorization: None,
-            generation: 0,
             shown: AccessLog::default(),
             warning: None,
             notices: Notices::default(),

@@ -13,7 +13,7 @@ pub(crate) struct Access {
     pub id: Option<u64>,
 }
 
-/// Accesses of one call. A cached response repeats the same accesses on each hit.
+/// Accesses of one call.
 #[derive(Clone, Default)]
 pub struct AccessLog(Arc<Mutex<Inner>>);
 
@@ -33,10 +33,6 @@ pub(crate) struct AccessScope {
 impl AccessLog {
     pub(crate) fn add(&self, access: Access) {
         self.inner().accesses.push(access);
-    }
-
-    pub(crate) fn add_all(&self, accesses: &[Access]) {
-        self.inner().accesses.extend_from_slice(accesses);
     }
 
     pub(crate) fn of(&self, institution: InstitutionId, location: Option<LocationId>) {

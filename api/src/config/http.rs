@@ -118,11 +118,6 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
          Texts of the program, such as /openapi.json, do not count.",
     )
     .knob("max_response_bytes", 1024 * 1024..=64 * 1024 * 1024 * 1024, &mut http.max_response_bytes);
-    s.about(
-        "Memory for pages of lists, kept at most five seconds while nothing of the institution changes. \
-         0 keeps none.",
-    )
-    .knob("list_cache_bytes", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
     s.about("Lifetime of a bearer token of production.").duration(
         "token_production",
         MINUTE..=DAY,

@@ -38,6 +38,8 @@ pub(super) struct Located<T> {
     pub at: usize,
 }
 
+const NO_LIST_CACHE: &str = "no longer exists: lists are not cached; remove it";
+
 /// Keys of earlier releases: the name of the section in messages, the key, and the advice.
 const RENAMED_KEYS: &[(&str, &str, &str)] = &[
     ("the file", "limits", "is now called `rate_limits`"),
@@ -46,7 +48,8 @@ const RENAMED_KEYS: &[(&str, &str, &str)] = &[
         "keys",
         "has a file of its own now: move each [[keys]] to keys.toml beside this file, or to what `keys_file` names",
     ),
-    ("[http]", "kept_pages", "is now called `list_cache_bytes`"),
+    ("[http]", "kept_pages", NO_LIST_CACHE),
+    ("[http]", "list_cache_bytes", NO_LIST_CACHE),
     ("[http]", "user_agent_rule", "is now called `compatibility.user_agent_rule`"),
     ("[http]", "refused_user_agents", "is now called `compatibility.refused_user_agents`"),
 ];

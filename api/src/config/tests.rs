@@ -575,7 +575,7 @@ fn keys_of_earlier_releases_name_their_successors() {
         found,
         [
             "line 1: `limits` in the file is now called `rate_limits`",
-            "line 4: `kept_pages` in [http] is now called `list_cache_bytes`"
+            "line 4: `kept_pages` in [http] no longer exists: lists are not cached; remove it"
         ]
     );
 }

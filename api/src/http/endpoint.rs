@@ -41,8 +41,6 @@ pub struct Endpoint {
     pub takes_component: bool,
     /// Changes nothing and may take long.
     pub reads: bool,
-    /// The response can change without a change of the institution's records, so it is not cached.
-    pub fresh: bool,
     /// Description in addition to the summary.
     pub notes: &'static str,
     /// Operation name in place of the one derived from method and path.
@@ -123,7 +121,6 @@ impl Endpoint {
             failure_view: None,
             body_unread: false,
             takes_component: false,
-            fresh: false,
             notes: "",
             operation: None,
         }
@@ -140,11 +137,6 @@ impl Endpoint {
 
     pub(crate) fn label(&self) -> EndpointLabel {
         EndpointLabel { method: self.method_name(), path: self.path }
-    }
-
-    /// Returns `true` if pages may be cached for polling clients.
-    pub(crate) fn is_cached(&self) -> bool {
-        matches!(self.success, Success::Page(_)) && !self.fresh
     }
 
     /// Returns `true` if responses have an entity tag for conditional requests.

@@ -32,8 +32,6 @@ pub struct HttpRules {
     pub max_body: usize,
     /// Limit in bytes for large responses that clients have not read yet.
     pub max_response_bytes: u64,
-    /// Size of the page cache in bytes; 0 disables it.
-    pub list_cache_bytes: u64,
     pub token_production: Millis,
     pub token_sandbox: Millis,
     pub slot_token: Millis,
@@ -83,7 +81,6 @@ impl Default for HttpRules {
             drain: Duration::ZERO,
             max_body: 1024 * 1024,
             max_response_bytes: 256 << 20,
-            list_cache_bytes: 64 << 20,
             token_production: HOUR,
             token_sandbox: DAY,
             slot_token: 30 * MINUTE,

@@ -1,4 +1,4 @@
-//! Dispatch of requests by path, method and version to a handler or the page cache.
+//! Dispatch of requests by path, method and version to a handler.
 
 use std::rc::Rc;
 
@@ -25,7 +25,6 @@ use crate::{
         api::Api,
         audited::{self, AuditGuard, Caller},
         authentication::{for_operators, is_of_operator},
-        cached::Lookup,
         call::Call,
         conditional,
     },
@@ -90,7 +89,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     };
     let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
     for _ in 0..MAX_READ_ATTEMPTS {
-        let generation = api.page_cache.generation();
+        let generation = api.rights_generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
         let caller = Caller::of(&call, context.as_deref());
         if route.method != Method::GET {
@@ -99,20 +98,14 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             return run_to_completion(api, route, (call, caller), read_permits.clone(), here).await;
         }
         let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
-        let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
-        let answer = match call.cached_page(request.path(), request.query_string()) {
-            Lookup::Hit(answer) => Ok(answer),
-            Lookup::Miss(vacancy) => answer(route, call, read_permits.clone())
-                .await
-                .map(|answer| api.page_cache.fill(vacancy, tagged(answer))),
-            Lookup::Uncached => answer(route, call, read_permits.clone()).await.map(tagged),
-        };
+        let answer = answer(route, call, read_permits.clone()).await;
         // A read is valid only while this node owns the institution.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
             return Err(ApiError::moved().into());
         }
-        if generation == api.page_cache.generation() {
-            let answer = answer.map(|answer| conditional::unless_known(&request, answer));
+        if generation == api.rights_generation() {
+            let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
+            let answer = answer.map(|answer| conditional::unless_known(&request, tagged(answer)));
             return api.audited(&caller, answer).await;
         }
     }

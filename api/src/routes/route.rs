@@ -233,11 +233,6 @@ impl Route {
         self.with(|it| it.takes_component = true)
     }
 
-    /// Disables caching, because the pages depend on more than the records of the institution.
-    pub(crate) fn always_fresh(self) -> Route {
-        self.with(|it| it.fresh = true)
-    }
-
     pub(crate) fn noting(self, notes: &'static str) -> Route {
         self.with(|it| it.notes = notes)
     }

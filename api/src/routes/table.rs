@@ -268,7 +268,6 @@ fn institutions_and_locations() -> Vec<Route> {
         get("/webhooks/{id}/deliveries", webhooks::deliveries)
             .about("Messages sent to an organisation's webhook endpoint, the newest first", "6")
             .named("list_webhook_messages")
-            .always_fresh()
             .operator(Role::Viewer),
         post("/webhooks/{id}/deliveries/{delivery_id}/redeliver", webhooks::redeliver)
             .about("Redeliver a message to an organisation's webhook endpoint", "6")
@@ -797,7 +796,6 @@ fn webhook_deliveries() -> Vec<Route> {
             .named("replay_webhook_deliveries"),
         get(deliveries, webhook_deliveries::list)
             .about("Messages sent to a webhook endpoint, the newest first", "6.4")
-            .always_fresh()
             .noting("Messages of the institutions that the key reaches, and test messages. The operator configures how long they are stored."),
         get(delivery, webhook_deliveries::show)
             .about("One message sent to a webhook endpoint, with its body", "6.4"),

@@ -276,7 +276,7 @@ async fn changes_already_in_the_trail_are_not_audited_again() {
 }
 
 #[actix_web::test]
-async fn a_cached_page_adds_its_entries_again() {
+async fn each_read_of_a_page_adds_its_entries() {
     let world = watched().await;
     for (list, record) in [
         ("/patients?subdomain=acme&location_id=1&per_page=100", "patient"),
@@ -292,7 +292,7 @@ async fn a_cached_page_adds_its_entries_again() {
         assert_eq!(world.noted(), expected, "{list}");
         for _ in 0..2 {
             world.get(list).ok().await;
-            assert_eq!(world.noted(), expected, "{list}, kept");
+            assert_eq!(world.noted(), expected, "{list}, again");
         }
     }
 }

@@ -58,8 +58,7 @@ async fn entity_tags_follow_the_standard() {
 
 #[actix_web::test]
 async fn a_page_that_is_read_again_has_the_same_tag() {
-    // Without a cache every page is read again.
-    let world = world_with(HttpRules { list_cache_bytes: 0, ..free_rates() }).await;
+    let world = world_with(free_rates()).await;
     for path in [
         APPOINTMENTS,
         "/patients?subdomain=acme&location_id=1&sort=updated_at",

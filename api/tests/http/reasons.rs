@@ -123,7 +123,7 @@ async fn unknown_fields_are_named_like_parameters() {
 }
 
 #[actix_web::test]
-async fn cached_pages_keep_the_header() {
+async fn each_page_has_the_header_of_its_own_request() {
     let world = world().await;
     for _ in 0..2 {
         let reply = world.get("/operatories?subdomain=acme&location_id=1&foo=1").reply().await;

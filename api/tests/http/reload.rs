@@ -2,14 +2,13 @@
 
 use std::{fs, future::Future, path::Path, sync::Arc, task::Poll, time::Duration};
 
-use actix_web::{HttpResponse, dev::Payload, test::TestRequest, web::Data};
+use actix_web::web::Data;
 use api::{
-    access::{api::Api, cached::Lookup, call::Call, keys::hash, reloads::ReloadOutcome},
+    access::{api::Api, keys::hash, reloads::ReloadOutcome},
     config::Config,
     reload::Reload,
-    routes::table::TABLE,
     server,
-    values::{secret::Secret, versions::Version},
+    values::secret::Secret,
     views::record_views::RecordViews,
 };
 use engine::{Engine, Parts, simulated::NoSimulatedEhrs, store::memory::MemoryStore};
@@ -425,27 +424,6 @@ async fn no_call_fails_while_the_configuration_is_reloaded() {
     }
     assert!(calls >= RELOADS, "{calls}");
     handle.stop(true).await;
-}
-
-async fn received(world: &World) -> Call {
-    let route = TABLE.iter().find(|route| route.method_and_path() == "GET /patients").unwrap();
-    let request = TestRequest::with_uri(LIST).app_data(world.api.clone());
-    let request = request.insert_header(("Authorization", world.token(ACME_KEY))).to_http_request();
-    Call::receive(route, Version::V3_0_0, &request, Payload::None).await.unwrap_or_else(|error| panic!("{error}"))
-}
-
-#[actix_web::test]
-async fn a_page_read_under_earlier_rights_is_not_kept() {
-    let world = world().await;
-    let look_up = |call: &Call| call.cached_page("/patients", "subdomain=acme&location_id=1");
-    let before = received(&world).await;
-    let Lookup::Miss(vacancy) = look_up(&before) else { panic!("nothing is kept yet") };
-    world.api.replace_keys(keys());
-    world.api.page_cache.fill(vacancy, HttpResponse::Ok().body("of earlier rights"));
-    let after = received(&world).await;
-    let Lookup::Miss(vacancy) = look_up(&after) else { panic!("the page is kept") };
-    world.api.page_cache.fill(vacancy, HttpResponse::Ok().body("of these rights"));
-    assert!(matches!(look_up(&received(&world).await), Lookup::Hit(_)));
 }
 
 #[actix_web::test]

@@ -82,7 +82,7 @@ async fn connections_beyond_the_share_of_an_address_are_closed_at_once() {
 #[actix_web::test]
 async fn lists_beyond_the_total_of_bytes_are_refused_with_503() {
     let rate_limits = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { max_response_bytes: 1, list_cache_bytes: 0, rate_limits, ..HttpRules::default() };
+    let rules = HttpRules { max_response_bytes: 1, rate_limits, ..HttpRules::default() };
     let world = world_with(rules.clone()).await;
     let slots = format!("/available_slots?subdomain=acme&start_date={}&days=90&lids[]=1&pids[]=1", world.monday());
     let refused = world.get(&slots).reply().await;

@@ -93,9 +93,8 @@ async fn a_write_to_a_full_store_names_the_cause() {
     world.post(&bare, kind).answers(201).await;
 }
 
-/// A delivery does not invalidate cached pages.
 #[actix_web::test]
-async fn the_delivery_log_is_never_cached() {
+async fn the_delivery_log_shows_each_delivery_at_once() {
     let (world, receiver) = (sending_world().await, receiver().await);
     let path = endpoint(&world, &url(&receiver, 200)).await;
     let list = format!("{path}/deliveries?subdomain=acme");

@@ -138,7 +138,7 @@ pub async fn product(
     std::fs::create_dir(&dir)?;
     let name = dir.to_str().ok_or("a folder whose name is no text")?;
     let locations = options.locations.to_string();
-    let mut arguments = vec!["product", name, &locations, writes, "0"];
+    let mut arguments = vec!["product", name, &locations, writes];
     arguments.extend(database);
     let server = Server::start(&arguments)?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;

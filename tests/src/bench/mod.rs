@@ -99,10 +99,9 @@ fn serve(arguments: &[String]) -> Outcome {
                 servers::postgres::serve(sockets.as_ref(), port.parse()?, sessions.parse()?).await?
             }
             ["bytes", file] => servers::bytes::serve(file.as_ref()).await?,
-            ["product", dir, locations, writes, kept, more @ ..] => {
+            ["product", dir, locations, writes, more @ ..] => {
                 let (database, node) = (more.first().copied(), more.get(1).copied());
-                servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?, database, node)
-                    .await?;
+                servers::product::serve(dir.as_ref(), locations.parse()?, writes, database, node).await?;
             }
             ["configured", file] => servers::configured::serve(file.as_ref()).await?,
             ["gateway", dir, workstations] => {

@@ -62,7 +62,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
             INSTITUTIONS.to_string(),
             format!("{name}:{port}"),
         );
-        servers.push(Server::start(&["product", folder, &locations, "wait", "0", &database, &node])?);
+        servers.push(Server::start(&["product", folder, &locations, "wait", &database, &node])?);
     }
     let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
     let caller = Caller::sign_in(addresses[0], API_KEY).await?;

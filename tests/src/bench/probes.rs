@@ -40,7 +40,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 
 async fn measure(options: &Options, dir: &Path, report: &mut Report) -> Outcome {
     let lists = reads::fill(options, dir).await?;
-    let server = reads::server(dir, "0")?;
+    let server = reads::server(dir)?;
     let operators = server.operators.ok_or("no listener of operators")?;
     let listeners = [("clients", server.address), ("operators", operators)];
     let seconds = Duration::from_secs(options.seconds);

@@ -50,7 +50,6 @@ pub async fn serve(
     dir: &Path,
     locations: u32,
     writes: &str,
-    kept: u64,
     database: Option<&str>,
     node: Option<&str>,
 ) -> Result<(), Box<dyn Error>> {
@@ -93,7 +92,7 @@ pub async fn serve(
     parts.own = own(locations, writes);
     let engine = Arc::new(Engine::start(setup, parts).await?);
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { workers: WORKERS, rate_limits: rates, list_cache_bytes: kept, ..HttpRules::default() };
+    let rules = HttpRules { workers: WORKERS, rate_limits: rates, ..HttpRules::default() };
     let key = ApiKey {
         name: "benchmark".to_owned(),
         hash: hash(API_KEY),

@@ -1,4 +1,4 @@
-//! Pages of lists are cached per caller until a change.
+//! Pages of lists show every change at once, to callers with the rights of that moment.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ async fn an_unchanged_page_is_the_same_bytes() {
 }
 
 #[actix_web::test]
-async fn a_page_is_cached_per_caller_and_location() {
+async fn a_page_shows_only_what_its_caller_reaches() {
     let world = world().await;
     world.get(LIST).ok().await;
     world.get(LIST).key(RIVAL_KEY).fails(403).await;
@@ -48,7 +48,7 @@ async fn a_page_is_cached_per_caller_and_location() {
 }
 
 #[actix_web::test]
-async fn cached_pages_respect_changed_rights_of_a_key() {
+async fn pages_respect_changed_rights_of_a_key() {
     let world = world().await;
     world.get(LIST).ok().await;
     let narrowed = keys().into_iter().map(|mut key| {
