@@ -15,10 +15,12 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources! {
-    "bindings.rs" "change.rs" "clock.rs" "config.rs" "fault.rs" "fields.rs" "gate.rs" "http.rs" "json.rs" "language.rs" "lib.rs" "limits.rs" "log.rs"
+    "change.rs" "clock.rs" "config.rs" "fault.rs" "fields.rs" "gate.rs" "http.rs" "json.rs" "language.rs" "lib.rs" "limits.rs" "log.rs"
     "mark.rs" "money.rs" "notes.rs" "pages.rs" "panics.rs" "pass.rs" "records.rs" "redact.rs" "session.rs" "settings.rs" "spans.rs" "steps.rs"
     "streams.rs" "tables.rs" "testing.rs" "time.rs" "vocabulary.rs" "words.rs" "writes.rs"
 };
+
+const BINDINGS: (&str, &str) = ("generated/bindings.rs", include_str!("../../sdk/generated/bindings.rs"));
 
 const CONTRACT: [(&str, &str); 3] = [
     ("wit/types.wit", include_str!("../../../wit/v1/types.wit")),
@@ -41,7 +43,7 @@ pub fn write(dir: &Path) -> Result<(), KitError> {
     let mut hash = Sha256::new();
     let sdk = dir.join(FOLDER);
     let manifest = manifest();
-    let all = SOURCES.iter().chain(&CONTRACT).copied().chain([("Cargo.toml", manifest.as_str())]);
+    let all = SOURCES.iter().chain(&CONTRACT).copied().chain([BINDINGS, ("Cargo.toml", manifest.as_str())]);
     for (name, text) in all {
         hash.update(format!("{name}\n{text}"));
         let file = sdk.join(name);
@@ -86,6 +88,7 @@ mod tests {
             files.iter().map(|(name, _)| name.split_once('/').unwrap().1.to_owned()).collect()
         };
         assert_eq!(carried(SOURCES), names(&adapters.join("sdk/src")));
+        assert_eq!(carried(&[BINDINGS]), names(&adapters.join("sdk/generated")));
         assert_eq!(carried(&CONTRACT), names(&adapters.join("../wit/v1")));
     }
 

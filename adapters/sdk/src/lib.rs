@@ -45,6 +45,7 @@
 #[allow(unsafe_code, missing_docs, clippy::all, clippy::unwrap_used)]
 #[rustfmt::skip]
 #[doc(hidden)]
+#[path = "../generated/bindings.rs"]
 pub mod bindings;
 mod change;
 pub mod clock;
