@@ -59,7 +59,11 @@ async fn documents_pass_the_linter() {
     }
     let project = Project::new("document-lint", "clients/lint", Suite::Node);
     let folder = project.npm().await;
-    let (documents, rules) = (root().join("api/openapi/*.json"), project.sources.join("ruleset.yaml"));
+    let (documents, rules) = (tempfile::tempdir().unwrap(), project.sources.join("ruleset.yaml"));
+    // The documents for v3.0.0 and v3.1.0 alone are parts of the one for both.
+    for document in api::openapi::DOCUMENTS.iter().filter(|it| !it.file.contains("-v3.")) {
+        fs::write(documents.path().join(document.file), document.text()).unwrap();
+    }
     let lint = |documents: &Path| {
         let mut command = Command::new("node");
         command.arg("node_modules/@stoplight/spectral-cli/dist/index.js").arg("lint").arg(documents);
@@ -69,7 +73,7 @@ async fn documents_pass_the_linter() {
             .current_dir(&folder);
         run(command, STEP)
     };
-    lint(&documents).await.unwrap_or_else(|why| panic!("{why}"));
+    lint(&documents.path().join("*.json")).await.unwrap_or_else(|why| panic!("{why}"));
     // The linter reports an invalid document.
     let (wrong, mut document) =
         (tempfile::tempdir().unwrap(), serde_json::from_slice::<Value>(&fs::read(document()).unwrap()).unwrap());
