@@ -339,7 +339,7 @@ pub(crate) struct AuditGuard {
 }
 
 impl AuditGuard {
-    pub(crate) fn of(api: &Api, caller: &Caller) -> AuditGuard {
+    pub(crate) fn new(api: &Api, caller: &Caller) -> AuditGuard {
         AuditGuard { engine: api.engine.clone(), change: api.audit.as_ref().and_then(|_| caller.changing()) }
     }
 

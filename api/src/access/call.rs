@@ -210,7 +210,7 @@ impl Call {
     /// Returns a path parameter, such as `{id}` or `{alert_id}`.
     pub fn path<T: 'static>(&self, name: &str, kind: Kind<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
-            notes.add(|notes| notes.path.push(Expected::of(name, &kind).required()));
+            notes.add(|notes| notes.path.push(Expected::new(name, &kind).required()));
             return kind.example().ok_or(ApiError::Internal);
         }
         let given = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);

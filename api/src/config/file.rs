@@ -33,7 +33,7 @@ const LOG_FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", 
 /// Returns the configuration without keys, and all problems. The configuration is `None` if the main file is not valid
 /// TOML.
 pub(super) fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
-    let problems = Problems::of(&files.main);
+    let problems = Problems::new(&files.main);
     let mut found = Vec::new();
     let values = Rc::default();
     let config = parsed(&files.main.text, &problems).map(|table| {
@@ -57,7 +57,7 @@ pub(super) fn parsed<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTab
 /// Collects the reference of the keys in these files.
 pub(super) fn describe(notes: &ReferenceNotes) {
     let nothing = SourceText { path: PathBuf::new(), text: String::new() };
-    let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default()).described(notes.root());
+    let root = Section::root(&NO_KEYS, Problems::new(&nothing), &Rc::default()).described(notes.root());
     whole(&root, None, &Rc::default(), &mut Vec::new());
 }
 
@@ -157,7 +157,7 @@ fn institution(
     seen: &mut Seen,
     values: &Rc<RefCell<Values>>,
 ) -> Vec<Problem> {
-    let problems = Problems::of(document);
+    let problems = Problems::new(document);
     if let Some(table) = parsed(&document.text, &problems) {
         let root = Section::root(&table, problems.clone(), values);
         match root.table("institution") {

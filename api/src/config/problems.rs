@@ -54,7 +54,7 @@ pub(super) struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn of(document: &'a SourceText) -> Problems<'a> {
+    pub(super) fn new(document: &'a SourceText) -> Problems<'a> {
         Problems { document, from: 0, found: Rc::default() }
     }
 

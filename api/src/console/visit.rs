@@ -182,7 +182,7 @@ impl Visit {
         F: Future<Output = Result<HttpResponse, Failure>>,
     {
         let caller = self.caller(route);
-        let handling = AuditGuard::of(&self.api, &caller);
+        let handling = AuditGuard::new(&self.api, &caller);
         let origin = handling.within(Origin::from(self.request_id.as_str()));
         let answer = on_behalf_of(Some(origin), acting).await?;
         let audited = audited::changed(&self.api, &caller, &handling, Ok(answer)).await;

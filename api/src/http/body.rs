@@ -244,7 +244,7 @@ impl Fields {
     /// Reads an optional field. Returns `None` for missing, null and invalid values, and reports the latter.
     pub(crate) fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind)) {
+        if self.expects.note(|| Expected::new(path, &kind)) {
             return kind.example();
         }
         self.read(path, &kind)
@@ -269,7 +269,7 @@ impl Fields {
 
     fn needed<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, kind).required()) {
+        if self.expects.note(|| Expected::new(path, kind).required()) {
             return kind.example();
         }
         if self.at(path).is_none() {
@@ -285,7 +285,7 @@ impl Fields {
     pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, name: &str, kind: Kind<T>) -> T {
         let path = format!("{parent}.{name}");
         self.known.insert(path.clone());
-        if self.expects.note(|| Expected::of(&path, &kind).required()) || self.at(parent).is_none() {
+        if self.expects.note(|| Expected::new(&path, &kind).required()) || self.at(parent).is_none() {
             return kind.placeholder();
         }
         self.required(&path, kind)
@@ -295,7 +295,7 @@ impl Fields {
     pub(crate) fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         self.known.insert(path.to_owned());
         let default = default.into();
-        if !self.expects.note(|| Expected::of(path, &kind).defaulted(&default))
+        if !self.expects.note(|| Expected::new(path, &kind).defaulted(&default))
             && let Some(value) = self.read(path, &kind)
         {
             return value;
@@ -307,7 +307,7 @@ impl Fields {
     /// Reads an optional field, where an empty string counts as missing.
     pub(crate) fn optional_nonempty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind)) {
+        if self.expects.note(|| Expected::new(path, &kind)) {
             return kind.example();
         }
         let empty = self.at(path).and_then(Value::as_str).is_some_and(|text| text.trim().is_empty());
@@ -317,7 +317,7 @@ impl Fields {
     /// Reads a field of a change: `None` leaves it unchanged, `Some(None)` (null) clears it.
     pub(crate) fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind)) {
+        if self.expects.note(|| Expected::new(path, &kind)) {
             return Some(kind.example());
         }
         let null = self.found(path)?.is_null();
@@ -332,7 +332,7 @@ impl Fields {
     /// Reads a field of a change that cannot be cleared; null is refused.
     pub(crate) fn optional_not_null<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).never_null()) {
+        if self.expects.note(|| Expected::new(path, &kind).never_null()) {
             return kind.example();
         }
         if self.found(path).is_some_and(Value::is_null) {
@@ -344,7 +344,7 @@ impl Fields {
     /// Reads a list. Problems name the element: `provider_ids[3]`.
     pub(crate) fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).list(MAX_VALUES)) {
+        if self.expects.note(|| Expected::new(path, &kind).list(MAX_VALUES)) {
             return kind.example().into_iter().collect();
         }
         let mut values = Vec::new();

@@ -115,7 +115,7 @@ impl RateLimits {
                     place = self.wait(key);
                 }
                 if !patient || place.is_none() {
-                    let limit_state = RateLimitState::of(per, until.quota(), 0);
+                    let limit_state = RateLimitState::new(per, until.quota(), 0);
                     return Err(Exceeded { limit_state, retry_after: whole_seconds(wait).max(1) });
                 }
                 left -= wait;
@@ -153,10 +153,10 @@ impl Drop for Waiting<'_> {
 
 impl RateLimitState {
     fn after(per: Per, taken: &StateSnapshot) -> RateLimitState {
-        RateLimitState::of(per, taken.quota(), taken.remaining_burst_capacity())
+        RateLimitState::new(per, taken.quota(), taken.remaining_burst_capacity())
     }
 
-    fn of(per: Per, quota: Quota, remaining: u32) -> RateLimitState {
+    fn new(per: Per, quota: Quota, remaining: u32) -> RateLimitState {
         let limit = quota.burst_size().get();
         let reset = whole_seconds(quota.replenish_interval() * limit.saturating_sub(remaining));
         RateLimitState { per, limit, remaining, reset }

@@ -74,7 +74,7 @@ pub(crate) struct LocationAdapterView {
 }
 
 impl LocationAdapterView {
-    fn of(location_id: LocationId, it: RolledOut) -> LocationAdapterView {
+    fn new(location_id: LocationId, it: RolledOut) -> LocationAdapterView {
         LocationAdapterView { location_id, sha256: it.now, previous_sha256: it.before }
     }
 }
@@ -139,14 +139,14 @@ pub(crate) async fn list(call: Call, InTenants(tenants, ()): InTenants<()>) -> A
     for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
         let id = location.setup.id;
         if let Some((name, rolled_out)) = engine.rolled_out(id)? {
-            by_name.entry(name).or_default().push(LocationAdapterView::of(id, rolled_out));
+            by_name.entry(name).or_default().push(LocationAdapterView::new(id, rolled_out));
         }
     }
     let mut adapters = Vec::new();
     for (name, locations) in by_name {
         let versions = engine.adapter_versions(&name)?.into_iter().map(AdapterVersionView::from).collect();
         if let Some(configured) = engine.configured_adapter(&name) {
-            adapters.push(AdapterDetail { configured: AdapterView::of(configured), versions, locations });
+            adapters.push(AdapterDetail { configured: AdapterView::from_state(configured), versions, locations });
         }
     }
     Ok(call.list(&adapters))
@@ -194,7 +194,7 @@ pub(crate) async fn roll_out(
     if !dry_run {
         call.audit("roll out adapter", "location", location.0.into());
     }
-    let (location, tried) = (LocationAdapterView::of(location, rolled_out), tried.into_iter().map(TriedView::from));
+    let (location, tried) = (LocationAdapterView::new(location, rolled_out), tried.into_iter().map(TriedView::from));
     Ok(call.show(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run }))
 }
 
@@ -205,5 +205,5 @@ pub(crate) async fn roll_back(
     let location = location.setup.id;
     let rolled_back = call.api.engine.roll_back(location).await?;
     call.audit("roll back adapter", "location", location.0.into());
-    Ok(call.show(LocationAdapterView::of(location, rolled_back)))
+    Ok(call.show(LocationAdapterView::new(location, rolled_back)))
 }

@@ -60,8 +60,8 @@ pub(crate) async fn show(
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
     view.claim = shown(&claim, ClaimView::with_totals);
-    view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
-    view.adjustment_type = shown(&adjustment_type, AdjustmentTypeView::of);
+    view.charge = shown(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
+    view.adjustment_type = shown(&adjustment_type, AdjustmentTypeView::from_record);
     Ok(call.show(view))
 }
 

@@ -33,7 +33,7 @@ use crate::{
 
 /// Returns the types of an institution that are not deleted, by id.
 pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {
-    Ok(all(call, tenant)?.iter().map(|it| (it.id, AppointmentTypeView::of(it))).collect())
+    Ok(all(call, tenant)?.iter().map(|it| (it.id, AppointmentTypeView::from_record(it))).collect())
 }
 
 /// Returns the types of an institution that are not deleted.
@@ -79,7 +79,7 @@ pub(crate) async fn list(
     };
     let with = all.iter().map(of_type).collect::<Result<Vec<_>, ApiError>>()?;
     let rows = all.iter().zip(&with).map(|(it, with)| {
-        let mut view = AppointmentTypeDetail::of(it);
+        let mut view = AppointmentTypeDetail::from_record(it);
         view.descriptors = with.as_ref().map(|with| descriptors::views(&call, with));
         view
     });
@@ -93,7 +93,7 @@ pub(crate) async fn show(
 ) -> Answer<One<AppointmentTypeDetail<'static>>> {
     let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
-    let mut view = AppointmentTypeDetail::of(&record);
+    let mut view = AppointmentTypeDetail::from_record(&record);
     view.descriptors = (!include.is_empty()).then(|| descriptors::views(&call, &found));
     Ok(call.show(view))
 }
@@ -206,7 +206,7 @@ async fn save<const STATUS: u16>(
     request: impl Request<Reply = Saved<Record<AppointmentType>>> + Clone,
 ) -> Answer<One<AppointmentTypeView, STATUS>> {
     let saved = call.save(location, request).await?;
-    Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
+    Ok(call.made(saved.replay, AppointmentTypeView::from_record(&saved.record)))
 }
 
 fn find_at(

@@ -210,7 +210,7 @@ pub(crate) async fn show(
             guarantor: shown(&guarantor, |it| call.patient_user(it)),
         }),
         operatory: shown(&operatory, |it| OperatoryView::basic(it, adapter)),
-        appointment_type: shown(&kind, AppointmentTypeView::of),
+        appointment_type: shown(&kind, AppointmentTypeView::from_record),
         procedures: procedures.as_ref().map(|all| all.iter().map(|it| call.procedure(it)).collect()),
         descriptors: descriptors.as_ref().map(|all| descriptors::views(&call, all)),
         booking_details: related.asks_for("booking_details").then_some(None),
@@ -268,7 +268,7 @@ pub(crate) fn view<'a>(
     names: &mut Names<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
     let name = it.placement.provider.map(|id| names.of(id.0)).transpose()?.flatten();
-    Ok(AppointmentView::of(it, &location.setup, call.directory.adapter(&location.setup), name))
+    Ok(AppointmentView::from_record(it, &location.setup, call.directory.adapter(&location.setup), name))
 }
 
 fn procedures_of(call: &Call, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {

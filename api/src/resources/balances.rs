@@ -54,7 +54,7 @@ pub(crate) async fn of_guarantors(
     let page = listing.entries_at::<GuarantorBalance>(&call, &location, |it| {
         zero_too || it.body.total.is_none_or(|total| !total.is_zero())
     })?;
-    Ok(call.page(&page.views(GuarantorBalanceView::of)))
+    Ok(call.page(&page.views(GuarantorBalanceView::from_record)))
 }
 
 /// Returns the filter for the guarantor of a patient, by default the patient. Matches nothing for unknown patients.
@@ -78,7 +78,7 @@ pub(crate) async fn of_guarantor(
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
     let guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    let mut view = GuarantorBalanceView::of(&entry);
+    let mut view = GuarantorBalanceView::from_record(&entry);
     view.guarantor = guarantor;
     Ok(call.show(view))
 }
@@ -90,7 +90,7 @@ pub(crate) async fn of_insurance(
     AtLocation(location, ListInsuranceBalances(listing)): AtLocation<ListInsuranceBalances>,
 ) -> Answer<Paged<InsuranceBalanceView>> {
     let page = listing.entries_at::<InsuranceBalance>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(InsuranceBalanceView::of)))
+    Ok(call.page(&page.views(InsuranceBalanceView::from_record)))
 }
 
 pub(crate) async fn of_insurance_one(
@@ -98,5 +98,5 @@ pub(crate) async fn of_insurance_one(
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<InsuranceBalanceView>> {
-    Ok(call.show(InsuranceBalanceView::of(&call.entry::<InsuranceBalance>(&tenant, id)?)))
+    Ok(call.show(InsuranceBalanceView::from_record(&call.entry::<InsuranceBalance>(&tenant, id)?)))
 }

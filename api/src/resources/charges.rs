@@ -68,7 +68,7 @@ pub(crate) async fn show(
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_user(it));
     view.procedure = shown(&procedure, |it| call.procedure(it));
-    view.claims = asked("claims").map(|()| claims.iter().map(ClaimView::of).collect());
+    view.claims = asked("claims").map(|()| claims.iter().map(ClaimView::from_record).collect());
     view.claim_payouts = asked("claim_payouts").map(|()| ClaimPayoutView::for_charge(id, &claims));
     view.totals = asked("totals").map(|()| ClaimTotals::for_charge(id, &claims));
     Ok(call.show(view))

@@ -25,7 +25,7 @@ pub(crate) async fn list(
     AtLocation(location, ListClaims(listing)): AtLocation<ListClaims>,
 ) -> Answer<Paged<ClaimView<'static>>> {
     let page = listing.entries_at::<Claim>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(ClaimView::of)))
+    Ok(call.page(&page.views(ClaimView::from_record)))
 }
 
 included!(ShowClaim: &["patient", "provider", "guarantor", "charges", "charge_payouts"]);
@@ -46,7 +46,7 @@ pub(crate) async fn show(
             charges.extend(call.try_entry::<Charge>(&tenant, id)?);
         }
     }
-    let mut view = ClaimView::of(&entry);
+    let mut view = ClaimView::from_record(&entry);
     view.patient = shown(&patient, |it| call.patient_basic(it));
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_user(it));

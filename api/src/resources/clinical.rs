@@ -45,7 +45,7 @@ pub(crate) async fn categories(
     AtLocation(location, ListProcedureCodeCategories(listing)): AtLocation<ListProcedureCodeCategories>,
 ) -> Answer<Paged<ProcedureCodeCategoryView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
+    Ok(call.page_of(&page, ProcedureCodeCategoryView::from_record))
 }
 
 pub(crate) async fn category(
@@ -53,7 +53,7 @@ pub(crate) async fn category(
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProcedureCodeCategoryView<'static>>> {
-    Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
+    Ok(call.show(ProcedureCodeCategoryView::from_record(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
 }
 
 listing!(ListProcedureCodes: |it| it.foreign_ids().since());
@@ -64,7 +64,7 @@ pub(crate) async fn codes(
     AtLocation(location, ListProcedureCodes(listing)): AtLocation<ListProcedureCodes>,
 ) -> Answer<Paged<ProcedureCodeView<'static>>> {
     let page = listing.entries::<ProcedureCode>(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
+    Ok(call.page_of(&page, |it| ProcedureCodeView::from_record(it, call.adapter_of(it))))
 }
 
 pub(crate) struct ListProcedures {
@@ -168,7 +168,7 @@ pub(crate) async fn notes(
 ) -> Answer<Paged<ClinicalNoteView<'static>>> {
     let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
     let page = listing.entries(&call, &location.sources(), keep)?;
-    Ok(call.page_of(&page, ClinicalNoteView::of))
+    Ok(call.page_of(&page, ClinicalNoteView::from_record))
 }
 
 pub(crate) struct ListRecallTypes {
@@ -190,7 +190,7 @@ pub(crate) async fn recall_types(
     let sources = location.sources();
     let filters = since.map(Filter::UpdatedSince).into_iter().chain(called(&sources, &foreign_ids)).collect();
     let types: Vec<Record<RecallType>> = call.all_entries(&sources, filters)?;
-    Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
+    Ok(call.list(&types.iter().map(|it| RecallTypeView::from_record(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn recall_type(
@@ -199,7 +199,7 @@ pub(crate) async fn recall_type(
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<RecallTypeView<'static>>> {
     let kind = call.entry(&tenant, id)?;
-    Ok(call.show(RecallTypeView::of(&kind, call.adapter_of(&kind))))
+    Ok(call.show(RecallTypeView::from_record(&kind, call.adapter_of(&kind))))
 }
 
 pub(crate) struct ListPatientRecalls {
@@ -228,7 +228,7 @@ pub(crate) async fn recalls(
     })?;
     let kinds: Vec<_> = page.rows.iter().map(|it| kind_of(&call, it)).collect::<Result<_, _>>()?;
     let mut kinds = kinds.iter();
-    let view = |it| PatientRecallView::of(it, kinds.next().and_then(Option::as_ref), call.adapter_of(it));
+    let view = |it| PatientRecallView::from_record(it, kinds.next().and_then(Option::as_ref), call.adapter_of(it));
     Ok(call.page_of(&page, view))
 }
 
@@ -239,7 +239,7 @@ pub(crate) async fn recall(
 ) -> Answer<One<PatientRecallView<'static>>> {
     let recall = call.entry(&tenant, id)?;
     let kind = kind_of(&call, &recall)?;
-    Ok(call.show(PatientRecallView::of(&recall, kind.as_ref(), call.adapter_of(&recall))))
+    Ok(call.show(PatientRecallView::from_record(&recall, kind.as_ref(), call.adapter_of(&recall))))
 }
 
 fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
@@ -254,7 +254,7 @@ pub(crate) async fn conversations(
     AtLocation(location, ListConversations(listing)): AtLocation<ListConversations>,
 ) -> Answer<Paged<ConversationView<'static>>> {
     let page = listing.entries::<Conversation>(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
+    Ok(call.page_of(&page, |it| ConversationView::from_record(it, call.adapter_of(it))))
 }
 
 /// Refuses every message, because no EHR accepts them (specification 4.10).

@@ -80,7 +80,7 @@ pub(crate) async fn list(
         let wanted = write.is_some_and(|write| status.is_none_or(|status| status == write));
         wanted && it.created_at >= since && it.location_id == here
     })?;
-    Ok(call.page_of(&page, CommunicationLogView::of))
+    Ok(call.page_of(&page, CommunicationLogView::from_record))
 }
 
 pub(crate) async fn show(
@@ -94,7 +94,7 @@ pub(crate) async fn show(
     let entry: Option<Record<CommunicationLog>> = call.api.engine.entry(source, own)?;
     let entry = entry.filter(|it| it.write.is_some() && call.is_visible(it)).ok_or_else(missing)?;
     call.audit("read", "Communication Log", own);
-    Ok(call.show(CommunicationLogView::of(&entry)))
+    Ok(call.show(CommunicationLogView::from_record(&entry)))
 }
 
 pub(crate) struct NewCommunicationLog(CommunicationLog);
@@ -140,5 +140,5 @@ pub(crate) async fn create(
         EngineError::Refused(Refusal::NotSupportedByEhr) => not_supported(),
         other => other.into(),
     })?;
-    Ok(call.made(saved.replay, CommunicationLogView::of(&saved.record)))
+    Ok(call.made(saved.replay, CommunicationLogView::from_record(&saved.record)))
 }

@@ -47,7 +47,7 @@ pub(crate) fn by_ids(
 
 pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<AppointmentDescriptorView<'a>> {
     let adapter = |it: &Descriptor| call.directory.adapter_of_source(it.source_id);
-    found.iter().map(|it| AppointmentDescriptorView::of(it, adapter(it))).collect()
+    found.iter().map(|it| AppointmentDescriptorView::from_record(it, adapter(it))).collect()
 }
 
 pub(crate) fn list(

@@ -28,7 +28,7 @@ pub(crate) async fn list(
     // A schedule is active unless the EHR reports otherwise.
     let in_use = |it: &Record<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
     let page = listing.entries_at(&call, &location, |it| active == in_use(it))?;
-    Ok(call.page(&page.views(FeeScheduleView::of)))
+    Ok(call.page(&page.views(FeeScheduleView::from_record)))
 }
 
 included!(ShowFeeSchedule: &["procedure_fees"]);
@@ -46,8 +46,8 @@ pub(crate) async fn show(
             call.warn("Not all fees are shown: list them with GET /fee_schedule_procedures.");
         }
     }
-    let procedure_fees = (!include.is_empty()).then(|| fees.iter().map(ProcedureFee::of).collect());
-    let mut view = FeeScheduleView::of(&entry);
+    let procedure_fees = (!include.is_empty()).then(|| fees.iter().map(ProcedureFee::from_record).collect());
+    let mut view = FeeScheduleView::from_record(&entry);
     view.procedure_fees = procedure_fees;
     Ok(call.show(view))
 }
@@ -59,5 +59,5 @@ pub(crate) async fn fees(
     AtLocation(location, ListFees(listing)): AtLocation<ListFees>,
 ) -> Answer<Paged<FeeView<'static>>> {
     let page = listing.entries_at::<Fee>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(FeeView::of)))
+    Ok(call.page(&page.views(FeeView::from_record)))
 }

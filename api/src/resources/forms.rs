@@ -36,7 +36,7 @@ pub(crate) async fn schemas(
     AtLocation(location, ListFormSchemas(listing)): AtLocation<ListFormSchemas>,
 ) -> Answer<Paged<FormSchemaView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, FormSchemaView::of))
+    Ok(call.page_of(&page, FormSchemaView::from_record))
 }
 
 pub(crate) async fn schema(
@@ -45,7 +45,7 @@ pub(crate) async fn schema(
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<FormSchemaDetail<'static>>> {
     let schema: Record<FormSchema> = call.entry_at(&location, schema_id(&location, &id)?)?;
-    Ok(call.show(FormSchemaDetail::of(&schema)))
+    Ok(call.show(FormSchemaDetail::from_record(&schema)))
 }
 
 fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
@@ -65,7 +65,7 @@ pub(crate) async fn responses(
     find_at(&call, &location, patient)?;
     let listing = listing.filtered([Filter::Patient(patient.into())]);
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
+    Ok(call.page_of(&page, |it| FormResponseView::from_record(it, call.adapter_of(it))))
 }
 
 pub(crate) async fn response(
@@ -74,7 +74,7 @@ pub(crate) async fn response(
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<FormResponseView<'static>>> {
     let response: Record<FormResponse> = call.entry_at(&location, id)?;
-    Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
+    Ok(call.show(FormResponseView::from_record(&response, call.adapter_of(&response))))
 }
 
 pub(crate) struct NewFormResponse {
@@ -106,7 +106,7 @@ pub(crate) async fn respond(
     let submitted_at = call.api.engine.now().into();
     let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
     let saved = call.save_entry(&location, &response, Some(patient_id)).await?;
-    Ok(call.made(saved.replay, FormResponseView::of(&saved.record, call.adapter_of(&saved.record))))
+    Ok(call.made(saved.replay, FormResponseView::from_record(&saved.record, call.adapter_of(&saved.record))))
 }
 
 fn answers() -> Kind<Json> {

@@ -82,6 +82,6 @@ fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>,
         appointment_types_location_scoped: types.iter().any(|it| it.deleted_at.is_none() && it.location_id.is_some()),
         is_sync_notifications: false,
         notify_insert_fails: false,
-        locations: own().map(|location| LocationBasic::of(location)).collect(),
+        locations: own().map(|location| LocationBasic::from_setup(location)).collect(),
     })
 }

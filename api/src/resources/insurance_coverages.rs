@@ -45,7 +45,7 @@ pub(crate) async fn list(
 ) -> Answer<Paged<InsuranceCoverageView<'static>>> {
     let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
-    Ok(call.page_of(&page, InsuranceCoverageView::of))
+    Ok(call.page_of(&page, InsuranceCoverageView::from_record))
 }
 
 pub(crate) async fn show(
@@ -54,7 +54,7 @@ pub(crate) async fn show(
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<InsuranceCoverageView<'static>>> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
-    let mut view = InsuranceCoverageView::of(&coverage);
+    let mut view = InsuranceCoverageView::from_record(&coverage);
     view.subscriber = Some(subscriber(&call, &tenant, &coverage).await?);
     Ok(call.show(view))
 }
@@ -122,7 +122,7 @@ pub(crate) async fn create(
     AtLocation(location, NewCoverage(coverage)): AtLocation<NewCoverage>,
 ) -> Answer<Created<InsuranceCoverageView<'static>>> {
     let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
-    Ok(call.made(saved.replay, InsuranceCoverageView::of(&saved.record)))
+    Ok(call.made(saved.replay, InsuranceCoverageView::from_record(&saved.record)))
 }
 
 /// Reads a priority by name or by number: 1 is primary.

@@ -34,7 +34,7 @@ pub(crate) async fn list(
     InTenant(tenant, ListPlans(listing)): InTenant<ListPlans>,
 ) -> Answer<Paged<InsurancePlanView<'static>>> {
     let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
-    Ok(call.page_of(&page, InsurancePlanView::of))
+    Ok(call.page_of(&page, InsurancePlanView::from_record))
 }
 
 included!(ShowPlan: &["patient_coverages", "subscribers", "fee_schedule"]);
@@ -61,11 +61,11 @@ pub(crate) async fn show(
         let person = subscriber(&call, &tenant, coverage).await?;
         subscribers.extend(person.filter(|person| subscribers.iter().all(|known| known.id != person.id)));
     }
-    let mut view = InsurancePlanView::of(&plan);
+    let mut view = InsurancePlanView::from_record(&plan);
     view.patient_coverages =
-        asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::of).collect());
+        asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::from_record).collect());
     view.subscribers = asked("subscribers").then_some(subscribers);
-    view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::of));
+    view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::from_record));
     Ok(call.show(view))
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn create(
     AtLocation(location, NewPlan(plan)): AtLocation<NewPlan>,
 ) -> Answer<Created<InsurancePlanView<'static>>> {
     let saved = call.save_entry(&location, &plan, None).await?;
-    let mut view = InsurancePlanView::of(&saved.record);
+    let mut view = InsurancePlanView::from_record(&saved.record);
     // A new plan has no coverages (specification 2.2).
     (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));
     Ok(call.made(saved.replay, view))

@@ -24,7 +24,7 @@ pub(crate) async fn payment_types(
 ) -> Answer<Paged<PaymentTypeView<'static>>> {
     let page = listing
         .entries_at::<PaymentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
-    Ok(call.page(&page.views(PaymentTypeView::of)))
+    Ok(call.page(&page.views(PaymentTypeView::from_record)))
 }
 
 pub(crate) async fn payment_type(
@@ -32,7 +32,7 @@ pub(crate) async fn payment_type(
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<PaymentTypeView<'static>>> {
-    Ok(call.show(PaymentTypeView::of(&call.entry::<PaymentType>(&tenant, id)?)))
+    Ok(call.show(PaymentTypeView::from_record(&call.entry::<PaymentType>(&tenant, id)?)))
 }
 
 pub(crate) async fn adjustment_types(
@@ -41,7 +41,7 @@ pub(crate) async fn adjustment_types(
 ) -> Answer<Paged<AdjustmentTypeView<'static>>> {
     let page = listing
         .entries_at::<AdjustmentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
-    Ok(call.page(&page.views(AdjustmentTypeView::of)))
+    Ok(call.page(&page.views(AdjustmentTypeView::from_record)))
 }
 
 pub(crate) async fn adjustment_type(
@@ -49,5 +49,5 @@ pub(crate) async fn adjustment_type(
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<AdjustmentTypeView<'static>>> {
-    Ok(call.show(AdjustmentTypeView::of(&call.entry::<AdjustmentType>(&tenant, id)?)))
+    Ok(call.show(AdjustmentTypeView::from_record(&call.entry::<AdjustmentType>(&tenant, id)?)))
 }

@@ -52,7 +52,7 @@ pub(crate) async fn items(
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
     let listing = listing.filtered(name.map(|name| Filter::Category(name.to_owned())));
     let page = listing.entries(&call, &location.sources(), named)?;
-    Ok(call.page_of(&page, MedicalHistoryItemView::of))
+    Ok(call.page_of(&page, MedicalHistoryItemView::from_record))
 }
 
 reads!(ListPatientItems |input| {
@@ -83,7 +83,11 @@ fn views<'a>(
     entries: &'a [Record<PatientHistoryItem>],
     items: &'a [Option<Record<HistoryItem>>],
 ) -> Vec<PatientMedicalHistoryItemView<'a>> {
-    entries.iter().zip(items).map(|(entry, item)| PatientMedicalHistoryItemView::of(entry, item.as_ref())).collect()
+    entries
+        .iter()
+        .zip(items)
+        .map(|(entry, item)| PatientMedicalHistoryItemView::from_record(entry, item.as_ref()))
+        .collect()
 }
 
 pub(crate) struct HistoryUpdate {

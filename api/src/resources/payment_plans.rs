@@ -20,7 +20,7 @@ pub(crate) async fn list(
     AtLocation(location, ListPaymentPlans(listing)): AtLocation<ListPaymentPlans>,
 ) -> Answer<Paged<PaymentPlanView<'static>>> {
     let page = listing.entries_at::<PaymentPlan>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(PaymentPlanView::of)))
+    Ok(call.page(&page.views(PaymentPlanView::from_record)))
 }
 
 included!(ShowPaymentPlan: &["patient", "guarantor"]);
@@ -34,7 +34,7 @@ pub(crate) async fn show(
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", entry.body.patient_id)?;
     let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
-    let mut view = PaymentPlanView::of(&entry);
+    let mut view = PaymentPlanView::from_record(&entry);
     view.patient = shown(&patient, |it| call.patient_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
     Ok(call.show(view))

@@ -63,9 +63,9 @@ pub(crate) async fn show(
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
     view.claim = shown(&claim, ClaimView::with_totals);
-    view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
-    view.payment_plan = shown(&payment_plan, PaymentPlanView::of);
-    view.payment_type = shown(&payment_type, PaymentTypeView::of);
+    view.charge = shown(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
+    view.payment_plan = shown(&payment_plan, PaymentPlanView::from_record);
+    view.payment_type = shown(&payment_type, PaymentTypeView::from_record);
     Ok(call.show(view))
 }
 

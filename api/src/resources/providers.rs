@@ -106,7 +106,7 @@ struct RequestableLocation {
 }
 
 impl<'a> ProviderView<'a> {
-    fn of(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderView<'a> {
+    fn from_record(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderView<'a> {
         ProviderView {
             id: record.id,
             email: record.email.as_deref(),
@@ -368,7 +368,7 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
     let shown = |(location, hour): (&OpenLocation, &'a Record<WorkingHour>)| {
         let mut view = working_hours::view(hour, location, types, now);
         if typed.is_some() && hour.appointment_type_ids.is_empty() {
-            view.appointment_types = Some(working.types_at(location).map(AppointmentTypeView::of).collect());
+            view.appointment_types = Some(working.types_at(location).map(AppointmentTypeView::from_record).collect());
         }
         view
     };
@@ -377,20 +377,20 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
             let named = &hour.appointment_type_ids;
             working.types_at(location).filter(move |kind| named.is_empty() || named.contains(&kind.id))
         });
-        kinds.map(|kind| (kind.id, AppointmentTypeView::of(kind))).collect()
+        kinds.map(|kind| (kind.id, AppointmentTypeView::from_record(kind))).collect()
     };
     let own = || working.locations.iter().filter(|(location, _)| working.works(it.id, location.setup.id));
     let adapter = |location: &'a OpenLocation| call.directory.adapter(&location.setup);
     ProviderView {
         locations: own()
-            .map(|(location, facts)| LocationView::of(&location.setup, adapter(location), *facts))
+            .map(|(location, facts)| LocationView::new(&location.setup, adapter(location), *facts))
             .collect(),
         provider_requestables: own()
             .map(|(location, _)| RequestableLocation { location_id: location.setup.id })
             .collect(),
         availabilities: asked("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
         appointment_types: typed.map(|()| accepted().into_values().collect()),
-        ..ProviderView::of(it, call.directory.adapter_of_source(it.source_id))
+        ..ProviderView::from_record(it, call.directory.adapter_of_source(it.source_id))
     }
 }
 
@@ -415,13 +415,13 @@ impl<'a> Working<'a> {
     fn at(call: &Call, tenant: &Tenant, locations: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
         let (mut known, mut hours) = (Vec::new(), Vec::new());
         for location in locations {
-            known.push((location, Facts::of(call, &location.setup)?));
+            known.push((location, Facts::read(call, &location.setup)?));
             let mut own = call.api.engine.working_hours(location.setup.id)?;
             own.retain(|hour| hour.in_force() && hour.deleted_at.is_none());
             hours.push((location, own));
         }
         let every_type = appointment_types::all(call, tenant)?;
-        let types = every_type.iter().map(|it| (it.id, AppointmentTypeView::of(it))).collect();
+        let types = every_type.iter().map(|it| (it.id, AppointmentTypeView::from_record(it))).collect();
         Ok(Working { locations: known, hours, every_type, types: Some(types) })
     }
 

@@ -119,7 +119,7 @@ fn status(delivery: &Delivery) -> Status {
 }
 
 impl WebhookDeliveryView {
-    fn of(it: &Delivery) -> WebhookDeliveryView {
+    fn from_delivery(it: &Delivery) -> WebhookDeliveryView {
         let (next, finished) = match it.state {
             State::Pending { next_attempt_at } => (Some(next_attempt_at), None),
             State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(at)),
@@ -210,7 +210,7 @@ impl ListWebhookDeliveries {
                 Position { at: Timestamp(high.cast_signed()), id: low }
             },
         )?;
-        Ok(call.page(&page.views(WebhookDeliveryView::of)))
+        Ok(call.page(&page.views(WebhookDeliveryView::from_delivery)))
     }
 }
 
@@ -233,7 +233,7 @@ pub(crate) async fn show(
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
     let body = String::from_utf8(body).map_err(|_| ApiError::Internal)?;
     let message = RawValue::from_string(body).map_err(|_| ApiError::Internal)?;
-    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::of(&delivery), message }))
+    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::from_delivery(&delivery), message }))
 }
 
 pub(crate) async fn redeliver(
@@ -250,7 +250,7 @@ pub(super) async fn redelivered(call: &Call, owner: &Owner, delivery: &Delivery)
     let engine = &call.api.engine;
     let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
     let again = again.map_err(|error| unknown(error.into(), delivery.id))?;
-    Ok(call.show(WebhookDeliveryView::of(&again)))
+    Ok(call.show(WebhookDeliveryView::from_delivery(&again)))
 }
 
 /// Audits the record in a message; the id of the message is not that of a record.
@@ -299,7 +299,7 @@ pub(crate) async fn test(
     let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.idempotency_key());
     let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), endpoint))?;
-    Ok(call.made(made.replay, WebhookDeliveryView::of(&made.record)))
+    Ok(call.made(made.replay, WebhookDeliveryView::from_delivery(&made.record)))
 }
 
 /// Finds a delivery of the caller's endpoint that the caller may see.

@@ -61,7 +61,7 @@ pub(crate) struct WebhookEndpointView<'a> {
 }
 
 impl<'a> WebhookEndpointView<'a> {
-    fn of(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
+    fn new(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let backlog = call.api.engine.webhooks().subscriptions().backlogs.of(endpoint.id);
         let overflow = backlog.overflow;
         WebhookEndpointView {
@@ -83,7 +83,7 @@ impl<'a> WebhookEndpointView<'a> {
     /// Returns the view with the new secret.
     fn with_secret(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let made = endpoint.next_secret.as_ref().map_or(&endpoint.secret_key, |next| &next.secret_key);
-        WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::of(call, endpoint) }
+        WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::new(call, endpoint) }
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) async fn show(
     id: EndpointId,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookEndpointView<'static>>> {
-    Ok(call.show(WebhookEndpointView::of(&call, &*own_endpoint(&call, id)?)))
+    Ok(call.show(WebhookEndpointView::new(&call, &*own_endpoint(&call, id)?)))
 }
 
 reads!(SecretRotation |input| {
@@ -157,7 +157,7 @@ pub(crate) async fn update(
     let updated =
         engine.webhooks().update_endpoint(&owner(&call), id, target_url.as_deref(), active, engine.now()).await;
     let endpoint = updated.map_err(|error| named(error.into(), id))?;
-    Ok(call.show(WebhookEndpointView::of(&call, &endpoint)))
+    Ok(call.show(WebhookEndpointView::new(&call, &endpoint)))
 }
 
 pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
@@ -188,6 +188,6 @@ pub(crate) async fn list(
 ) -> Answer<Listed<WebhookEndpointView<'static>>> {
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));
-    let rows: Vec<_> = wanted.map(|endpoint| WebhookEndpointView::of(&call, endpoint)).collect();
+    let rows: Vec<_> = wanted.map(|endpoint| WebhookEndpointView::new(&call, endpoint)).collect();
     Ok(call.list(&rows))
 }

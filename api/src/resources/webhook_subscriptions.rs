@@ -58,7 +58,7 @@ pub(crate) struct WebhookSubscriptionView {
 }
 
 impl WebhookSubscriptionView {
-    fn of(subscription: &Subscription) -> WebhookSubscriptionView {
+    fn from_subscription(subscription: &Subscription) -> WebhookSubscriptionView {
         WebhookSubscriptionView {
             id: subscription.id,
             webhook_endpoint_id: subscription.webhook_endpoint_id,
@@ -119,7 +119,7 @@ pub(crate) async fn create(
     let (once, now) = (call.idempotency_key(), engine.now());
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.made(made.replay, WebhookSubscriptionView::of(&made.record)))
+    Ok(call.made(made.replay, WebhookSubscriptionView::from_subscription(&made.record)))
 }
 
 pub(crate) async fn show(
@@ -128,7 +128,7 @@ pub(crate) async fn show(
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<One<WebhookSubscriptionView>> {
     let here = of_tenants(&call, &tenants, endpoint, id)?;
-    Ok(call.show(WebhookSubscriptionView::of(&here)))
+    Ok(call.show(WebhookSubscriptionView::from_subscription(&here)))
 }
 
 reads!(WebhookSubscriptionUpdate |input| {
@@ -154,7 +154,7 @@ pub(crate) async fn update(
     let updated = engine.webhooks();
     let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
     let updated = updated.map_err(|error| unknown(error.into(), subscription))?;
-    Ok(call.show(WebhookSubscriptionView::of(&updated)))
+    Ok(call.show(WebhookSubscriptionView::from_subscription(&updated)))
 }
 
 pub(crate) async fn delete(
@@ -226,7 +226,7 @@ pub(crate) async fn list(
             && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
             && event.as_ref().is_none_or(|event| it.topic().to_string().eq_ignore_ascii_case(event))
     });
-    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::of(it)).collect();
+    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::from_subscription(it)).collect();
     Ok(call.list(&rows))
 }
 

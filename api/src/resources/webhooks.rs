@@ -74,7 +74,7 @@ closed! {
 }
 
 impl<'a> WebhookView<'a> {
-    fn of(call: &Call, endpoint: &'a Endpoint) -> WebhookView<'a> {
+    fn new(call: &Call, endpoint: &'a Endpoint) -> WebhookView<'a> {
         let known = call.api.engine.webhooks().subscriptions();
         let backlog = known.backlogs.of(endpoint.id);
         WebhookView {
@@ -93,7 +93,7 @@ impl<'a> WebhookView<'a> {
 /// Lists the endpoints, failing ones first.
 pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<WebhookView<'static>>> {
     let endpoints = call.api.engine.webhooks().subscriptions().endpoints();
-    let mut rows: Vec<_> = endpoints.iter().map(|it| WebhookView::of(&call, it)).collect();
+    let mut rows: Vec<_> = endpoints.iter().map(|it| WebhookView::new(&call, it)).collect();
     rows.sort_by_key(|it| (it.status.0, Reverse(it.waiting_deliveries), it.id));
     Ok(call.list(&rows))
 }

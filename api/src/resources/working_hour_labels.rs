@@ -61,6 +61,6 @@ pub(crate) async fn list(
         |id| Position::id(**id),
     )?;
     let rows = page.rows.iter().filter_map(|id| labels.get(id));
-    let rows = rows.map(|(location, name, _)| WorkingHourLabelView::of(*location, name)).collect();
+    let rows = rows.map(|(location, name, _)| WorkingHourLabelView::new(*location, name)).collect();
     Ok(call.page(&Page { rows, info: page.info }))
 }

@@ -156,7 +156,7 @@ pub(crate) async fn create(
 ) -> Answer<Created<WorkingHourView<'static>>> {
     let saved = save(&mut call, &location, CreateWorkingHour(new)).await?;
     name_oddities(&mut call, &location, &saved.record);
-    let view = WorkingHourView::of(&saved.record, location.setup.zone, call.api.engine.now());
+    let view = WorkingHourView::from_record(&saved.record, location.setup.zone, call.api.engine.now());
     Ok(call.made(saved.replay, view))
 }
 
@@ -325,7 +325,7 @@ pub(crate) fn view<'a>(
     types: &Types,
     now: location::time::Timestamp,
 ) -> WorkingHourView<'a> {
-    let mut view = WorkingHourView::of(it, location.setup.zone, now);
+    let mut view = WorkingHourView::from_record(it, location.setup.zone, now);
     view.appointment_types = types.as_ref().map(|types| {
         let own = it.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned();
         own.collect()

@@ -76,7 +76,7 @@ pub(crate) enum RecordId {
 }
 
 impl RecordId {
-    fn of(resource: Resource, source: Option<u32>, id: u64) -> RecordId {
+    fn new(resource: Resource, source: Option<u32>, id: u64) -> RecordId {
         match (resource, source) {
             (Resource::CommunicationLogs, Some(source)) => RecordId::Uuid(uuid(resource, source, id)),
             _ => RecordId::Number(id),
@@ -98,14 +98,14 @@ closed! {
 }
 
 impl WriteRequestView {
-    fn of(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
+    fn new(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
         let (resource, record_id, operation) = subject(it.work);
         WriteRequestView {
             id: public_id(it.location_id, it.id),
             location_id: it.location_id,
             status: Word(it.status),
             resource: name(resource),
-            record_id: RecordId::of(resource, source, record_id),
+            record_id: RecordId::new(resource, source, record_id),
             operation,
             attempts: it.attempts,
             reason: it.reason.clone(),
@@ -170,7 +170,7 @@ impl Filter {
         self.status.is_none_or(|status| status == it.status)
             && self.open.is_none_or(|open| open == is_open(it))
             && self.resource.is_none_or(|wanted| wanted == resource)
-            && self.record.as_ref().is_none_or(|given| RecordId::of(resource, source, id).is(given))
+            && self.record.as_ref().is_none_or(|given| RecordId::new(resource, source, id).is(given))
             && self.since.is_none_or(|since| it.queued_at >= since)
             && self.updated_since.is_none_or(changed)
     }
@@ -212,7 +212,7 @@ pub(crate) async fn list(
         |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
         |it| Position::id(it.id),
     )?;
-    Ok(call.page(&page.views(|it| WriteRequestView::of(it, source))))
+    Ok(call.page(&page.views(|it| WriteRequestView::new(it, source))))
 }
 
 /// The write named by the path, at the location of the query.
@@ -281,7 +281,7 @@ async fn find(call: &Call, location: &OpenLocation, id: u64) -> Result<WriteRequ
 }
 
 async fn shown_one(call: &Call, location: &OpenLocation, id: u64) -> Answer<One<WriteRequestView>> {
-    Ok(call.show(WriteRequestView::of(&find(call, location, id).await?, location.setup.source)))
+    Ok(call.show(WriteRequestView::new(&find(call, location, id).await?, location.setup.source)))
 }
 
 fn not_found(location: u32, id: u64) -> ApiError {

@@ -150,7 +150,7 @@ async fn run_to_completion(
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
-    let handling = AuditGuard::of(&api, &caller);
+    let handling = AuditGuard::new(&api, &caller);
     let origin = origin::current().map(|origin| handling.within(origin));
     let changing = async move {
         let answer = answer(route, call, read_permits).await;
@@ -179,9 +179,11 @@ async fn answer(route: &'static Route, call: Call, read_permits: Option<FairSema
     let Some(turns) = read_permits else { return route.answer(call).ok_or(ApiError::Internal)?.await };
     let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
     let read = web::block(move || {
-        let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
+        let Some(answering) = route.answer(call) else {
+            return Finished::from_response(ApiError::Internal.error_response());
+        };
         let answer = runtime.block_on(turns.run(on_behalf_of(origin, answering)));
-        Finished::of(answer.unwrap_or_else(|error| error.error_response()))
+        Finished::from_response(answer.unwrap_or_else(|error| error.error_response()))
     });
     let finished = read.await.map_err(|_| {
         tracing::error!(route = route.path, "a request ended in a panic");
@@ -198,13 +200,13 @@ struct Finished {
 }
 
 impl Finished {
-    fn of(answer: HttpResponse) -> Finished {
+    fn from_response(answer: HttpResponse) -> Finished {
         let (head, body) = answer.into_parts();
         let (status, headers) = (head.status(), head.headers().clone());
         match body.try_into_bytes() {
             Ok(body) => Finished { status, headers, body },
             // No authenticated read responds with a stream.
-            Err(_) => Finished::of(ApiError::Internal.error_response()),
+            Err(_) => Finished::from_response(ApiError::Internal.error_response()),
         }
     }
 

@@ -18,7 +18,7 @@
 //!     AtLocation(location, asked): AtLocation<ListPayments>,
 //! ) -> Answer<Paged<PaymentView<'static>>> {
 //!     let page = asked.listing.entries_at::<Payment>(&call, &location, |it| !asked.large || is_large(it))?;
-//!     Ok(call.page(&page.views(PaymentView::of)))
+//!     Ok(call.page(&page.views(PaymentView::from_record)))
 //! }
 //!
 //! pub async fn show(
@@ -26,7 +26,7 @@
 //!     Id(id): Id<u64>,
 //!     InTenant(tenant, ()): InTenant<()>,
 //! ) -> Answer<One<PaymentView<'static>>> {
-//!     Ok(call.show(PaymentView::of(&find(&call, &tenant, id)?)))
+//!     Ok(call.show(PaymentView::from_record(&find(&call, &tenant, id)?)))
 //! }
 //!
 //! pub async fn create(

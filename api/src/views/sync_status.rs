@@ -92,7 +92,7 @@ impl Health {
 
 impl SourceStatus {
     pub(crate) fn add(&mut self, location: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
-        self.gates.extend(GateView::of(location.id, &state, now));
+        self.gates.extend(GateView::from_state(location.id, &state, now));
         self.read.add(state.read_ok, state.read_at);
         self.write.add(state.write_ok, state.write_at);
         self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
@@ -124,7 +124,7 @@ pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatus
         read_status_at: shared.read.at(),
         write_status: shared.write.color(),
         write_status_at: shared.write.at(),
-        locations: shared.locations.iter().map(|location| LocationBasic::of(location)).collect(),
+        locations: shared.locations.iter().map(|location| LocationBasic::from_setup(location)).collect(),
         gates: &shared.gates,
     }
 }

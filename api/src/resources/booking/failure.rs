@@ -58,7 +58,7 @@ pub(crate) struct BookingRefusal {
 
 impl Failure {
     fn of(reason: Reason, message: impl Into<String>) -> Failure {
-        Failure::Reason(Box::new(BookingRefusal::of(reason, message.into())))
+        Failure::Reason(Box::new(BookingRefusal::new(reason, message.into())))
     }
 
     pub(crate) fn slot_not_found() -> Failure {
@@ -96,7 +96,7 @@ impl Failure {
             Refusal::SlotTaken { fit, alternatives: slots } => match alternatives(&slots) {
                 Ok(offers) => Failure::Reason(Box::new(BookingRefusal {
                     alternatives: Some(offers),
-                    ..BookingRefusal::of(Reason::SlotTaken, slot_taken(&fit).into())
+                    ..BookingRefusal::new(Reason::SlotTaken, slot_taken(&fit).into())
                 })),
                 Err(error) => Failure::Other(error),
             },
@@ -106,7 +106,7 @@ impl Failure {
             ),
             Refusal::PatientFieldsRequired { missing } => {
                 let message = format!("The practice needs more to register the patient: {}.", missing.join(", "));
-                let reason = BookingRefusal::of(Reason::PatientFieldsRequired, message);
+                let reason = BookingRefusal::new(Reason::PatientFieldsRequired, message);
                 Failure::Reason(Box::new(BookingRefusal { missing_fields: Some(missing), ..reason }))
             }
             Refusal::NewPatientNotSupported => Failure::of(
@@ -167,7 +167,7 @@ impl BookingRefusal {
         }
     }
 
-    fn of(reason: Reason, message: String) -> BookingRefusal {
+    fn new(reason: Reason, message: String) -> BookingRefusal {
         let error = [message.clone()];
         BookingRefusal {
             ok: false,

@@ -40,7 +40,7 @@ pub(crate) async fn list(
     let theirs = vec![Filter::Patient(id.into())];
     let mut alerts: Vec<Record<PatientAlert>> = call.all_entries_including_deleted(&source, theirs)?;
     alerts.retain(|it| include_disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
-    Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
+    Ok(call.list(&alerts.iter().map(PatientAlertView::from_record).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn show(
@@ -48,7 +48,7 @@ pub(crate) async fn show(
     (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<PatientAlertView<'static>>> {
-    Ok(call.show(PatientAlertView::of(&one(&call, &tenant, patient, alert)?)))
+    Ok(call.show(PatientAlertView::from_record(&one(&call, &tenant, patient, alert)?)))
 }
 
 pub(crate) struct NewAlert {
@@ -75,7 +75,7 @@ pub(crate) async fn create(
         EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
         other => other.into(),
     })?;
-    Ok(call.made(saved.replay, PatientAlertView::of(&saved.record)))
+    Ok(call.made(saved.replay, PatientAlertView::from_record(&saved.record)))
 }
 
 /// Refuses alerts of a patient that the EHR does not have (specification 7.3).
@@ -111,14 +111,14 @@ pub(crate) async fn update(
                 .because(Reason::NotSupportedByEhr));
         }
         Some(true) if !is_disabled => {}
-        _ => return Ok(call.show(PatientAlertView::of(&alert))),
+        _ => return Ok(call.show(PatientAlertView::from_record(&alert))),
     }
     let location =
         call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
     let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body }).await?;
     call.audit("update", "Patient Alert", alert.id.into());
-    Ok(call.show(PatientAlertView::of(&saved.record)))
+    Ok(call.show(PatientAlertView::from_record(&saved.record)))
 }
 
 fn one(call: &Call, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<PatientAlert>, ApiError> {

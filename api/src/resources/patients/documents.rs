@@ -25,7 +25,7 @@ pub(crate) async fn list(
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];
     let documents: Vec<Record<Document>> = call.all_entries(&source, theirs)?;
-    Ok(call.list(&documents.iter().map(|it| PatientDocumentView::of(it, None)).collect::<Vec<_>>()))
+    Ok(call.list(&documents.iter().map(|it| PatientDocumentView::from_record(it, None)).collect::<Vec<_>>()))
 }
 
 /// Refuses uploads, because the contract of adapters has no write for documents.
@@ -44,7 +44,7 @@ pub(crate) async fn types(
 ) -> Answer<Listed<DocumentTypeView<'static>>> {
     let mut types: Vec<Record<DocumentType>> = call.all_entries_including_deleted(&location.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
-    Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
+    Ok(call.list(&types.iter().map(DocumentTypeView::from_record).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn show_type(
@@ -52,5 +52,5 @@ pub(crate) async fn show_type(
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<DocumentTypeView<'static>>> {
-    Ok(call.show(DocumentTypeView::of(&call.entry_at(&location, id)?)))
+    Ok(call.show(DocumentTypeView::from_record(&call.entry_at(&location, id)?)))
 }

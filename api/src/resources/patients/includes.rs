@@ -160,19 +160,19 @@ impl Related {
             adjustments: each(&self.adjustments, |it| call.adjustment(it)),
             charges: each(&self.charges, |it| call.charge(it)),
             payments: each(&self.payments, |it| call.payment(it)),
-            patient_alerts: each(&self.alerts, PatientAlertView::of),
+            patient_alerts: each(&self.alerts, PatientAlertView::from_record),
         }
     }
 
     /// Returns the address for views in which it is optional.
     pub(super) fn address<'a>(&self, patient: &'a Record<Patient>) -> Included<PatientAddressView<'a>> {
-        self.address.then(|| patient.address.as_ref().map(PatientAddressView::of))
+        self.address.then(|| patient.address.as_ref().map(PatientAddressView::from_address))
     }
 }
 
 impl Covered {
     fn shown<'a>(&'a self, call: &'a Call) -> IndividualCoverageView<'a> {
-        let mut coverage = InsuranceCoverageView::of(&self.coverage);
+        let mut coverage = InsuranceCoverageView::from_record(&self.coverage);
         coverage.subscriber = Some(self.subscriber.clone());
         IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.insurance_plan(it)) }
     }
@@ -343,5 +343,5 @@ fn is_scheduled(it: &Record<Appointment>) -> bool {
 }
 
 fn basic((appointment, provider): &Visit) -> AppointmentBasic {
-    AppointmentBasic::of(appointment, provider.clone())
+    AppointmentBasic::from_record(appointment, provider.clone())
 }

@@ -70,9 +70,9 @@ pub(crate) async fn list(
     Ok(call.page_of(&page, |it| {
         let adapter = call.directory.adapter_of_source(it.source_id);
         match call.version {
-            Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::of(it, adapter))),
+            Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::from_record(it, adapter))),
             Version::V3_0_0 | Version::V2_2_2 => {
-                PatientListItemByVersion::Listed(Box::new(PatientListItem::of(it, adapter)))
+                PatientListItemByVersion::Listed(Box::new(PatientListItem::from_record(it, adapter)))
             }
         }
     }))
@@ -91,7 +91,7 @@ pub(crate) async fn list_v2(
     for (patient, related) in page.rows.iter().zip(&related) {
         let adapter = call.directory.adapter_of_source(patient.source_id);
         let (includes, address) = (related.shown(&call), related.address(patient));
-        rows.push(PatientDetail::of(patient, adapter).with(includes, address));
+        rows.push(PatientDetail::from_record(patient, adapter).with(includes, address));
     }
     Ok(call.page(&Page { rows, info: page.info }))
 }

@@ -35,10 +35,12 @@ pub(crate) async fn show(
     let adapter = call.directory.adapter_of_source(patient.source_id);
     let includes = related.shown(&call);
     let view = match call.version {
-        Version::V3_1_0 => PatientByVersion::Detailed(Box::new(PatientProfile::of(&patient, adapter).with(includes))),
+        Version::V3_1_0 => {
+            PatientByVersion::Detailed(Box::new(PatientProfile::from_record(&patient, adapter).with(includes)))
+        }
         Version::V3_0_0 | Version::V2_2_2 => {
             let address = related.address(&patient);
-            PatientByVersion::Detail(Box::new(PatientDetail::of(&patient, adapter).with(includes, address)))
+            PatientByVersion::Detail(Box::new(PatientDetail::from_record(&patient, adapter).with(includes, address)))
         }
     };
     Ok(call.show(view))

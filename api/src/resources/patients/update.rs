@@ -44,7 +44,7 @@ pub(crate) async fn update(
 ) -> Answer<One<PatientProfile<'static>>> {
     let saved = call.save(&location, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
-    Ok(call.show(PatientProfile::of(&saved.record, call.directory.adapter(&location.setup))))
+    Ok(call.show(PatientProfile::from_record(&saved.record, call.directory.adapter(&location.setup))))
 }
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {
