@@ -31,7 +31,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn of_file(file: &Path, text: impl Into<String>) -> Problem {
+    pub(super) fn in_file(file: &Path, text: impl Into<String>) -> Problem {
         Problem { file: file.to_path_buf(), line: None, text: text.into() }
     }
 }

@@ -252,7 +252,7 @@ impl Fields {
 
     fn read<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
         let read = kind.json(self.at(path)?);
-        let read = read.map_err(|problem| self.told(path, &problem)).ok();
+        let read = read.map_err(|problem| self.add_problem(path, &problem)).ok();
         self.references.extend(read.as_ref().and_then(|value| kind.reference(value)));
         read
     }
@@ -274,7 +274,7 @@ impl Fields {
         }
         if self.at(path).is_none() {
             if !self.inside_missing(path) {
-                self.told(path, "is missing");
+                self.add_problem(path, "is missing");
             }
             return None;
         }
@@ -336,7 +336,7 @@ impl Fields {
             return kind.example();
         }
         if self.found(path).is_some_and(Value::is_null) {
-            self.told(path, "must not be empty");
+            self.add_problem(path, "must not be empty");
         }
         self.read(path, &kind)
     }
@@ -354,7 +354,7 @@ impl Fields {
                     self.references.extend(kind.reference(&value));
                     values.push(value);
                 }
-                Err(problem) => self.told(&format!("{path}[{index}]"), &problem),
+                Err(problem) => self.add_problem(&format!("{path}[{index}]"), &problem),
             }
         }
         values
@@ -383,7 +383,7 @@ impl Fields {
         let mut values = Vec::new();
         for (index, element) in self.elements(path).into_iter().enumerate() {
             if !element.is_object() {
-                self.told(&format!("{path}[{index}]"), "must be an object");
+                self.add_problem(&format!("{path}[{index}]"), "must be an object");
                 continue;
             }
             let prefix = format!("{}{path}[{index}].", self.prefix);
@@ -469,7 +469,7 @@ impl Fields {
         parents.into_iter().any(told)
     }
 
-    fn told(&mut self, path: &str, problem: &str) {
+    fn add_problem(&mut self, path: &str, problem: &str) {
         self.problems.push(format!("{}{path} {problem}.", self.prefix));
     }
 
@@ -478,11 +478,11 @@ impl Fields {
             None => Vec::new(),
             Some(Value::Array(elements)) if elements.len() <= MAX_VALUES => elements,
             Some(Value::Array(_)) => {
-                self.told(path, &format!("holds more than {MAX_VALUES} values"));
+                self.add_problem(path, &format!("holds more than {MAX_VALUES} values"));
                 Vec::new()
             }
             Some(_) => {
-                self.told(path, "must be an array");
+                self.add_problem(path, "must be an array");
                 Vec::new()
             }
         }

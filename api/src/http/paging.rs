@@ -90,12 +90,12 @@ impl Paging {
         keep: impl Fn(&T) -> bool,
         position: impl Fn(&T) -> Position,
     ) -> Result<Page<T>, EngineError> {
-        Ok(self.shown(self.request(descending).collect(fetch, keep, position)?, false))
+        Ok(self.with_cursors(self.request(descending).collect(fetch, keep, position)?, false))
     }
 
     /// Adds cursors to a page. Only cursors of a list that changes during paging contain its start time (`timed`). All
     /// others are constant, and so is their page.
-    pub(crate) fn shown<T>(&self, page: lists::Page<T>, timed: bool) -> Page<T> {
+    pub(crate) fn with_cursors<T>(&self, page: lists::Page<T>, timed: bool) -> Page<T> {
         let begun = if timed { self.first_asked } else { Timestamp(0) };
         let cursor = |at: Option<Position>| at.map_or_else(String::new, |at| self.cursors.seal(at, begun));
         let info = match page.count {
@@ -146,7 +146,7 @@ fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (PageAt, Option<Timestam
 fn cursor(cursors: &QueryCursors) -> Kind<(Position, Timestamp)> {
     let cursors = cursors.clone();
     // The documented example is the empty cursor, the first page.
-    Kind::of_text(
+    Kind::for_text(
         || json!({"type": "string"}),
         "",
         move |cursor| {

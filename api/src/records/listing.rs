@@ -214,6 +214,6 @@ impl Listing {
         let query = ListQuery::new(owners, self.order).filtered(self.filters.iter().cloned().chain(named));
         let page = call.api.engine.list(&query, &self.paging.request(self.descending), keep)?;
         let timed = self.order == Order::UpdatedAt && self.descending;
-        Ok(self.paging.shown(page, timed))
+        Ok(self.paging.with_cursors(page, timed))
     }
 }

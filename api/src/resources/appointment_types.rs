@@ -128,7 +128,8 @@ impl FromInput for NewAppointmentType {
         let bookable_online = b.defaulted("appointment_type.bookable_online", bookable_online(), true);
         let descriptor_ids = b.list(
             "appointment_type.emr_appt_descriptor_ids",
-            id().of(Resource::AppointmentDescriptors).about("Descriptors of appointments in the health record system."),
+            id().referring_to(Resource::AppointmentDescriptors)
+                .about("Descriptors of appointments in the health record system."),
         );
         let (minutes, of_location) = (minutes as u32, false);
         let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
@@ -164,7 +165,7 @@ impl FromInput for AppointmentTypeUpdate {
             bookable_online: b.optional_not_null("appointment_type.bookable_online", bookable_online()),
             descriptor_ids: b.optional_list(
                 "appointment_type.emr_appt_descriptor_ids",
-                id().of(Resource::AppointmentDescriptors)
+                id().referring_to(Resource::AppointmentDescriptors)
                     .about("Descriptors of appointments in the health record system."),
             ),
         };

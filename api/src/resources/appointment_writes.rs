@@ -227,7 +227,7 @@ impl NewAppointmentInput {
             .unwrap_or(false);
         let referrer = b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Who referred the patient."));
         let dependent = NewAppointmentInput::dependent(b, today);
-        let descriptor = id().of(Resource::AppointmentDescriptors);
+        let descriptor = id().referring_to(Resource::AppointmentDescriptors);
         let descriptor_ids =
             b.list("appt.descriptor_ids", descriptor.about("Descriptors of appointments in the health record system."));
         if start.zip(end).is_some_and(|(start, end)| end <= start) {

@@ -67,7 +67,7 @@ impl FromInput for NewCoverage {
         b.accept_unwrapped("insurance_coverage");
         b.container("insurance_coverage", "The coverage.");
         let field = |name: &str| format!("insurance_coverage.{name}");
-        let plan_id = b.required(&field("plan_id"), long_id().of(InsurancePlan::RESOURCE).about("The plan."));
+        let plan_id = b.required(&field("plan_id"), long_id().referring_to(InsurancePlan::RESOURCE).about("The plan."));
         let patient_id = b.required(&field("patient_id"), patient());
         let relation = b.defaulted(
             &field("subscription_relation"),
@@ -81,7 +81,8 @@ impl FromInput for NewCoverage {
             b.optional(&field("effective_date"), date().about("The first day of the coverage.")).map(Day);
         let expiration_date =
             b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
-        let subscriber_id = b.optional(&field("subscriber_id"), id().of(Resource::Patients).about("The subscriber."));
+        let subscriber_id =
+            b.optional(&field("subscriber_id"), id().referring_to(Resource::Patients).about("The subscriber."));
         let subscription =
             b.optional(&field("insurance_subscription"), object("A new subscriber.").omit_from_example());
         let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));

@@ -68,7 +68,7 @@ impl LedgerEntryInput {
         let amount =
             b.required_or_none(&path("amount"), nonzero_money().about("The amount, in whole units of the currency."));
         let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
-        let type_id = b.optional(&path(type_id), long_id().of(types).about(about_type));
+        let type_id = b.optional(&path(type_id), long_id().referring_to(types).about(about_type));
         let transaction_id =
             b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
         let on = b.optional(&path(on), date_or_instant(&input.clock, On::Date, On::Moment).about(about_on));
@@ -191,7 +191,7 @@ fn currency() -> Kind<Currency> {
         let codes: Vec<&str> = CURRENCIES.iter().map(|(code, _)| *code).collect();
         named("Currency", "A currency, by its ISO 4217 code.", &codes).to_value()
     };
-    Kind::of_text(schema, "USD", |given| {
+    Kind::for_text(schema, "USD", |given| {
         Currency::known(&given.to_ascii_uppercase())
             .ok_or_else(|| "must be an ISO currency code such as USD".to_owned())
     })

@@ -109,7 +109,10 @@ impl FromInput for HistoryUpdate {
             let items = b.objects(name, about, |one| {
                 let item_id = one.required(
                     "item_id",
-                    long_id().of(HistoryItem::RESOURCE).example_of(example).about("The item of the catalogue."),
+                    long_id()
+                        .referring_to(HistoryItem::RESOURCE)
+                        .example_of(example)
+                        .about("The item of the catalogue."),
                 );
                 let note = one.optional("note", note());
                 let active = one.defaulted("active", active(), true);

@@ -91,7 +91,7 @@ impl<'a> WebhookEndpointView<'a> {
 fn https_url() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "uri", "maxLength": MAX_URL, "pattern": "^https://"});
     let plain = text(MAX_URL);
-    Kind::of_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
+    Kind::for_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
         .about("The URL that receives messages: HTTPS, on the public internet.")
 }
 

@@ -232,7 +232,7 @@ pub(crate) async fn list(
 
 fn resource_type() -> Kind<ResourceType> {
     let names = || ResourceType::ALL.iter().map(|it| it.name()).collect::<Vec<_>>();
-    Kind::of_text(
+    Kind::for_text(
         move || json!({"type": "string", "examples": names()}),
         "Appointment",
         |name| catalogue::parse_resource_type(name).map_err(|error| format!("is invalid: {error}")),

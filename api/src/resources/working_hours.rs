@@ -252,7 +252,7 @@ fn end_time() -> Kind<i64> {
 }
 
 fn types_of_hours() -> Kind<u32> {
-    id().of(Resource::AppointmentTypes).about(
+    id().referring_to(Resource::AppointmentTypes).about(
         "Only appointments of these types can be booked in these hours; empty: all types. The time is not reserved for \
          them: other types can be booked if other hours cover the same time.",
     )

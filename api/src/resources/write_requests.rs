@@ -269,7 +269,7 @@ pub(crate) fn parsed(id: &str) -> Option<(u32, u64)> {
 
 fn write_id() -> Kind<(u32, u64)> {
     let schema = || json!({"type": "string", "pattern": "^(?:[0-9]{1,9}|[1-3][0-9]{9})-[1-9][0-9]{0,18}$"});
-    Kind::of_text(schema, "101-8", |given| {
+    Kind::for_text(schema, "101-8", |given| {
         parsed(given).ok_or_else(|| "must be an id of a write request, such as 101-8".to_owned())
     })
 }

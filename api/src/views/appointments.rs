@@ -149,7 +149,7 @@ impl<'a> AppointmentView<'a> {
             start_time_with_tz: times::with_zone(span.start, zone),
             end_time_with_tz: times::with_zone(span.end, zone),
             created_at_with_tz: times::with_zone(record.created_at, zone),
-            write: WriteState::of_appointment(record),
+            write: WriteState::from_appointment(record),
         }
     }
 }

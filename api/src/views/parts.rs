@@ -53,7 +53,7 @@ impl<'a> WriteState<'a> {
     }
 
     /// Returns the state of an appointment's insert, then of its last change.
-    pub(crate) fn of_appointment(appointment: &'a Record<Appointment>) -> WriteState<'a> {
+    pub(crate) fn from_appointment(appointment: &'a Record<Appointment>) -> WriteState<'a> {
         WriteState::new(appointment.last_write())
     }
 

@@ -68,7 +68,7 @@ impl Views for RecordViews {
     }
 
     fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
-        json(&sync_status::view(context.setup, &sync_status::of_one(context.location, state, context.now)))
+        json(&sync_status::view(context.setup, &sync_status::location_status(context.location, state, context.now)))
     }
 }
 

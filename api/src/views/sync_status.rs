@@ -101,7 +101,7 @@ impl SourceStatus {
 }
 
 /// Returns the status of a single location, for messages.
-pub(crate) fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> SourceStatus {
+pub(crate) fn location_status(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> SourceStatus {
     let mut shared = SourceStatus::default();
     shared.add(location.clone(), state.clone(), now);
     shared

@@ -84,11 +84,13 @@ impl FromInput for SearchInput {
         let b = &mut input.body;
         SearchInput {
             appointment_type: b.optional("appointment_type_id", appointment_type().omit_from_example()),
-            providers: b
-                .list("provider_ids", id().of(Resource::Providers).about("Only these providers.").omit_from_example()),
+            providers: b.list(
+                "provider_ids",
+                id().referring_to(Resource::Providers).about("Only these providers.").omit_from_example(),
+            ),
             operatories: b.list(
                 "operatory_ids",
-                long_id().of(Resource::Operatories).about("Only these operatories.").omit_from_example(),
+                long_id().referring_to(Resource::Operatories).about("Only these operatories.").omit_from_example(),
             ),
             start_date: b.optional("start_date", first_day().omit_from_example()),
             days: b.defaulted(
@@ -253,7 +255,7 @@ impl SearchInput {
 
 fn weekday() -> Kind<Weekday> {
     let names = || Weekday::ALL.map(|day| format!("{day:?}").to_lowercase());
-    Kind::of_text(
+    Kind::for_text(
         move || json!({"type": "string", "enum": names()}),
         "monday",
         |name| {
