@@ -71,7 +71,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn of(call: &Call, context: Option<&RequestContext>) -> Caller {
+    pub(crate) fn from_call(call: &Call, context: Option<&RequestContext>) -> Caller {
         let name = call.key.name.clone();
         let actor = match call.endpoint.access {
             // A request with a pairing code belongs to a workstation without an identity.
@@ -101,7 +101,7 @@ impl Caller {
     }
 
     /// Creates the caller for an entry about a console session, such as a sign-in.
-    pub(crate) fn of_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> Caller {
+    pub(crate) fn for_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> Caller {
         let context = request.extensions().get::<Rc<RequestContext>>().cloned();
         let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
         let shown = AccessLog::default();
@@ -120,11 +120,11 @@ impl Caller {
     }
 
     /// Restores the caller of a change that its handler did not record, due to a failure or the end of the process.
-    fn of_untold(untold: &UnauditedChange, institution: Option<InstitutionId>) -> Caller {
+    fn from_unaudited_change(untold: &UnauditedChange, institution: Option<InstitutionId>) -> Caller {
         let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
         let (location, _) = untold.decision;
         let shown = AccessLog::default();
-        institution.into_iter().for_each(|institution| shown.of(institution, Some(location)));
+        institution.into_iter().for_each(|institution| shown.set_scope(institution, Some(location)));
         for AuditedRecord { what, record } in &untold.touched {
             let (record, id) = match record {
                 What::Record(Resource::Patients, id) => ("patient", *id),
@@ -329,7 +329,11 @@ fn append_with_retries(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<
 fn append_decision(api: &Data<Api>, untold: &UnauditedChange, at: Timestamp, status: &str) {
     let institution = api.engine.setup().locations.get(&untold.decision.0).map(|location| location.institution);
     let decisions = vec![untold.decision];
-    append_with_retries(api, Caller::of_untold(untold, institution).entries(at, status, &decisions), decisions);
+    append_with_retries(
+        api,
+        Caller::from_unaudited_change(untold, institution).entries(at, status, &decisions),
+        decisions,
+    );
 }
 
 /// Drop guard of a call: if the handler ends early, its commits are audited by the background task.
@@ -410,12 +414,12 @@ pub async fn audit_workstation_actions(mut acts: UnboundedReceiver<Act>, api: We
 pub async fn audit_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<Api>) {
     while let Some(BackupEnded { at, made }) = ended.recv().await {
         let Some(api) = api.upgrade() else { return };
-        api.append_of_service(of_service(at, "end backup", "store", if made { "made" } else { "failed" }, ""));
+        api.append_of_service(service_entry(at, "end backup", "store", if made { "made" } else { "failed" }, ""));
     }
 }
 
 /// Creates the entry of an action by the service itself or by a command without the service.
-pub(crate) fn of_service(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> Entry {
+pub(crate) fn service_entry(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> Entry {
     Entry {
         at: at.0,
         request_id: String::new(),

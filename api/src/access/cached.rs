@@ -33,7 +33,7 @@ impl Call {
         let key = CacheKey { generation: self.generation, key: self.key.hash, version: self.version, path, query };
         match self.api.page_cache.get(&key, stamp, at) {
             Some(page) => {
-                self.shown.of(institution, page.scope.location);
+                self.shown.set_scope(institution, page.scope.location);
                 self.shown.add_all(&page.shown);
                 let mut answer = HttpResponse::Ok();
                 answer.insert_header((CONTENT_TYPE, "application/json"));

@@ -142,12 +142,12 @@ impl Call {
     }
 
     /// Responds with the created record, or with that of an identical earlier request.
-    pub(crate) fn made<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
+    pub(crate) fn created<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
         if replay { self.replayed(data) } else { self.show(data) }
     }
 
-    /// Like `made`, for several records.
-    pub(crate) fn made_all<V: Serialize, A: Wraps<V>>(&self, replay: bool, rows: &[V]) -> A {
+    /// Like `created`, for several records.
+    pub(crate) fn created_all<V: Serialize, A: Wraps<V>>(&self, replay: bool, rows: &[V]) -> A {
         let answer = self.rows(A::STATUS, rows);
         A::wrap(if replay { mark_replayed(answer) } else { answer })
     }

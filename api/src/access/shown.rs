@@ -39,7 +39,7 @@ impl AccessLog {
         self.inner().accesses.extend_from_slice(accesses);
     }
 
-    pub(crate) fn of(&self, institution: InstitutionId, location: Option<LocationId>) {
+    pub(crate) fn set_scope(&self, institution: InstitutionId, location: Option<LocationId>) {
         let scope = &mut self.inner().scope;
         *scope = AccessScope { institution: Some(institution), location: location.or(scope.location) };
     }

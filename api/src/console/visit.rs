@@ -132,11 +132,11 @@ impl Visit {
 
     /// Sets the location whose records the page shows.
     pub(super) fn about(&self, location: &LocationSetup) {
-        self.shown.of(location.institution, Some(location.id));
+        self.shown.set_scope(location.institution, Some(location.id));
     }
 
     pub(super) fn about_institution(&self, institution: &Institution) {
-        self.shown.of(institution.id, None);
+        self.shown.set_scope(institution.id, None);
     }
 
     /// Returns a location of the configuration, regardless of its status.

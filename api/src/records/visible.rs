@@ -87,7 +87,7 @@ impl Call {
     pub(crate) fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Record<T>), ApiError> {
         for tenant in tenants {
             if let Some(entry) = self.try_entry(tenant, id)? {
-                self.shown.of(tenant.institution.id, None);
+                self.shown.set_scope(tenant.institution.id, None);
                 return Ok((tenant.clone(), entry));
             }
         }

@@ -9,7 +9,7 @@ use location::ids::LocationId;
 use super::{
     charges,
     ledger_entry::{self, LedgerEntryInput},
-    related::{Related, shown},
+    related::{Related, map_included},
 };
 use crate::{
     access::{
@@ -56,12 +56,12 @@ pub(crate) async fn show(
         charge.iter().flatten().map(|it| charges::claims_of(&call, it)).collect::<Result<Vec<_>, _>>()?.concat();
     let adjustment_type = related.entry::<AdjustmentType>("adjustment_type", entry.body.adjustment_type_id)?;
     let mut view = call.adjustment(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    view.claim = shown(&claim, ClaimView::with_totals);
-    view.charge = shown(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
-    view.adjustment_type = shown(&adjustment_type, AdjustmentTypeView::from_record);
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_basic(it));
+    view.claim = map_included(&claim, ClaimView::with_totals);
+    view.charge = map_included(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
+    view.adjustment_type = map_included(&adjustment_type, AdjustmentTypeView::from_record);
     Ok(call.show(view))
 }
 
@@ -99,5 +99,5 @@ pub(crate) async fn create(
         extra: Vec::new(),
     };
     let saved = ledger_entry::save(&mut call, &location, given, body).await?;
-    Ok(call.made(saved.replay, call.adjustment(&saved.record)))
+    Ok(call.created(saved.replay, call.adjustment(&saved.record)))
 }

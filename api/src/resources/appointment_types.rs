@@ -207,7 +207,7 @@ async fn save<const STATUS: u16>(
     request: impl Request<Reply = Saved<Record<AppointmentType>>> + Clone,
 ) -> Answer<One<AppointmentTypeView, STATUS>> {
     let saved = call.save(location, request).await?;
-    Ok(call.made(saved.replay, AppointmentTypeView::from_record(&saved.record)))
+    Ok(call.created(saved.replay, AppointmentTypeView::from_record(&saved.record)))
 }
 
 fn find_at(

@@ -109,7 +109,7 @@ pub(crate) async fn create(
         call.warn("appointments_per_timeslot has no effect: an operatory holds one appointment at a time.");
     }
     let tenant = Tenant { institution: location.institution.clone() };
-    Ok(call.made(saved.replay, shown(&call, &tenant, &location, &saved.record)?))
+    Ok(call.created(saved.replay, saved_view(&call, &tenant, &location, &saved.record)?))
 }
 
 /// A change of an appointment. Times without an offset use the zone of its location, which the request need not name.
@@ -189,10 +189,10 @@ pub(crate) async fn update(
         find(&call, &tenant, id)?.1
     };
     call.audit("update", "appointment", record.id);
-    Ok(call.show(shown(&call, &tenant, &location, &record)?))
+    Ok(call.show(saved_view(&call, &tenant, &location, &record)?))
 }
 
-fn shown<'a>(
+fn saved_view<'a>(
     call: &'a Call,
     tenant: &Tenant,
     location: &OpenLocation,

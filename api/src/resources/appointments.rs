@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     descriptors::{self, ListDescriptors},
     providers::Names,
-    related::{Related, shown},
+    related::{Related, map_included},
 };
 use crate::{
     access::{
@@ -205,12 +205,12 @@ pub(crate) async fn show(
     let adapter = call.directory.adapter(&location.setup);
     let detail = AppointmentDetail {
         appointment: view(&call, &location, &record, &mut Names::new(&call, &tenant))?,
-        patient: shown(&patient, |it| PatientWithGuarantor {
+        patient: map_included(&patient, |it| PatientWithGuarantor {
             patient: call.patient_basic(it),
-            guarantor: shown(&guarantor, |it| call.patient_user(it)),
+            guarantor: map_included(&guarantor, |it| call.patient_user(it)),
         }),
-        operatory: shown(&operatory, |it| OperatoryView::basic(it, adapter)),
-        appointment_type: shown(&kind, AppointmentTypeView::from_record),
+        operatory: map_included(&operatory, |it| OperatoryView::basic(it, adapter)),
+        appointment_type: map_included(&kind, AppointmentTypeView::from_record),
         procedures: procedures.as_ref().map(|all| all.iter().map(|it| call.procedure(it)).collect()),
         descriptors: descriptors.as_ref().map(|all| descriptors::views(&call, all)),
         booking_details: related.asks_for("booking_details").then_some(None),
@@ -267,7 +267,7 @@ pub(crate) fn view<'a>(
     it: &'a Record<Appointment>,
     names: &mut Names<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
-    let name = it.placement.provider.map(|id| names.of(id.0)).transpose()?.flatten();
+    let name = it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten();
     Ok(AppointmentView::from_record(it, &location.setup, call.directory.adapter(&location.setup), name))
 }
 

@@ -7,7 +7,7 @@ use engine::{
     records::{GuarantorBalance, InsuranceBalance},
 };
 
-use super::related::{Related, shown};
+use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, InTenants, included},
@@ -41,7 +41,7 @@ impl FromInput for ListGuarantorBalances {
     }
 }
 
-pub(crate) async fn of_guarantors(
+pub(crate) async fn list_guarantor_balances(
     call: Call,
     AtLocation(location, asked): AtLocation<ListGuarantorBalances>,
 ) -> Answer<Paged<GuarantorBalanceView<'static>>> {
@@ -69,7 +69,7 @@ fn guarantor_filter(call: &Call, location: &OpenLocation, patient: u32) -> Resul
 
 included!(ShowGuarantorBalance: &["guarantor"]);
 
-pub(crate) async fn of_guarantor(
+pub(crate) async fn show_guarantor_balance(
     call: Call,
     Id(id): Id<u64>,
     InTenants(tenants, ShowGuarantorBalance { include }): InTenants<ShowGuarantorBalance>,
@@ -77,7 +77,7 @@ pub(crate) async fn of_guarantor(
     let (tenant, entry) = call.entry_of_any::<GuarantorBalance>(&tenants, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
-    let guarantor = shown(&guarantor, |it| call.patient_basic(it));
+    let guarantor = map_included(&guarantor, |it| call.patient_basic(it));
     let mut view = GuarantorBalanceView::from_record(&entry);
     view.guarantor = guarantor;
     Ok(call.show(view))
@@ -85,7 +85,7 @@ pub(crate) async fn of_guarantor(
 
 listing!(ListInsuranceBalances: |it| it.sort().patient().guarantor().since().without_deleted());
 
-pub(crate) async fn of_insurance(
+pub(crate) async fn list_insurance_balances(
     call: Call,
     AtLocation(location, ListInsuranceBalances(listing)): AtLocation<ListInsuranceBalances>,
 ) -> Answer<Paged<InsuranceBalanceView>> {
@@ -93,7 +93,7 @@ pub(crate) async fn of_insurance(
     Ok(call.page(&page.views(InsuranceBalanceView::from_record)))
 }
 
-pub(crate) async fn of_insurance_one(
+pub(crate) async fn show_insurance_balance(
     call: Call,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,

@@ -5,7 +5,7 @@ use engine::{
     records::{Charge, Claim, Procedure, record::Record},
 };
 
-use super::related::{Related, shown};
+use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
@@ -64,10 +64,10 @@ pub(crate) async fn show(
     let claims = if of_claims { claims_of(&call, &entry)? } else { Vec::new() };
     let asked = |name: &str| related.asks_for(name).then_some(());
     let mut view = call.charge(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_user(it));
-    view.procedure = shown(&procedure, |it| call.procedure(it));
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_user(it));
+    view.procedure = map_included(&procedure, |it| call.procedure(it));
     view.claims = asked("claims").map(|()| claims.iter().map(ClaimView::from_record).collect());
     view.claim_payouts = asked("claim_payouts").map(|()| ClaimPayoutView::for_charge(id, &claims));
     view.totals = asked("totals").map(|()| ClaimTotals::for_charge(id, &claims));

@@ -5,7 +5,7 @@ use engine::{
     records::{Charge, Claim},
 };
 
-use super::related::{Related, shown};
+use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, included},
@@ -47,9 +47,9 @@ pub(crate) async fn show(
         }
     }
     let mut view = ClaimView::from_record(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_user(it));
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_user(it));
     view.charges = related.asks_for("charges").then(|| charges.iter().map(|it| call.charge(it)).collect());
     view.charge_payouts = related.asks_for("charge_payouts").then(|| ChargePayoutView::all(&entry));
     Ok(call.show(view))

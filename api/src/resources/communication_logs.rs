@@ -140,5 +140,5 @@ pub(crate) async fn create(
         EngineError::Refused(Refusal::NotSupportedByEhr) => not_supported(),
         other => other.into(),
     })?;
-    Ok(call.made(saved.replay, CommunicationLogView::from_record(&saved.record)))
+    Ok(call.created(saved.replay, CommunicationLogView::from_record(&saved.record)))
 }

@@ -61,7 +61,7 @@ pub(crate) fn list(
 }
 
 /// GET /locations/{id}/appointment_descriptors
-pub(crate) async fn of_location(
+pub(crate) async fn list_at_location(
     call: Call,
     OfLocation(location, asked): OfLocation<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {

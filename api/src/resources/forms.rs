@@ -106,7 +106,7 @@ pub(crate) async fn respond(
     let submitted_at = call.api.engine.now().into();
     let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
     let saved = call.save_entry(&location, &response, Some(patient_id)).await?;
-    Ok(call.made(saved.replay, FormResponseView::from_record(&saved.record, call.adapter_of(&saved.record))))
+    Ok(call.created(saved.replay, FormResponseView::from_record(&saved.record, call.adapter_of(&saved.record))))
 }
 
 fn answers() -> Kind<Json> {

@@ -6,7 +6,7 @@ use location::ids::InstitutionId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::locations::shown;
+use super::locations::is_visible;
 use crate::{
     access::{
         arguments::{Anywhere, Id},
@@ -69,7 +69,7 @@ fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>,
     let institution = &tenant.institution;
     let set_up = call.api.engine.institution_set_up(institution.id)?;
     let types = call.api.engine.appointment_types(institution.id)?;
-    let own = || call.directory.locations_of(institution.id).iter().filter(|location| shown(call, location));
+    let own = || call.directory.locations_of(institution.id).iter().filter(|location| is_visible(call, location));
     Ok(InstitutionDetail {
         id: institution.id,
         name: &institution.name,

@@ -123,7 +123,7 @@ pub(crate) async fn create(
     AtLocation(location, NewCoverage(coverage)): AtLocation<NewCoverage>,
 ) -> Answer<Created<InsuranceCoverageView<'static>>> {
     let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
-    Ok(call.made(saved.replay, InsuranceCoverageView::from_record(&saved.record)))
+    Ok(call.created(saved.replay, InsuranceCoverageView::from_record(&saved.record)))
 }
 
 /// Reads a priority by name or by number: 1 is primary.

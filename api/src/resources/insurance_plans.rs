@@ -128,5 +128,5 @@ pub(crate) async fn create(
     let mut view = InsurancePlanView::from_record(&saved.record);
     // A new plan has no coverages (specification 2.2).
     (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));
-    Ok(call.made(saved.replay, view))
+    Ok(call.created(saved.replay, view))
 }

@@ -153,7 +153,7 @@ impl<'a> LocationView<'a> {
 }
 
 /// Returns whether a location is visible. Pending locations are not; closed ones are shown as inactive.
-pub(crate) fn shown(call: &Call, location: &LocationSetup) -> bool {
+pub(crate) fn is_visible(call: &Call, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }
 
@@ -180,7 +180,7 @@ pub(crate) async fn list(
         let mut locations = Vec::new();
         for location in call.directory.locations_of(institution.id) {
             let closed = location.status == LocationStatus::Closed;
-            let wanted = shown(&call, location)
+            let wanted = is_visible(&call, location)
                 && inactive.is_none_or(|inactive| inactive == closed)
                 && foreign_ids.iter().all(|names| called(location, names));
             if wanted {

@@ -10,7 +10,7 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::locations::shown;
+use super::locations::is_visible;
 use crate::{
     access::{
         arguments::Anywhere,
@@ -110,7 +110,8 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
 
 impl<'a> ReachedInstitution<'a> {
     fn new(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
-        let own = call.directory.locations_of(tenant.institution.id).iter().filter(|location| shown(call, location));
+        let own =
+            call.directory.locations_of(tenant.institution.id).iter().filter(|location| is_visible(call, location));
         ReachedInstitution {
             id: tenant.institution.id,
             subdomain: &tenant.institution.subdomain,

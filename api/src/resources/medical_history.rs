@@ -152,7 +152,7 @@ pub(crate) async fn save(
         entries.push(saved.record);
     }
     let items = items_of(&call, &entries)?;
-    Ok(call.made_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
+    Ok(call.created_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
 }
 
 fn check(call: &Call, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {

@@ -189,5 +189,5 @@ async fn save<const STATUS: u16>(
 ) -> Answer<One<OperatoryView<'static>, STATUS>> {
     let saved = call.save(location, request).await?;
     let types = appointment_types::by_id(call, &Tenant { institution: location.institution.clone() })?;
-    Ok(call.made(saved.replay, OperatoryView::basic(&saved.record, None).with_types(&saved.record, &types)))
+    Ok(call.created(saved.replay, OperatoryView::basic(&saved.record, None).with_types(&saved.record, &types)))
 }

@@ -2,7 +2,7 @@
 
 use engine::records::PaymentPlan;
 
-use super::related::{Related, shown};
+use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenants, included},
@@ -35,7 +35,7 @@ pub(crate) async fn show(
     let patient = related.patient("patient", entry.body.patient_id)?;
     let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
     let mut view = PaymentPlanView::from_record(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_basic(it));
     Ok(call.show(view))
 }

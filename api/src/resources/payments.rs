@@ -9,7 +9,7 @@ use location::ids::LocationId;
 use super::{
     charges,
     ledger_entry::{self, LedgerEntryInput},
-    related::{Related, shown},
+    related::{Related, map_included},
 };
 use crate::{
     access::{
@@ -59,13 +59,13 @@ pub(crate) async fn show(
     let payment_plan = related.entry::<PaymentPlan>("payment_plan", entry.body.payment_plan_id)?;
     let payment_type = related.entry::<PaymentType>("payment_type", entry.body.payment_type_id)?;
     let mut view = call.payment(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    view.claim = shown(&claim, ClaimView::with_totals);
-    view.charge = shown(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
-    view.payment_plan = shown(&payment_plan, PaymentPlanView::from_record);
-    view.payment_type = shown(&payment_type, PaymentTypeView::from_record);
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_basic(it));
+    view.claim = map_included(&claim, ClaimView::with_totals);
+    view.charge = map_included(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
+    view.payment_plan = map_included(&payment_plan, PaymentPlanView::from_record);
+    view.payment_type = map_included(&payment_type, PaymentTypeView::from_record);
     Ok(call.show(view))
 }
 
@@ -105,5 +105,5 @@ pub(crate) async fn create(
         extra: Vec::new(),
     };
     let saved = ledger_entry::save(&mut call, &location, given.unsigned(), body).await?;
-    Ok(call.made(saved.replay, call.payment(&saved.record)))
+    Ok(call.created(saved.replay, call.payment(&saved.record)))
 }

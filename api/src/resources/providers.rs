@@ -156,7 +156,7 @@ impl<'a> Names<'a> {
         Names { call, tenant, known: HashMap::new() }
     }
 
-    pub(crate) fn of(&mut self, id: u32) -> Result<Option<String>, ApiError> {
+    pub(crate) fn get(&mut self, id: u32) -> Result<Option<String>, ApiError> {
         if let Some(name) = self.known.get(&id) {
             return Ok(name.clone());
         }
@@ -355,7 +355,7 @@ async fn save<const STATUS: u16>(
     let tenant = Tenant { institution: location.institution.clone() };
     let locations = call.open_locations(&tenant);
     let working = Working::at(call, &tenant, &locations)?;
-    Ok(call.made(saved.replay, view(call, &working, &saved.record, &[])))
+    Ok(call.created(saved.replay, view(call, &working, &saved.record, &[])))
 }
 
 /// Locations are always included.

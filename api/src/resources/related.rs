@@ -64,7 +64,7 @@ impl Related<'_> {
 }
 
 /// Converts the records that were read into their views.
-pub(super) fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
+pub(super) fn map_included<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
     found.as_ref().map(|found| found.as_ref().map(view))
 }
 

@@ -299,7 +299,7 @@ pub(crate) async fn test(
     let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.idempotency_key());
     let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), endpoint))?;
-    Ok(call.made(made.replay, WebhookDeliveryView::from_delivery(&made.record)))
+    Ok(call.created(made.replay, WebhookDeliveryView::from_delivery(&made.record)))
 }
 
 /// Finds a delivery of the caller's endpoint that the caller may see.

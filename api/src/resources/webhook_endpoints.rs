@@ -109,7 +109,7 @@ pub(crate) async fn create(
     let (once, now) = (call.idempotency_key(), engine.now());
     let registry = engine.webhooks();
     let made = registry.create_endpoint(&owner(&call), &target_url, active, secret_key, once.as_ref(), now).await?;
-    Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
+    Ok(call.created(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
 pub(crate) async fn show(
@@ -139,7 +139,7 @@ pub(crate) async fn rotate_secret(
     let (secret_key, once) = (SecretKey::from_entropy(random()), call.idempotency_key());
     let made = registry.rotate_secret(&owner(&call), id, secret_key, overlap, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
+    Ok(call.created(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
 reads!(WebhookEndpointUpdate |input| {

@@ -56,12 +56,12 @@ pub(super) fn may_receive(key: &ApiKey, kind: ResourceType) -> bool {
 /// subscription. The content is that visible to this key.
 impl Audience for KeyRing {
     fn may_receive(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        self.keys().of_institution(&owner.0, institution).any(|key| may_receive(key, kind))
+        self.keys().for_institution(&owner.0, institution).any(|key| may_receive(key, kind))
     }
 
     fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool {
         let sees = |key: &Arc<ApiKey>| key.locations.is_none() && key.grants.financial;
-        self.keys().of_institution(&owner.0, institution).any(sees)
+        self.keys().for_institution(&owner.0, institution).any(sees)
     }
 }
 

@@ -119,7 +119,7 @@ pub(crate) async fn create(
     let (once, now) = (call.idempotency_key(), engine.now());
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.made(made.replay, WebhookSubscriptionView::from_subscription(&made.record)))
+    Ok(call.created(made.replay, WebhookSubscriptionView::from_subscription(&made.record)))
 }
 
 pub(crate) async fn show(
@@ -127,7 +127,7 @@ pub(crate) async fn show(
     (endpoint, id): (EndpointId, SubscriptionId),
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<One<WebhookSubscriptionView>> {
-    let here = of_tenants(&call, &tenants, endpoint, id)?;
+    let here = find_in_tenants(&call, &tenants, endpoint, id)?;
     Ok(call.show(WebhookSubscriptionView::from_subscription(&here)))
 }
 
@@ -169,7 +169,7 @@ pub(crate) async fn delete(
 }
 
 /// Finds a subscription. One of another institution is not found.
-fn of_tenants(
+fn find_in_tenants(
     call: &Call,
     tenants: &[Tenant],
     endpoint: EndpointId,
@@ -187,7 +187,7 @@ fn own_subscription(
     endpoint: EndpointId,
     id: SubscriptionId,
 ) -> Result<Arc<Subscription>, ApiError> {
-    let found = of_tenants(call, tenants, endpoint, id)?;
+    let found = find_in_tenants(call, tenants, endpoint, id)?;
     if may_subscribe(call, &found) { Ok(found) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 

@@ -53,7 +53,7 @@ pub(crate) enum Health {
 }
 
 impl Health {
-    pub(crate) fn of(endpoint: &Endpoint) -> Health {
+    pub(crate) fn from_endpoint(endpoint: &Endpoint) -> Health {
         match (endpoint.active, endpoint.failing_since) {
             (false, _) => Health::Inactive,
             (true, Some(_)) => Health::Failing,
@@ -81,7 +81,7 @@ impl<'a> WebhookView<'a> {
             id: endpoint.id,
             organisation: &endpoint.owner.0,
             target_url: without_secrets(&endpoint.target_url),
-            status: Word(Health::of(endpoint)),
+            status: Word(Health::from_endpoint(endpoint)),
             failing_since: endpoint.failing_since.map(At),
             waiting_deliveries: backlog.waiting(),
             dropped_events: backlog.overflow.map_or(0, |it| it.events),

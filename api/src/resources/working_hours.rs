@@ -157,7 +157,7 @@ pub(crate) async fn create(
     let saved = save(&mut call, &location, CreateWorkingHour(new)).await?;
     name_oddities(&mut call, &location, &saved.record);
     let view = WorkingHourView::from_record(&saved.record, location.setup.zone, call.api.engine.now());
-    Ok(call.made(saved.replay, view))
+    Ok(call.created(saved.replay, view))
 }
 
 pub(crate) struct WorkingHourUpdate(WorkingHourChange);

@@ -92,13 +92,13 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
-        let caller = Caller::of(&call, context.as_deref());
+        let caller = Caller::from_call(&call, context.as_deref());
         if route.method != Method::GET {
             let api = api.clone();
             let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);
             return run_to_completion(api, route, (call, caller), read_permits.clone(), here).await;
         }
-        let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
+        let tagging = route.is_conditional().then(|| api.tags.for_caller(&call.key, version));
         let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
         let answer = match call.cached_page(request.path(), request.query_string()) {
             Lookup::Hit(answer) => Ok(answer),

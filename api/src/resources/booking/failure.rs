@@ -57,27 +57,27 @@ pub(crate) struct BookingRefusal {
 }
 
 impl Failure {
-    fn of(reason: Reason, message: impl Into<String>) -> Failure {
+    fn new(reason: Reason, message: impl Into<String>) -> Failure {
         Failure::Reason(Box::new(BookingRefusal::new(reason, message.into())))
     }
 
     pub(crate) fn slot_not_found() -> Failure {
-        Failure::of(Reason::SlotNotFound, "Unknown slot; please search for slots again.")
+        Failure::new(Reason::SlotNotFound, "Unknown slot; please search for slots again.")
     }
 
     /// Before the first complete read of a practice its free times are unknown.
     pub(crate) fn not_read(name: &str) -> Failure {
         let why = format!("The schedule of {name} has not been read yet, so its free slots are not known.");
-        Failure::of(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
+        Failure::new(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
     }
 
     pub(crate) fn booking_not_found(booking_ref: &str) -> Failure {
-        Failure::of(Reason::BookingNotFound, format!("There is no booking with the reference {}.", echo(booking_ref)))
+        Failure::new(Reason::BookingNotFound, format!("There is no booking with the reference {}.", echo(booking_ref)))
     }
 
     pub(crate) fn booking_failed() -> Failure {
         let why = "The practice's system refused the booking; there is nothing to cancel.";
-        Failure::of(Reason::BookingFailed, why)
+        Failure::new(Reason::BookingFailed, why)
     }
 
     /// Converts a refusal of the engine. `alternatives` converts the engine's slots into offers.
@@ -91,7 +91,7 @@ impl Failure {
         };
         match refusal {
             Refusal::SlotExpired => {
-                Failure::of(Reason::SlotExpired, "The offer of this slot has expired; please search for slots again.")
+                Failure::new(Reason::SlotExpired, "The offer of this slot has expired; please search for slots again.")
             }
             Refusal::SlotTaken { fit, alternatives: slots } => match alternatives(&slots) {
                 Ok(offers) => Failure::Reason(Box::new(BookingRefusal {
@@ -100,7 +100,7 @@ impl Failure {
                 })),
                 Err(error) => Failure::Other(error),
             },
-            Refusal::IdempotencyConflict => Failure::of(
+            Refusal::IdempotencyConflict => Failure::new(
                 Reason::IdempotencyConflict,
                 "The idempotency_key is recorded against different request data.",
             ),
@@ -109,17 +109,17 @@ impl Failure {
                 let reason = BookingRefusal::new(Reason::PatientFieldsRequired, message);
                 Failure::Reason(Box::new(BookingRefusal { missing_fields: Some(missing), ..reason }))
             }
-            Refusal::NewPatientNotSupported => Failure::of(
+            Refusal::NewPatientNotSupported => Failure::new(
                 Reason::NewPatientNotSupported,
                 "The practice cannot accept new patients this way; please call the practice.",
             ),
-            Refusal::TypeNotOnline => Failure::of(
+            Refusal::TypeNotOnline => Failure::new(
                 Reason::NotBookableOnline,
                 "Only the practice can book appointments of this type; please call the practice.",
             ),
-            Refusal::AppointmentNotOpen(over) => Failure::of(Reason::BookingNotOpen, closed(over)),
+            Refusal::AppointmentNotOpen(over) => Failure::new(Reason::BookingNotOpen, closed(over)),
             // A finished appointment leaves the location's calendar after some time.
-            Refusal::AppointmentNotFound => Failure::of(Reason::BookingNotOpen, closed(NotOpenReason::Forgotten)),
+            Refusal::AppointmentNotFound => Failure::new(Reason::BookingNotOpen, closed(NotOpenReason::Forgotten)),
             other => Failure::Other(other.into()),
         }
     }

@@ -105,7 +105,7 @@ fn booked(
     replay: Option<bool>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let tenant = Tenant { institution: location.institution.clone() };
-    let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
+    let provider = it.placement.provider.map(|id| Names::new(call, &tenant).get(id.0)).transpose()?.flatten();
     let start = it.placement.span.start;
     let insert = (booking.writeback, booking.failure_reason.as_deref());
     let (last, failure_reason) = it.last_write().unwrap_or(insert);

@@ -56,7 +56,7 @@ pub(super) fn offers(
             start_iso: times::utc(slot.span.start),
             start_local: times::for_people(slot.span.start, location.setup.zone),
             duration_minutes: slot.span.length() / MINUTE,
-            provider: names.of(slot.provider.0)?,
+            provider: names.get(slot.provider.0)?,
             provider_id: slot.provider.0,
             operatory_id: slot.operatory.map(|id| id.0),
             location: here.clone(),

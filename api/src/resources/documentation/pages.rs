@@ -22,7 +22,7 @@ impl Page {
         Page { base: "/docs/", name, file, title, text, html: OnceLock::new() }
     }
 
-    const fn of_operators(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> Page {
+    const fn for_operators(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> Page {
         Page { base: OPERATORS, name, file, title, text, html: OnceLock::new() }
     }
 
@@ -50,47 +50,52 @@ pub(crate) static GLOSSARY: Page =
 /// Base path of the texts for operators in the console.
 const OPERATORS: &str = "/console/docs/";
 
-static OF_OPERATORS: [Page; 15] = [
-    Page::of_operators("runbooks", "runbooks.md", "Runbooks", include_str!("../../../docs/operations/runbooks.md")),
-    Page::of_operators(
+static OPERATOR_PAGES: [Page; 15] = [
+    Page::for_operators("runbooks", "runbooks.md", "Runbooks", include_str!("../../../docs/operations/runbooks.md")),
+    Page::for_operators(
         "commands",
         "commands.md",
         "Commands and calls",
         include_str!("../../../docs/operations/commands.md"),
     ),
-    Page::of_operators("console", "console.md", "Console", include_str!("../../../docs/operations/console.md")),
-    Page::of_operators("observe", "observe.md", "Observe", include_str!("../../../docs/operations/observe.md")),
-    Page::of_operators("install", "install.md", "Install", include_str!("../../../docs/operations/install.md")),
-    Page::of_operators("configure", "configure.md", "Configure", include_str!("../../../docs/operations/configure.md")),
-    Page::of_operators(
+    Page::for_operators("console", "console.md", "Console", include_str!("../../../docs/operations/console.md")),
+    Page::for_operators("observe", "observe.md", "Observe", include_str!("../../../docs/operations/observe.md")),
+    Page::for_operators("install", "install.md", "Install", include_str!("../../../docs/operations/install.md")),
+    Page::for_operators(
+        "configure",
+        "configure.md",
+        "Configure",
+        include_str!("../../../docs/operations/configure.md"),
+    ),
+    Page::for_operators(
         "configuration",
         "configuration.md",
         "Every key",
         include_str!("../../../docs/operations/configuration.md"),
     ),
-    Page::of_operators("store", "store.md", "The store", include_str!("../../../docs/operations/store.md")),
-    Page::of_operators(
+    Page::for_operators("store", "store.md", "The store", include_str!("../../../docs/operations/store.md")),
+    Page::for_operators(
         "backup",
         "backup.md",
         "Back up and restore",
         include_str!("../../../docs/operations/backup.md"),
     ),
-    Page::of_operators("audit", "audit.md", "The audit trail", include_str!("../../../docs/operations/audit.md")),
-    Page::of_operators("nodes", "nodes.md", "Several nodes", include_str!("../../../docs/operations/nodes.md")),
-    Page::of_operators("adapters", "adapters.md", "Adapters", include_str!("../../../docs/operations/adapters.md")),
-    Page::of_operators(
+    Page::for_operators("audit", "audit.md", "The audit trail", include_str!("../../../docs/operations/audit.md")),
+    Page::for_operators("nodes", "nodes.md", "Several nodes", include_str!("../../../docs/operations/nodes.md")),
+    Page::for_operators("adapters", "adapters.md", "Adapters", include_str!("../../../docs/operations/adapters.md")),
+    Page::for_operators(
         "workstations",
         "workstations.md",
         "Workstations",
         include_str!("../../../docs/operations/workstations.md"),
     ),
-    Page::of_operators("security", "security.md", "Security", include_str!("../../../docs/operations/security.md")),
-    Page::of_operators("upgrade", "upgrade.md", "Upgrade", include_str!("../../../docs/operations/upgrade.md")),
+    Page::for_operators("security", "security.md", "Security", include_str!("../../../docs/operations/security.md")),
+    Page::for_operators("upgrade", "upgrade.md", "Upgrade", include_str!("../../../docs/operations/upgrade.md")),
 ];
 
 /// Returns a text for operators as a page.
-pub(crate) fn of_operators(name: &str) -> Option<&'static str> {
-    OF_OPERATORS.iter().find(|page| page.name == name).map(Page::html)
+pub(crate) fn operator_page(name: &str) -> Option<&'static str> {
+    OPERATOR_PAGES.iter().find(|page| page.name == name).map(Page::html)
 }
 
 static PAGES: [&Page; 4] = [&GUIDE, &MOVING, &RULES, &GLOSSARY];
@@ -101,7 +106,7 @@ const OTHERS: [(&str, &str); 3] =
 fn layout(page: &Page) -> String {
     let (mut links, mut contents, mut body) = (String::new(), String::new(), String::new());
     let texts: Vec<(String, &str)> = match page.base == OPERATORS {
-        true => OF_OPERATORS.iter().map(|it| (it.path(), it.title)).collect(),
+        true => OPERATOR_PAGES.iter().map(|it| (it.path(), it.title)).collect(),
         false => {
             let others = OTHERS.map(|(path, title)| (path.to_owned(), title));
             PAGES.iter().map(|it| (it.path(), it.title)).chain(others).collect()
@@ -159,7 +164,7 @@ impl Links<'_> {
         let anchor = rest.map(|rest| format!("#{rest}")).unwrap_or_default();
         let of_operators = self.page.base == OPERATORS;
         let clients = || PAGES.iter().copied().find(|it| it.file == file.strip_prefix("../").unwrap_or(file));
-        let operators = || OF_OPERATORS.iter().find(|it| of_operators && it.file == file);
+        let operators = || OPERATOR_PAGES.iter().find(|it| of_operators && it.file == file);
         match operators().or_else(clients) {
             Some(page) => Some(format!("{}{anchor}", page.path())),
             None if of_operators && !file.is_empty() && !file.contains("://") => None,
@@ -202,11 +207,11 @@ mod tests {
     #[test]
     fn every_link_leads_to_an_existing_page_and_heading() {
         let known = |path: &str| OTHERS.iter().any(|(other, _)| *other == path);
-        for page in PAGES.into_iter().chain(&OF_OPERATORS) {
+        for page in PAGES.into_iter().chain(&OPERATOR_PAGES) {
             let links = page.html().split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
             for link in links.filter(|link| !["data:,", "/docs/style.css"].contains(link)) {
                 let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-                let of = PAGES.into_iter().chain(&OF_OPERATORS).find(|it| path == it.path());
+                let of = PAGES.into_iter().chain(&OPERATOR_PAGES).find(|it| path == it.path());
                 let target = if path.is_empty() { Some(page) } else { of };
                 let there =
                     target.is_some_and(|it| anchor.is_empty() || it.html().contains(&format!("id=\"{anchor}\"")));
@@ -219,7 +224,7 @@ mod tests {
     fn every_problem_leads_to_a_heading_of_a_runbook() {
         for link in crate::resources::problems::RUNBOOKS {
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let page = OF_OPERATORS.iter().find(|it| it.path() == path);
+            let page = OPERATOR_PAGES.iter().find(|it| it.path() == path);
             let page = page.unwrap_or_else(|| panic!("{link} is no page"));
             assert!(anchor.is_empty() || page.html().contains(&format!("id=\"{anchor}\"")), "{link}");
         }

@@ -75,7 +75,7 @@ pub(crate) async fn create(
         EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
         other => other.into(),
     })?;
-    Ok(call.made(saved.replay, PatientAlertView::from_record(&saved.record)))
+    Ok(call.created(saved.replay, PatientAlertView::from_record(&saved.record)))
 }
 
 /// Refuses alerts of a patient that the EHR does not have (specification 7.3).

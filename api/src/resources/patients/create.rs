@@ -72,7 +72,7 @@ pub(crate) async fn create(
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
     let adapter = call.directory.adapter_of_source(saved.record.source_id);
     let view = PatientCreated { user: PatientBasic::from_record(&saved.record, adapter) };
-    Ok(if saved.existing { call.show_as(200, view) } else { call.made(saved.replay, view) })
+    Ok(if saved.existing { call.show_as(200, view) } else { call.created(saved.replay, view) })
 }
 
 fn address(b: &mut Fields) -> Option<Address> {

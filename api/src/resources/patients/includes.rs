@@ -58,7 +58,7 @@ pub(super) const INCLUDES_OF_LIST: &[&str] = &[
 const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
 
 /// Returns the requested includes that the caller may see. The others are reported as withheld.
-pub(super) fn asked(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
+pub(super) fn requested_includes(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
     let financial = input.grants.financial;
     let asked = input.includes(known);
     let (asked, denied): (Vec<_>, Vec<_>) = asked.into_iter().partition(|it| financial || !LEDGER.contains(it));
@@ -112,10 +112,10 @@ impl Related {
             true => Some(coverages(call, tenant, patients).await?),
             false => None,
         };
-        let mut procedures = asked("procedures").then(|| of_patients(call, patients)).transpose()?;
-        let mut adjustments = asked("adjustments").then(|| of_patients(call, patients)).transpose()?;
-        let mut charges = asked("charges").then(|| of_patients(call, patients)).transpose()?;
-        let mut payments = asked("payments").then(|| of_patients(call, patients)).transpose()?;
+        let mut procedures = asked("procedures").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut adjustments = asked("adjustments").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut charges = asked("charges").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut payments = asked("payments").then(|| list_by_patient(call, patients)).transpose()?;
         let mut alerts = asked("patient_alerts").then(|| alerts(call, patients)).transpose()?;
         let mut all = Vec::with_capacity(patients.len());
         for patient in patients {
@@ -132,19 +132,19 @@ impl Related {
                 guarantor,
                 provider,
                 visits: visits.remove(&patient.id).unwrap_or_default(),
-                coverages: of(&mut coverages, patient),
-                procedures: of(&mut procedures, patient),
-                adjustments: of(&mut adjustments, patient),
-                charges: of(&mut charges, patient),
-                payments: of(&mut payments, patient),
-                alerts: of(&mut alerts, patient),
+                coverages: take_for(&mut coverages, patient),
+                procedures: take_for(&mut procedures, patient),
+                adjustments: take_for(&mut adjustments, patient),
+                charges: take_for(&mut charges, patient),
+                payments: take_for(&mut payments, patient),
+                alerts: take_for(&mut alerts, patient),
                 address: asked("address"),
             });
         }
         Ok(all)
     }
 
-    pub(super) fn shown<'a>(&'a self, call: &'a Call) -> PatientIncludes<'a> {
+    pub(super) fn view<'a>(&'a self, call: &'a Call) -> PatientIncludes<'a> {
         let adapter = |source: Option<u32>| call.directory.adapter_of_source(source);
         let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
         let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
@@ -156,7 +156,7 @@ impl Related {
             last_visited_appointment: self.visits.last.as_ref().map(|it| it.as_ref().map(basic)),
             appointments: each(&self.visits.all, basic),
             procedures: each(&self.procedures, |it| call.procedure(it)),
-            insurance_coverages: each(&self.coverages, |it| it.shown(call)),
+            insurance_coverages: each(&self.coverages, |it| it.view(call)),
             adjustments: each(&self.adjustments, |it| call.adjustment(it)),
             charges: each(&self.charges, |it| call.charge(it)),
             payments: each(&self.payments, |it| call.payment(it)),
@@ -171,7 +171,7 @@ impl Related {
 }
 
 impl Covered {
-    fn shown<'a>(&'a self, call: &'a Call) -> IndividualCoverageView<'a> {
+    fn view<'a>(&'a self, call: &'a Call) -> IndividualCoverageView<'a> {
         let mut coverage = InsuranceCoverageView::from_record(&self.coverage);
         coverage.subscriber = Some(self.subscriber.clone());
         IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.insurance_plan(it)) }
@@ -189,7 +189,7 @@ fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
 /// The records of each patient of a page.
 type ByPatient<R> = HashMap<u32, Vec<R>>;
 
-fn of<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Option<Vec<R>> {
+fn take_for<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Option<Vec<R>> {
     records.as_mut().map(|records| records.remove(&patient.id).unwrap_or_default())
 }
 
@@ -226,7 +226,7 @@ fn by_patient<T: Body>(records: Vec<Record<T>>) -> ByPatient<Record<T>> {
 }
 
 /// Reads the records from the patients' EHRs that are not deleted.
-fn of_patients<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<T>>, ApiError> {
+fn list_by_patient<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<T>>, ApiError> {
     let sources: BTreeSet<u32> = patients.iter().filter_map(|it| it.source_id).collect();
     let sources: Vec<u32> = sources.into_iter().collect();
     let mut records: Vec<Record<T>> = read_of(call, &sources, patients, MAX_WHOLE)?;
@@ -239,7 +239,7 @@ fn of_patients<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result
 
 /// Reads the alerts that are not disabled.
 fn alerts(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
-    let mut alerts = of_patients(call, patients)?;
+    let mut alerts = list_by_patient(call, patients)?;
     alerts.values_mut().for_each(|list: &mut Vec<Record<PatientAlert>>| list.retain(|it| it.disabled_at.is_none()));
     Ok(alerts)
 }
@@ -249,7 +249,7 @@ async fn coverages(
     tenant: &Tenant,
     patients: &[Record<Patient>],
 ) -> Result<ByPatient<Covered>, ApiError> {
-    let coverages: ByPatient<Record<Coverage>> = of_patients(call, patients)?;
+    let coverages: ByPatient<Record<Coverage>> = list_by_patient(call, patients)?;
     let (mut plans, mut subscribers) = (HashMap::new(), HashMap::new());
     let mut covered = ByPatient::with_capacity(coverages.len());
     for (patient, list) in coverages {
@@ -322,7 +322,7 @@ impl Visits {
         let mut names = Names::new(call, tenant);
         let mut named = |it: Record<Appointment>| {
             call.audit("read", "appointment", it.id);
-            let name = it.placement.provider.map(|provider| names.of(provider.0)).transpose()?.flatten();
+            let name = it.placement.provider.map(|provider| names.get(provider.0)).transpose()?.flatten();
             Ok::<_, ApiError>((it, name))
         };
         let visits = |(patient, (upcoming, last, all)): (u32, Found)| {

@@ -9,7 +9,7 @@ use engine::{
 use location::zone::Date;
 
 use super::{
-    includes::{INCLUDES_OF_LIST, Related, asked},
+    includes::{INCLUDES_OF_LIST, Related, requested_includes},
     reachable,
 };
 use crate::{
@@ -44,7 +44,7 @@ pub(crate) struct ListPatients {
 
 impl FromInput for ListPatients {
     fn from_input(input: &mut Input) -> ListPatients {
-        let include = if input.version.is_v2() { asked(input, INCLUDES_OF_LIST) } else { Vec::new() };
+        let include = if input.version.is_v2() { requested_includes(input, INCLUDES_OF_LIST) } else { Vec::new() };
         let criteria = Criteria::read(&mut input.query);
         let today = input.today;
         let people = input.listing().sort().name().since().foreign_ids();
@@ -90,7 +90,7 @@ pub(crate) async fn list_v2(
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {
         let adapter = call.directory.adapter_of_source(patient.source_id);
-        let (includes, address) = (related.shown(&call), related.address(patient));
+        let (includes, address) = (related.view(&call), related.address(patient));
         rows.push(PatientDetail::from_record(patient, adapter).with(includes, address));
     }
     Ok(call.page(&Page { rows, info: page.info }))

@@ -2,7 +2,7 @@
 
 use super::{
     find,
-    includes::{INCLUDES, Related, asked},
+    includes::{INCLUDES, Related, requested_includes},
 };
 use crate::{
     access::{
@@ -21,7 +21,7 @@ pub(crate) struct ShowPatient {
 
 impl FromInput for ShowPatient {
     fn from_input(input: &mut Input) -> ShowPatient {
-        ShowPatient { include: asked(input, INCLUDES) }
+        ShowPatient { include: requested_includes(input, INCLUDES) }
     }
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn show(
     let patient = find(&call, &tenant, id)?;
     let related = Related::read(&mut call, &tenant, &patient, &include).await?;
     let adapter = call.directory.adapter_of_source(patient.source_id);
-    let includes = related.shown(&call);
+    let includes = related.view(&call);
     let view = match call.version {
         Version::V3_1_0 => {
             PatientByVersion::Detailed(Box::new(PatientProfile::from_record(&patient, adapter).with(includes)))

@@ -109,7 +109,7 @@ impl Frames {
             }
             self.head.push(bytes.get_u8());
             debug_assert!(self.head.len() <= LONGEST_HEAD);
-            if let Some(head) = Head::of(&self.head) {
+            if let Some(head) = Head::parse(&self.head) {
                 self.head.clear();
                 self.rest = head.length;
                 self.begun(&head, gauge, now)?;
@@ -142,7 +142,7 @@ impl Frames {
 
 impl Head {
     /// Returns `None` if the header is incomplete.
-    fn of(bytes: &[u8]) -> Option<Head> {
+    fn parse(bytes: &[u8]) -> Option<Head> {
         let (first, second) = (*bytes.first()?, *bytes.get(1)?);
         let extended = match second & 0x7f {
             126 => 2,
