@@ -15,10 +15,10 @@ pub(crate) struct Access {
 
 /// Accesses of one call. A cached response repeats the same accesses on each hit.
 #[derive(Clone, Default)]
-pub struct AccessLog(Arc<Mutex<Inner>>);
+pub struct AccessLog(Arc<Mutex<AccessLogState>>);
 
 #[derive(Default)]
-struct Inner {
+struct AccessLogState {
     scope: AccessScope,
     accesses: Vec<Access>,
 }
@@ -52,7 +52,7 @@ impl AccessLog {
         self.inner().accesses.clone()
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, AccessLogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::{self, AuditGuard, Caller},
+        audited::{self, AuditCaller, AuditGuard},
         operators::Operator,
         shown::{Access, AccessLog},
     },
@@ -171,9 +171,9 @@ impl Visit {
         audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
     }
 
-    fn caller(&self, route: &str) -> Caller {
+    fn caller(&self, route: &str) -> AuditCaller {
         let Visit { client, request_id, shown, .. } = self;
-        Caller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
+        AuditCaller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
     }
 
     /// Performs a change and responds once its audit entry is written, or certain to be written.

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::{
     appointments::{find, view},
     available_slots::minutes,
-    providers::Names,
+    providers::ProviderNames,
 };
 use crate::{
     access::{
@@ -198,7 +198,7 @@ fn saved_view<'a>(
     location: &OpenLocation,
     record: &'a Record<Appointment>,
 ) -> Result<AppointmentSaved<'a>, ApiError> {
-    let appt = view(call, location, record, &mut Names::new(call, tenant))?;
+    let appt = view(call, location, record, &mut ProviderNames::new(call, tenant))?;
     Ok(AppointmentSaved { appt, stripe_client_secret: None })
 }
 

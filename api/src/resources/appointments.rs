@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{
     descriptors::{self, ListDescriptors},
-    providers::Names,
+    providers::ProviderNames,
     related::{Related, map_included},
 };
 use crate::{
@@ -83,7 +83,7 @@ pub(crate) struct PatientWithGuarantor<'a> {
     guarantor: Included<PersonView<'a>>,
 }
 
-struct Criteria {
+struct AppointmentCriteria {
     cancelled: Option<bool>,
     unavailable: Option<bool>,
     nex_only: bool,
@@ -96,7 +96,7 @@ struct Criteria {
 
 pub(crate) struct ListAppointments {
     listing: Listing,
-    criteria: Criteria,
+    criteria: AppointmentCriteria,
 }
 
 impl FromInput for ListAppointments {
@@ -132,7 +132,7 @@ impl FromInput for ListAppointments {
         let filters = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
         let reading = input.listing().foreign_ids().filtered(filters);
         let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
-        let criteria = Criteria {
+        let criteria = AppointmentCriteria {
             cancelled,
             unavailable,
             nex_only,
@@ -154,7 +154,7 @@ pub(crate) async fn list(
     let owners: Vec<u32> = locations.iter().map(|location| location.setup.id.0).collect();
     let sources: Vec<u32> = locations.iter().flat_map(OpenLocation::sources).collect();
     let page = listing.page(&call, &owners, &sources, |it: &Record<Appointment>| criteria.keeps(it))?;
-    let mut names = Names::new(&call, &tenant);
+    let mut names = ProviderNames::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
     for it in &page.rows {
         if let Some(location) = locations.iter().find(|location| location.setup.id.0 == it.location()) {
@@ -204,7 +204,7 @@ pub(crate) async fn show(
     let descriptors = related.asks_for("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
     let adapter = call.directory.adapter(&location.setup);
     let detail = AppointmentDetail {
-        appointment: view(&call, &location, &record, &mut Names::new(&call, &tenant))?,
+        appointment: view(&call, &location, &record, &mut ProviderNames::new(&call, &tenant))?,
         patient: map_included(&patient, |it| PatientWithGuarantor {
             patient: call.patient_basic(it),
             guarantor: map_included(&guarantor, |it| call.patient_user(it)),
@@ -245,7 +245,7 @@ pub(crate) fn find(
     Ok((location, record))
 }
 
-impl Criteria {
+impl AppointmentCriteria {
     fn keeps(&self, it: &Record<Appointment>) -> bool {
         let among = |ids: &[u32], id: Option<u32>| ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
         let operatory = it.placement.operatory.map(|it| it.0);
@@ -265,7 +265,7 @@ pub(crate) fn view<'a>(
     call: &'a Call,
     location: &OpenLocation,
     it: &'a Record<Appointment>,
-    names: &mut Names<'_>,
+    names: &mut ProviderNames<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
     let name = it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten();
     Ok(AppointmentView::from_record(it, &location.setup, call.directory.adapter(&location.setup), name))

@@ -145,15 +145,15 @@ pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provi
 }
 
 /// Cache of the names of the providers in a list, each read once.
-pub(crate) struct Names<'a> {
+pub(crate) struct ProviderNames<'a> {
     call: &'a Call,
     tenant: &'a Tenant,
     known: HashMap<u32, Option<String>>,
 }
 
-impl<'a> Names<'a> {
-    pub(crate) fn new(call: &'a Call, tenant: &'a Tenant) -> Names<'a> {
-        Names { call, tenant, known: HashMap::new() }
+impl<'a> ProviderNames<'a> {
+    pub(crate) fn new(call: &'a Call, tenant: &'a Tenant) -> ProviderNames<'a> {
+        ProviderNames { call, tenant, known: HashMap::new() }
     }
 
     pub(crate) fn get(&mut self, id: u32) -> Result<Option<String>, ApiError> {
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
     }
 }
 
-struct Filter {
+struct ProviderFilter {
     requestable: Option<bool>,
     inactive: bool,
     ids: Vec<u32>,
@@ -174,7 +174,7 @@ struct Filter {
 
 pub(crate) struct ListProviders {
     listing: Listing,
-    filter: Filter,
+    filter: ProviderFilter,
     include: Vec<&'static str>,
 }
 
@@ -182,7 +182,7 @@ impl FromInput for ListProviders {
     fn from_input(input: &mut Input) -> ListProviders {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
-        let filter = Filter {
+        let filter = ProviderFilter {
             requestable: input.query.optional(
                 "requestable",
                 boolean().about("If true, only providers with working hours; if false, only providers without."),
@@ -281,13 +281,13 @@ impl ProviderUpdate {
 
 /// The optional fields of a provider.
 #[derive(Clone)]
-struct ProviderDetails([(Field, Option<Option<String>>); 7]);
+struct ProviderDetails([(ProviderField, Option<Option<String>>); 7]);
 
-type Field = fn(&mut Provider) -> &mut Option<String>;
+type ProviderField = fn(&mut Provider) -> &mut Option<String>;
 
 impl ProviderDetails {
     fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
-        let fields: [(Field, &str, Kind<String>); 7] = [
+        let fields: [(ProviderField, &str, Kind<String>); 7] = [
             (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME).about("Middle name.")),
             (|it| &mut it.display_name, "provider.display_name", text(MAX_NAME).about("The name to show instead.")),
             (|it| &mut it.email, "provider.email", email()),
@@ -394,7 +394,7 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
     }
 }
 
-impl Filter {
+impl ProviderFilter {
     fn keeps(&self, it: &Record<Provider>, working: &Working<'_>) -> bool {
         it.inactive == self.inactive
             && self.requestable.is_none_or(|requestable| requestable == working.anywhere(it.id))

@@ -26,7 +26,7 @@ use crate::{
     http::{errors::ApiError, version_header::VERSION},
     nodes::forward::{AGENT, NodeCall},
     values::kinds::{id, name_of},
-    views::sync_status::{Health, SourceStatus, SyncStatusView, view},
+    views::sync_status::{DirectionHealth, SourceStatus, SyncStatusView, view},
 };
 
 /// Ids per query to another node, well within the limit of a request line.
@@ -54,12 +54,12 @@ impl FromInput for ListSyncStatus {
 /// A view of this node, or one as received from another node.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Row<'a> {
+enum SyncStatusRow<'a> {
     Here(SyncStatusView<'a>),
     Elsewhere(Box<RawValue>),
 }
 
-impl Wraps<Row<'_>> for Listed<SyncStatusView<'static>> {
+impl Wraps<SyncStatusRow<'_>> for Listed<SyncStatusView<'static>> {
     const STATUS: u16 = 200;
 
     fn wrap(answer: HttpResponse) -> Self {
@@ -77,12 +77,12 @@ pub(crate) async fn list(
     };
     let (here, elsewhere) = places(&call, asked_for)?;
     let shared = gather(&call, here).await?;
-    let wanted = |asked: Option<&str>, standing: &Health| asked.is_none_or(|color| color == standing.color());
+    let wanted = |asked: Option<&str>, standing: &DirectionHealth| asked.is_none_or(|color| color == standing.color());
     let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
     let setup = call.api.engine.setup();
-    let mut rows: Vec<_> = shared.map(|it| Row::Here(view(&setup, it))).collect();
+    let mut rows: Vec<_> = shared.map(|it| SyncStatusRow::Here(view(&setup, it))).collect();
     for (node, locations) in elsewhere {
-        rows.extend(ask(&call, &node, &locations, read, write).await?.into_iter().map(Row::Elsewhere));
+        rows.extend(ask(&call, &node, &locations, read, write).await?.into_iter().map(SyncStatusRow::Elsewhere));
     }
     Ok(call.list(&rows))
 }
@@ -152,10 +152,10 @@ fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation
     call.location(tenant, id)
 }
 
-type Key = (Option<u32>, u32);
+type SourceKey = (Option<u32>, u32);
 
-async fn gather(call: &Call, locations: Vec<OpenLocation>) -> Result<BTreeMap<Key, SourceStatus>, ApiError> {
-    let mut shared: BTreeMap<Key, SourceStatus> = BTreeMap::new();
+async fn gather(call: &Call, locations: Vec<OpenLocation>) -> Result<BTreeMap<SourceKey, SourceStatus>, ApiError> {
+    let mut shared: BTreeMap<SourceKey, SourceStatus> = BTreeMap::new();
     for location in locations {
         let state = call.api.engine.sync_state(location.setup.id).await?;
         let key = match location.setup.source {

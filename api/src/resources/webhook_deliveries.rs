@@ -156,14 +156,14 @@ fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
 }
 
 pub(crate) struct ListWebhookDeliveries {
-    filter: Filter,
+    filter: DeliveryFilter,
     paging: Paging,
 }
 
 impl FromInput for ListWebhookDeliveries {
     fn from_input(input: &mut Input) -> ListWebhookDeliveries {
         let subscription = |id: u32| SubscriptionId(id as i32);
-        let filter = Filter {
+        let filter = DeliveryFilter {
             status: input.query.optional("status", word().about("Only records with this status.")),
             event: input.query.optional("event_name", text(MAX_NAME).about("Only messages of this event.")),
             subscription: input
@@ -176,13 +176,13 @@ impl FromInput for ListWebhookDeliveries {
 }
 
 /// Filters of a list.
-struct Filter {
+struct DeliveryFilter {
     status: Option<Status>,
     event: Option<String>,
     subscription: Option<SubscriptionId>,
 }
 
-impl Filter {
+impl DeliveryFilter {
     fn takes(&self, it: &Delivery) -> bool {
         self.status.is_none_or(|wanted| status(it) == wanted)
             && self.event.as_ref().is_none_or(|event| it.event_name.eq_ignore_ascii_case(event))

@@ -136,7 +136,7 @@ pub(crate) fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
 }
 
 /// Filters of a list.
-struct Filter {
+struct WriteRequestFilter {
     status: Option<Status>,
     open: Option<bool>,
     resource: Option<Resource>,
@@ -145,10 +145,10 @@ struct Filter {
     updated_since: Option<Timestamp>,
 }
 
-impl Filter {
-    fn read(input: &mut Input) -> Filter {
+impl WriteRequestFilter {
+    fn read(input: &mut Input) -> WriteRequestFilter {
         let (q, clock) = (&mut input.query, &input.clock);
-        Filter {
+        WriteRequestFilter {
             status: q.optional("status", word().about("Only records with this status.")),
             open: q.optional(
                 "open",
@@ -186,14 +186,14 @@ fn is_open(it: &WriteRequest) -> bool {
 }
 
 pub(crate) struct ListWriteRequests {
-    filter: Filter,
+    filter: WriteRequestFilter,
     descending: bool,
     paging: Paging,
 }
 
 impl FromInput for ListWriteRequests {
     fn from_input(input: &mut Input) -> ListWriteRequests {
-        let filter = Filter::read(input);
+        let filter = WriteRequestFilter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
         ListWriteRequests { filter, descending, paging: input.paging() }
     }

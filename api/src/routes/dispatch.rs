@@ -23,7 +23,7 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::{self, AuditGuard, Caller},
+        audited::{self, AuditCaller, AuditGuard},
         authentication::{for_operators, is_of_operator},
         cached::Lookup,
         call::Call,
@@ -92,7 +92,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
-        let caller = Caller::from_call(&call, context.as_deref());
+        let caller = AuditCaller::from_call(&call, context.as_deref());
         if route.method != Method::GET {
             let api = api.clone();
             let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);
@@ -143,7 +143,7 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
 async fn run_to_completion(
     api: Data<Api>,
     route: &'static Route,
-    (call, caller): (Call, Caller),
+    (call, caller): (Call, AuditCaller),
     read_permits: Option<FairSemaphore>,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {

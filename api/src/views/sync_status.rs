@@ -59,20 +59,20 @@ struct SyncSource {
 #[derive(Default)]
 pub(crate) struct SourceStatus {
     locations: Vec<Arc<LocationSetup>>,
-    pub read: Health,
-    pub write: Health,
+    pub read: DirectionHealth,
+    pub write: DirectionHealth,
     ehr: Option<(String, Option<String>)>,
     gates: Vec<GateView>,
 }
 
 /// The health of a direction. Red while one of the locations is red, since the first of them turned red.
 #[derive(Default)]
-pub(crate) struct Health {
+pub(crate) struct DirectionHealth {
     red_since: Option<Timestamp>,
     green_at: Timestamp,
 }
 
-impl Health {
+impl DirectionHealth {
     fn add(&mut self, ok: bool, at: Timestamp) {
         if ok {
             self.green_at = self.green_at.max(at);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn standing(states: &[(bool, i64)]) -> (&'static str, At) {
-        let mut standing = Health::default();
+        let mut standing = DirectionHealth::default();
         states.iter().for_each(|(ok, at)| standing.add(*ok, Timestamp(*at)));
         (standing.color(), standing.at())
     }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    failure::{BookingAnswer, Failure},
+    failure::{BookingAnswer, BookingFailure},
     offers::{like, offers, open},
 };
 use crate::{
@@ -45,7 +45,8 @@ pub(crate) async fn create(
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer, call.key.short()).await;
-    let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)))?;
+    let until =
+        held.map_err(|refused| BookingFailure::refused(refused, |slots| offers(&call, &location, wanted, slots)))?;
     let zone = location.setup.zone;
     let message =
         format!("{} is held for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
@@ -75,6 +76,6 @@ pub(crate) async fn delete(
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
     let released = call.api.engine.release(offer).await;
-    released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
+    released.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
     Ok(call.plain(SlotHold { ok: true, message, held_until: None, description: call.description() }))
 }

@@ -8,7 +8,7 @@ use location::{
 };
 
 use super::{
-    failure::Failure,
+    failure::BookingFailure,
     offer_view::{OfferLocation, OfferView},
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
-    resources::providers::Names,
+    resources::providers::ProviderNames,
     values::{
         slot_token::Terms,
         times::{self, At},
@@ -39,7 +39,7 @@ pub(super) fn offers(
     slots: &[Slot],
 ) -> Result<Vec<OfferView>, ApiError> {
     let tenant = Tenant { institution: location.institution.clone() };
-    let mut names = Names::new(call, &tenant);
+    let mut names = ProviderNames::new(call, &tenant);
     let here = booking_location(&location.setup);
     let here = OfferLocation { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address };
     let terms = Terms {
@@ -77,7 +77,7 @@ pub(super) fn open(
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     slot_token: &str,
-) -> Result<(OpenLocation, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), BookingFailure> {
     reach(call, tenant, at, call.api.slot_tokens.open(slot_token))
 }
 
@@ -87,7 +87,7 @@ pub(super) fn recall(
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     slot_token: &str,
-) -> Result<(OpenLocation, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), BookingFailure> {
     reach(call, tenant, at, call.api.slot_tokens.recall(slot_token))
 }
 
@@ -96,12 +96,12 @@ fn reach(
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     offer: Option<Offer>,
-) -> Result<(OpenLocation, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), BookingFailure> {
     let offer = offer.filter(|offer| offer.institution == tenant.institution.id);
     let offer = offer.filter(|offer| at.is_none_or(|location| location.setup.id == offer.location));
-    let offer = offer.ok_or_else(Failure::slot_not_found)?;
+    let offer = offer.ok_or_else(BookingFailure::slot_not_found)?;
     let location = call.location(tenant, offer.location).map_err(|error| match error {
-        error if error.is_not_found() => Failure::slot_not_found(),
+        error if error.is_not_found() => BookingFailure::slot_not_found(),
         other => other.into(),
     })?;
     Ok((location, offer))

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    failure::{BookingAnswer, Failure},
+    failure::{BookingAnswer, BookingFailure},
     offer_view::OfferView,
     offers::{OfferProperties, offers},
 };
@@ -165,9 +165,9 @@ pub(crate) async fn create(
 }
 
 /// Explains the failure in words for a caller.
-fn not_read(error: ApiError, location: &OpenLocation) -> Failure {
+fn not_read(error: ApiError, location: &OpenLocation) -> BookingFailure {
     match error {
-        ApiError::NotRead => Failure::not_read(&location.setup.name),
+        ApiError::NotRead => BookingFailure::not_read(&location.setup.name),
         other => other.into(),
     }
 }

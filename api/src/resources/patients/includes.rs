@@ -16,7 +16,7 @@ use super::{find, reachable};
 use crate::{
     access::{call::Call, input::Input, tenancy::Tenant},
     http::errors::{ApiError, name_of},
-    resources::{insurance_plans::subscriber, providers::Names},
+    resources::{insurance_plans::subscriber, providers::ProviderNames},
     values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
     views::{
         communications::PatientAlertView,
@@ -282,16 +282,17 @@ fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Resu
     Ok(children)
 }
 
-type Visit = (Record<Appointment>, Option<String>);
+type PatientVisit = (Record<Appointment>, Option<String>);
 /// Appointments as in `Visits`, without the names of their providers.
-type Found = (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
+type FoundVisits =
+    (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
 
 /// The requested appointments with the names of their providers.
 #[derive(Default)]
 struct Visits {
-    upcoming: Option<Vec<Visit>>,
-    last: Option<Option<Visit>>,
-    all: Option<Vec<Visit>>,
+    upcoming: Option<Vec<PatientVisit>>,
+    last: Option<Option<PatientVisit>>,
+    all: Option<Vec<PatientVisit>>,
 }
 
 impl Visits {
@@ -319,13 +320,13 @@ impl Visits {
             [&mut upcoming, &mut all].into_iter().flatten().for_each(|list| call.end_after(MAX_WHOLE, list));
             shown.insert(patient.id, (upcoming, last, all));
         }
-        let mut names = Names::new(call, tenant);
+        let mut names = ProviderNames::new(call, tenant);
         let mut named = |it: Record<Appointment>| {
             call.audit("read", "appointment", it.id);
             let name = it.placement.provider.map(|provider| names.get(provider.0)).transpose()?.flatten();
             Ok::<_, ApiError>((it, name))
         };
-        let visits = |(patient, (upcoming, last, all)): (u32, Found)| {
+        let visits = |(patient, (upcoming, last, all)): (u32, FoundVisits)| {
             let visits = Visits {
                 upcoming: upcoming.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
                 last: last.map(|last| last.map(&mut named).transpose()).transpose()?,
@@ -342,6 +343,6 @@ fn is_scheduled(it: &Record<Appointment>) -> bool {
     !it.cancelled && !it.unavailable && !failed
 }
 
-fn basic((appointment, provider): &Visit) -> AppointmentBasic {
+fn basic((appointment, provider): &PatientVisit) -> AppointmentBasic {
     AppointmentBasic::from_record(appointment, provider.clone())
 }
