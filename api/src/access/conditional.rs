@@ -14,7 +14,7 @@ use actix_web::{
 
 use super::keys::ApiKey;
 use crate::values::{
-    secret::{Key, Secret},
+    secret::{MacKey, Secret},
     versions::Version,
 };
 
@@ -22,11 +22,11 @@ use crate::values::{
 const LENGTH: usize = 16;
 
 /// Entity tag generator. Tags are keyed hashes, so that a tag in a log reveals nothing about the records.
-pub struct Tags(Key);
+pub struct Tags(MacKey);
 
 /// Tag generator for one caller and version.
 pub struct Tagging {
-    key: Key,
+    key: MacKey,
     caller: [u8; 32],
     version: Version,
 }

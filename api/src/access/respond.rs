@@ -17,7 +17,7 @@ use crate::http::{
     endpoint::Success,
     envelope::Envelope,
     errors::ApiError,
-    paging::{ListInfo, Page},
+    paging::{ListInfo, ListPage},
 };
 
 /// Result of a handler.
@@ -163,7 +163,7 @@ impl Call {
     }
 
     /// Responds with a page of a list: with cursors, or in v2.2.2 with the total number of records.
-    pub(crate) fn page<V: Serialize, A: Wraps<V>>(&self, page: &Page<V>) -> A {
+    pub(crate) fn page<V: Serialize, A: Wraps<V>>(&self, page: &ListPage<V>) -> A {
         let mut answer = self.build(A::STATUS);
         A::wrap(match &page.info {
             ListInfo::Cursors(info) => {
@@ -186,10 +186,10 @@ impl Call {
     /// Responds with a page of records, each converted by `view`.
     pub(crate) fn page_of<'a, R, V: Serialize, A: Wraps<V>>(
         &self,
-        page: &'a Page<R>,
+        page: &'a ListPage<R>,
         view: impl FnMut(&'a R) -> V,
     ) -> A {
-        self.page(&Page { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
+        self.page(&ListPage { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
     }
 
     /// Responds with a body without envelope.

@@ -13,7 +13,7 @@ use super::{
     node,
     problems::{Problem, Problems, SourceText},
     reader::{NO_KEYS, Section, not_empty},
-    seen::Seen,
+    seen::FirstUses,
     traces,
     values::Values,
 };
@@ -103,7 +103,7 @@ fn whole(
     setup.engine.node = node_rules;
     let traces = traces::read(root, setup.engine.node.as_ref().map(|node| node.name.clone()));
     let knobs = LocationSettings::default().with(&root.settings("defaults"));
-    let mut seen = Seen::default();
+    let mut seen = FirstUses::default();
     match institutions {
         None => {
             for section in root
@@ -154,7 +154,7 @@ fn institution(
     document: &SourceText,
     knobs: LocationSettings,
     setup: &mut Setup,
-    seen: &mut Seen,
+    seen: &mut FirstUses,
     values: &Rc<RefCell<Values>>,
 ) -> Vec<Problem> {
     let problems = Problems::new(document);

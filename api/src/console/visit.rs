@@ -28,7 +28,7 @@ use crate::{
         shown::{Access, AccessLog},
     },
     http::{context::RequestContext, errors::ApiError},
-    values::{role::Role, sessions::Session},
+    values::{role::Role, sessions::OperatorSession},
 };
 
 pub(super) const COOKIE: &str = "practice_sync_console";
@@ -41,7 +41,7 @@ const RETRY_LATER: u64 = 30;
 pub(super) struct Visit {
     pub api: Data<Api>,
     pub operator: Arc<Operator>,
-    pub session: Session,
+    pub session: OperatorSession,
     pub client: Option<IpAddr>,
     request_id: String,
     query: Vec<(String, String)>,

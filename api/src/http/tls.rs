@@ -58,7 +58,7 @@ pub(crate) struct Certificate {
     pub listener: &'static str,
     files: TlsFiles,
     served: RwLock<Served>,
-    seen: Mutex<Seen>,
+    seen: Mutex<CertificateCheck>,
 }
 
 #[derive(Clone)]
@@ -67,7 +67,7 @@ struct Served {
     expires: Timestamp,
 }
 
-struct Seen {
+struct CertificateCheck {
     /// Digest of the files at the last read, so that each content is reported once.
     digest: [u8; 32],
     /// Time of the last expiry warning.
@@ -79,7 +79,12 @@ impl Certificate {
         let texts = Texts::read(&files)?;
         let served = RwLock::new(texts.pair(&files)?);
         warn_when_others_can_read(&files.key);
-        Ok(Certificate { listener, seen: Mutex::new(Seen { digest: texts.digest(), warned: None }), files, served })
+        Ok(Certificate {
+            listener,
+            seen: Mutex::new(CertificateCheck { digest: texts.digest(), warned: None }),
+            files,
+            served,
+        })
     }
 
     /// Returns the earliest expiry in the chain.

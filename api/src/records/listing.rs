@@ -10,7 +10,7 @@ use crate::{
     access::{call::Call, input::Input},
     http::{
         errors::ApiError,
-        paging::{Page, Paging},
+        paging::{ListPage, Paging},
         query::Params,
     },
     values::{
@@ -209,7 +209,7 @@ impl Listing {
         owners: &[u32],
         sources: &[u32],
         keep: impl Fn(&D) -> bool,
-    ) -> Result<Page<D>, ApiError> {
+    ) -> Result<ListPage<D>, ApiError> {
         let named = called(sources, &self.foreign_ids);
         let query = ListQuery::new(owners, self.order).filtered(self.filters.iter().cloned().chain(named));
         let page = call.api.engine.list(&query, &self.paging.request(self.descending), keep)?;

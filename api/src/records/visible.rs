@@ -17,7 +17,7 @@ use crate::{
     },
     http::{
         errors::{ApiError, name_of},
-        paging::Page,
+        paging::ListPage,
     },
     records::listing::Listing,
     values::limits::MAX_WHOLE,
@@ -30,7 +30,7 @@ impl Listing {
         call: &Call,
         sources: &[u32],
         keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<Page<Record<T>>, ApiError> {
+    ) -> Result<ListPage<Record<T>>, ApiError> {
         let page = self.page(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
         page.rows.iter().for_each(|it| call.audit_read(it));
         Ok(page)
@@ -42,7 +42,7 @@ impl Listing {
         call: &Call,
         location: &OpenLocation,
         keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<Page<Record<T>>, ApiError> {
+    ) -> Result<ListPage<Record<T>>, ApiError> {
         let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == location.setup.id.0);
         self.entries(call, &location.sources(), |entry| here(entry) && keep(entry))
     }

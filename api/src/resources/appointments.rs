@@ -24,7 +24,7 @@ use crate::{
         respond::{Answer, Listed, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{errors::ApiError, paging::Page},
+    http::{errors::ApiError, paging::ListPage},
     records::listing::Listing,
     values::{
         kinds::{
@@ -162,7 +162,7 @@ pub(crate) async fn list(
             call.audit("read", "appointment", it.id);
         }
     }
-    Ok(call.page(&Page { rows, info: page.info }))
+    Ok(call.page(&ListPage { rows, info: page.info }))
 }
 
 pub(crate) struct ShowAppointment {

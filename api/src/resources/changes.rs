@@ -21,7 +21,7 @@ use crate::{
     },
     http::{
         errors::{ApiError, name_of},
-        paging::{ListInfo, Page, PageInfo},
+        paging::{ListInfo, ListPage, PageInfo},
     },
     records::visible::is_about_patients,
     values::{
@@ -107,7 +107,7 @@ pub(crate) async fn list(
         start_cursor: since.unwrap_or_default(),
         end_cursor: cursors.seal(Position::id(changes.next), Timestamp(0)),
     };
-    Ok(call.page(&Page { rows, info: ListInfo::Cursors(info) }))
+    Ok(call.page(&ListPage { rows, info: ListInfo::Cursors(info) }))
 }
 
 fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {

@@ -59,7 +59,7 @@ pub(crate) struct WebhookDeliveryView {
     event_time: At,
     /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the
     /// subscription any more.
-    status: Word<Status>,
+    status: Word<DeliveryStatus>,
     /// Number of attempts made so far.
     attempts: u32,
     /// The status the endpoint answered the last attempt with; null when it did not answer.
@@ -96,7 +96,7 @@ pub(crate) struct WebhookReplayView {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum DeliveryStatus {
     Pending,
     Delivered,
     Failed,
@@ -104,17 +104,17 @@ pub(crate) enum Status {
 }
 
 closed! {
-    Status: "DeliveryStatus" "What became of a message." {
+    DeliveryStatus: "DeliveryStatus" "What became of a message." {
         Pending = "pending", Delivered = "delivered", Failed = "failed", Stopped = "stopped",
     }
 }
 
-fn status(delivery: &Delivery) -> Status {
+fn status(delivery: &Delivery) -> DeliveryStatus {
     match delivery.state {
-        State::Pending { .. } => Status::Pending,
-        State::Delivered { .. } => Status::Delivered,
-        State::Failed { .. } => Status::Failed,
-        State::Stopped { .. } => Status::Stopped,
+        State::Pending { .. } => DeliveryStatus::Pending,
+        State::Delivered { .. } => DeliveryStatus::Delivered,
+        State::Failed { .. } => DeliveryStatus::Failed,
+        State::Stopped { .. } => DeliveryStatus::Stopped,
     }
 }
 
@@ -177,7 +177,7 @@ impl FromInput for ListWebhookDeliveries {
 
 /// Filters of a list.
 struct DeliveryFilter {
-    status: Option<Status>,
+    status: Option<DeliveryStatus>,
     event: Option<String>,
     subscription: Option<SubscriptionId>,
 }

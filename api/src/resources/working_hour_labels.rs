@@ -13,7 +13,7 @@ use crate::{
         call::Call,
         respond::{Answer, Paged},
     },
-    http::paging::{Page, Paging},
+    http::paging::{ListPage, Paging},
     values::kinds::shared::{active, part_of_name},
     views::hours::{WorkingHourLabelView, label_id},
 };
@@ -62,5 +62,5 @@ pub(crate) async fn list(
     )?;
     let rows = page.rows.iter().filter_map(|id| labels.get(id));
     let rows = rows.map(|(location, name, _)| WorkingHourLabelView::new(*location, name)).collect();
-    Ok(call.page(&Page { rows, info: page.info }))
+    Ok(call.page(&ListPage { rows, info: page.info }))
 }

@@ -80,16 +80,16 @@ impl Secret {
     }
 
     /// Derives a key for one purpose. Keys of different purposes are independent.
-    pub(crate) fn key(&self, purpose: &str) -> Key {
-        Key(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
+    pub(crate) fn key(&self, purpose: &str) -> MacKey {
+        MacKey(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
     }
 }
 
 /// Authenticates data that clients receive and send back.
 #[derive(Clone)]
-pub(crate) struct Key(Hmac<Sha256>);
+pub(crate) struct MacKey(Hmac<Sha256>);
 
-impl Key {
+impl MacKey {
     pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
         mac(self.0.clone(), parts)
     }

@@ -8,7 +8,7 @@ use location::{
     time::{Span, Timestamp},
 };
 
-use crate::values::secret::{Key, Secret, random};
+use crate::values::secret::{MacKey, Secret, random};
 
 const PREFIX: &str = "slt_";
 /// Bytes of the authentication tag in a token.
@@ -18,7 +18,7 @@ const HAS_OPERATORY: u8 = 1;
 const HAS_TYPE: u8 = 2;
 const JOINS_BLOCKS: u8 = 4;
 
-pub struct SlotTokens(Key);
+pub struct SlotTokens(MacKey);
 
 /// The common properties of the slots of one search.
 #[derive(Clone, Copy, Debug)]

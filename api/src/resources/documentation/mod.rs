@@ -73,7 +73,7 @@ pub(crate) fn operator_page(request: &HttpRequest, name: &str) -> HttpResult {
     Ok(file(request, "text/html; charset=utf-8", page))
 }
 
-fn text(request: &HttpRequest, page: &'static pages::Page) -> HttpResult {
+fn text(request: &HttpRequest, page: &'static pages::DocumentationPage) -> HttpResult {
     Ok(file(request, "text/html; charset=utf-8", page.html()))
 }
 

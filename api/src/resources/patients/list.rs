@@ -20,7 +20,7 @@ use crate::{
         respond::{Answer, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{errors::ApiError, paging::Page, query::Params},
+    http::{errors::ApiError, paging::ListPage, query::Params},
     records::listing::Listing,
     values::{
         kinds::{
@@ -93,7 +93,7 @@ pub(crate) async fn list_v2(
         let (includes, address) = (related.view(&call), related.address(patient));
         rows.push(PatientDetail::from_record(patient, adapter).with(includes, address));
     }
-    Ok(call.page(&Page { rows, info: page.info }))
+    Ok(call.page(&ListPage { rows, info: page.info }))
 }
 
 fn found(
@@ -101,7 +101,7 @@ fn found(
     location: &OpenLocation,
     listing: Listing,
     criteria: &Criteria,
-) -> Result<Page<Record<Patient>>, ApiError> {
+) -> Result<ListPage<Record<Patient>>, ApiError> {
     let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
     let (country, number) = (location.setup.country(&location.institution), criteria.number(location));
     let takes_forms = criteria.forms_syncable.is_some() && takes_forms(call, location)?;

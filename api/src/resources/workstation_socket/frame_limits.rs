@@ -84,10 +84,10 @@ struct Frames {
     rest: u64,
     /// Length of the current message so far.
     message: u64,
-    window: Option<Window>,
+    window: Option<FrameWindow>,
 }
 
-struct Window {
+struct FrameWindow {
     since: Instant,
     messages: u32,
     fragments: u32,
@@ -129,9 +129,9 @@ impl Frames {
         if self.message.max(head.length) > gauge.max_message.get() {
             return Err(ExceededLimit::TooLong);
         }
-        let window = self.window.get_or_insert(Window { since: now, messages: 0, fragments: 0 });
+        let window = self.window.get_or_insert(FrameWindow { since: now, messages: 0, fragments: 0 });
         if now.duration_since(window.since) >= FRAMES_WITHIN {
-            *window = Window { since: now, messages: 0, fragments: 0 };
+            *window = FrameWindow { since: now, messages: 0, fragments: 0 };
         }
         window.messages += u32::from(!continues);
         window.fragments += u32::from(continues);

@@ -95,7 +95,7 @@ pub(crate) fn date() -> Kind<Date> {
     Kind::for_text(
         || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
         "2026-12-01",
-        |text| in_years(days(Written::parse(text).ok_or("must be a date in the form YYYY-MM-DD")?.date), YEARS),
+        |text| in_years(days(ParsedDateTime::parse(text).ok_or("must be a date in the form YYYY-MM-DD")?.date), YEARS),
     )
 }
 
@@ -103,8 +103,8 @@ pub(crate) fn date() -> Kind<Date> {
 pub(crate) fn date_or_instant<T: 'static>(clock: &Clock, date: fn(Date) -> T, at: fn(Timestamp) -> T) -> Kind<T> {
     let instant = instant(clock);
     let schema = || json!({"type": "string", "format": "date-time"});
-    Kind::for_text(schema, "2026-12-01T14:30:00Z", move |text| match Written::parse(text) {
-        Some(Written { date: day, time: None, .. }) => in_years(days(day), YEARS).map(date),
+    Kind::for_text(schema, "2026-12-01T14:30:00Z", move |text| match ParsedDateTime::parse(text) {
+        Some(ParsedDateTime { date: day, time: None, .. }) => in_years(days(day), YEARS).map(date),
         _ => instant.text(text).map(at),
     })
 }
@@ -133,7 +133,7 @@ const CLEAR_DATES: &[&str] =
     &["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%B %d, %Y", "%B %d %Y", "%d %B %Y", "%d. %B %Y", "%d-%B-%Y"];
 
 fn any_date(text: &str) -> Parsed<Date> {
-    if let Some(written) = Written::parse(text) {
+    if let Some(written) = ParsedDateTime::parse(text) {
         return Ok(days(written.date));
     }
     // A date-time gives its day, whatever the form of the day.
@@ -193,7 +193,7 @@ fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind
     let clock = clock.clone();
     let schema = || json!({"type": "string", "format": "date-time", "pattern": CENTURIES});
     Kind::for_text(schema, "2026-12-01T14:30:00Z", move |text| {
-        let written = Written::parse(text).ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
+        let written = ParsedDateTime::parse(text).ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
         if !YEARS.contains(&written.date.year()) {
             return Err(format!("must be between the years {} and {}", YEARS.start(), YEARS.end()));
         }
@@ -210,20 +210,20 @@ fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind
 }
 
 /// A date-time as written by ISO 8601, RFC 3339 and common libraries.
-struct Written {
+struct ParsedDateTime {
     date: NaiveDate,
     time: Option<NaiveTime>,
     offset: Option<FixedOffset>,
 }
 
-impl Written {
-    fn parse(text: &str) -> Option<Written> {
+impl ParsedDateTime {
+    fn parse(text: &str) -> Option<ParsedDateTime> {
         let (date, rest) = text.split_at_checked(10)?;
         let form = |at: usize, b: u8| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() };
         let date = date.bytes().enumerate().all(|(at, b)| form(at, b)).then_some(date)?;
         let date = date.parse::<NaiveDate>().ok()?;
         if rest.is_empty() {
-            return Some(Written { date, time: None, offset: None });
+            return Some(ParsedDateTime { date, time: None, offset: None });
         }
         let rest = rest.strip_prefix(['T', 't', ' '])?;
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(rest.len());
@@ -232,7 +232,7 @@ impl Written {
         let time = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(time, form).ok());
         let time = Some(time.filter(|_| two_digits)?);
         let offset = if offset.is_empty() { None } else { Some(offset_of(offset)?) };
-        Some(Written { date, time, offset })
+        Some(ParsedDateTime { date, time, offset })
     }
 }
 
