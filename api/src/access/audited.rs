@@ -1,4 +1,4 @@
-//! Audit trail entries of calls: the records that a caller read or changed (`Call::audit`).
+//! Audit trail entries of calls: the records that a caller read or changed (`ApiCall::audit`).
 //!
 //! A response with records is sent only once its entries are durable. A change is stored durably together with its
 //! caller (`engine::untold`), and its entries follow without delaying the response. Entries are retried while the
@@ -36,7 +36,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     api::Api,
-    call::Call,
+    call::ApiCall,
     shown::{Access, AccessLog, AccessScope},
 };
 use crate::{
@@ -71,7 +71,7 @@ pub(crate) struct AuditCaller {
 }
 
 impl AuditCaller {
-    pub(crate) fn from_call(call: &Call, context: Option<&RequestContext>) -> AuditCaller {
+    pub(crate) fn from_call(call: &ApiCall, context: Option<&RequestContext>) -> AuditCaller {
         let name = call.key.name.clone();
         let actor = match call.endpoint.access {
             // A request with a pairing code belongs to a workstation without an identity.

@@ -7,7 +7,7 @@ use actix_web::{
 use location::ids::InstitutionId;
 
 use super::{
-    call::Call,
+    call::ApiCall,
     page_cache::{CacheKey, CacheMiss},
 };
 use crate::http::notices::IGNORED;
@@ -20,7 +20,7 @@ pub enum Lookup {
     Uncached,
 }
 
-impl Call {
+impl ApiCall {
     /// Looks up the page. A hit leaves the same audit trail entries as the original response.
     pub fn cached_page(&self, path: &str, query: &str) -> Lookup {
         if !self.endpoint.is_cached() {

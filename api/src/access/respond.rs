@@ -12,7 +12,7 @@ use actix_web::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-use super::call::Call;
+use super::call::ApiCall;
 use crate::http::{
     endpoint::Success,
     envelope::Envelope,
@@ -124,7 +124,7 @@ impl Wraps<()> for Empty {
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-impl Call {
+impl ApiCall {
     /// Responds with one record.
     pub fn show<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
         self.show_as(A::STATUS, data)

@@ -9,7 +9,7 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::{call::Call, input::Input, shown::AccessScope};
+use super::{call::ApiCall, input::Input, shown::AccessScope};
 use crate::{
     http::errors::ApiError,
     values::{
@@ -35,7 +35,7 @@ pub struct OpenLocation {
     pub setup: Arc<LocationSetup>,
 }
 
-impl Call {
+impl ApiCall {
     /// Returns the institution named by `subdomain`, or all institutions of the key, and the input.
     pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
         let named = self.input.query.optional("subdomain", subdomain());

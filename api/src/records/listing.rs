@@ -7,7 +7,7 @@ use engine::{
 use location::time::Span;
 
 use crate::{
-    access::{call::Call, input::Input},
+    access::{call::ApiCall, input::Input},
     http::{
         errors::ApiError,
         paging::{ListPage, Paging},
@@ -205,7 +205,7 @@ impl Listing {
     /// `sources`. `keep` is an additional filter.
     pub(crate) fn page<D: Document>(
         &self,
-        call: &Call,
+        call: &ApiCall,
         owners: &[u32],
         sources: &[u32],
         keep: impl Fn(&D) -> bool,

@@ -12,7 +12,7 @@ use location::{ids::LocationId, pull::Resource};
 
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::{
@@ -27,7 +27,7 @@ impl Listing {
     /// Lists records of data sources, without those created at a location that is closed to the caller.
     pub(crate) fn entries<T: Body>(
         &self,
-        call: &Call,
+        call: &ApiCall,
         sources: &[u32],
         keep: impl Fn(&Record<T>) -> bool,
     ) -> Result<ListPage<Record<T>>, ApiError> {
@@ -39,7 +39,7 @@ impl Listing {
     /// Lists records of the location's data source, without those created at another location.
     pub(crate) fn entries_at<T: Body>(
         &self,
-        call: &Call,
+        call: &ApiCall,
         location: &OpenLocation,
         keep: impl Fn(&Record<T>) -> bool,
     ) -> Result<ListPage<Record<T>>, ApiError> {
@@ -55,7 +55,7 @@ impl OpenLocation {
     }
 }
 
-impl Call {
+impl ApiCall {
     /// Returns the data sources of the institution's open locations.
     pub(crate) fn sources(&self, tenant: &Tenant) -> Vec<u32> {
         let mut sources: Vec<u32> =

@@ -12,7 +12,7 @@ use super::{resource_names, sync::AdapterView};
 use crate::{
     access::{
         arguments::{AdapterName, Anywhere, FromInput, InTenants, OfLocation},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, One},
     },
@@ -133,7 +133,7 @@ impl From<VersionError> for ApiError {
     }
 }
 
-pub(crate) async fn list(call: Call, InTenants(tenants, ()): InTenants<()>) -> Answer<Listed<AdapterDetail>> {
+pub(crate) async fn list(call: ApiCall, InTenants(tenants, ()): InTenants<()>) -> Answer<Listed<AdapterDetail>> {
     let engine = &call.api.engine;
     let mut by_name: BTreeMap<String, Vec<LocationAdapterView>> = BTreeMap::new();
     for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
@@ -153,7 +153,7 @@ pub(crate) async fn list(call: Call, InTenants(tenants, ()): InTenants<()>) -> A
 }
 
 pub(crate) async fn upload(
-    mut call: Call,
+    mut call: ApiCall,
     AdapterName(name): AdapterName,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<AdapterVersionView>> {
@@ -180,7 +180,7 @@ impl FromInput for AdapterRollOut {
 }
 
 pub(crate) async fn roll_out(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, AdapterRollOut { version, dry_run }): OfLocation<AdapterRollOut>,
 ) -> Answer<One<RollOutView>> {
     let location = location.setup.id;
@@ -199,7 +199,7 @@ pub(crate) async fn roll_out(
 }
 
 pub(crate) async fn roll_back(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, ()): OfLocation<()>,
 ) -> Answer<One<LocationAdapterView>> {
     let location = location.setup.id;

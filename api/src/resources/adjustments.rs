@@ -14,7 +14,7 @@ use super::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
@@ -31,7 +31,7 @@ listing!(ListAdjustments: |it| it.sort().foreign_ids().patient().provider().guar
         .id("charge_id", "The charge.", Filter::Charge).since().include_deleted());
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListAdjustments(listing)): AtLocation<ListAdjustments>,
 ) -> Answer<Paged<AdjustmentView<'static>>> {
     let page = listing.entries_at::<Adjustment>(&call, &location, is_live)?;
@@ -41,7 +41,7 @@ pub(crate) async fn list(
 included!(ShowAdjustment: &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowAdjustment { include }): InTenant<ShowAdjustment>,
 ) -> Answer<One<AdjustmentView<'static>>> {
@@ -80,7 +80,7 @@ impl FromInput for NewAdjustment {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewAdjustment(given)): AtLocation<NewAdjustment>,
 ) -> Answer<Accepted<AdjustmentView<'static>>> {
     let body = |given: LedgerEntryInput, day| Adjustment {

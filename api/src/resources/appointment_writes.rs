@@ -24,7 +24,7 @@ use super::{
 use crate::{
     access::{
         arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InLocationsOfQuery},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One},
         tenancy::{OpenLocation, Tenant},
@@ -83,7 +83,7 @@ impl FromInput for NewAppointmentInput {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocationOfBody(location, given): AtLocationOfBody<NewAppointmentInput>,
 ) -> Answer<Created<AppointmentSaved<'static>>> {
     let span = given.span(&mut call, &location)?;
@@ -126,7 +126,7 @@ pub(crate) struct AppointmentUpdateInput {
 }
 
 impl FromCall for AppointmentUpdate {
-    fn from_call(call: &mut Call) -> Result<AppointmentUpdate, ApiError> {
+    fn from_call(call: &mut ApiCall) -> Result<AppointmentUpdate, ApiError> {
         let Id(id) = Id::from_path(call)?;
         let id = AppointmentId(id);
         call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location())));
@@ -159,7 +159,7 @@ impl FromInput for AppointmentUpdateInput {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     AppointmentUpdate { id, tenant, named, asked: AppointmentUpdateInput { cancelled, change } }: AppointmentUpdate,
 ) -> Answer<One<AppointmentSaved<'static>>> {
     let (location, before) = find(&call, &tenant, id)?;
@@ -193,7 +193,7 @@ pub(crate) async fn update(
 }
 
 fn saved_view<'a>(
-    call: &'a Call,
+    call: &'a ApiCall,
     tenant: &Tenant,
     location: &OpenLocation,
     record: &'a Record<Appointment>,
@@ -274,7 +274,7 @@ impl NewAppointmentInput {
     }
 
     /// Returns the time span. Without an end it has the length of the type.
-    fn span(&self, call: &mut Call, location: &OpenLocation) -> Result<Span, ApiError> {
+    fn span(&self, call: &mut ApiCall, location: &OpenLocation) -> Result<Span, ApiError> {
         let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(location.institution.id, id));
         let kind = kind.transpose()?.flatten();
         let usual = minutes(None, kind.as_ref());

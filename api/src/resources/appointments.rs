@@ -19,7 +19,7 @@ use super::{
 use crate::{
     access::{
         arguments::{FromInput, Id, InLocations, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, One, Paged},
         tenancy::{OpenLocation, Tenant},
@@ -147,7 +147,7 @@ impl FromInput for ListAppointments {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, ListAppointments { listing, criteria }): InLocations<ListAppointments>,
 ) -> Answer<Paged<AppointmentView<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
@@ -183,7 +183,7 @@ impl FromInput for ShowAppointment {
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowAppointment { include }): InTenant<ShowAppointment>,
 ) -> Answer<One<AppointmentDetail<'static>>> {
@@ -220,7 +220,7 @@ pub(crate) async fn show(
 
 /// GET /appointments/{id}/appointment_descriptors
 pub(crate) async fn descriptors(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, asked): InTenant<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
@@ -231,7 +231,7 @@ pub(crate) async fn descriptors(
 
 /// Finds an appointment of the caller. Those of other tenants and of closed locations are not found.
 pub(crate) fn find(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     id: AppointmentId,
 ) -> Result<(OpenLocation, Record<Appointment>), ApiError> {
@@ -262,7 +262,7 @@ impl AppointmentCriteria {
 }
 
 pub(crate) fn view<'a>(
-    call: &'a Call,
+    call: &'a ApiCall,
     location: &OpenLocation,
     it: &'a Record<Appointment>,
     names: &mut ProviderNames<'_>,
@@ -271,14 +271,14 @@ pub(crate) fn view<'a>(
     Ok(AppointmentView::from_record(it, &location.setup, call.directory.adapter(&location.setup), name))
 }
 
-fn procedures_of(call: &Call, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
+fn procedures_of(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
     let Some(source) = location.setup.source else { return Ok(Vec::new()) };
     call.find_all(source, Filter::Appointment(id), MAX_RELATED)
 }
 
 /// Returns the appointment's own descriptors and those of its type.
 fn descriptors_of(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     it: &Record<Appointment>,
 ) -> Result<Vec<Record<AppointmentDescriptor>>, ApiError> {

@@ -11,7 +11,7 @@ use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, InTenants, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
@@ -42,7 +42,7 @@ impl FromInput for ListGuarantorBalances {
 }
 
 pub(crate) async fn list_guarantor_balances(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, asked): AtLocation<ListGuarantorBalances>,
 ) -> Answer<Paged<GuarantorBalanceView<'static>>> {
     let ListGuarantorBalances { zero_too, patient, listing } = asked;
@@ -58,7 +58,7 @@ pub(crate) async fn list_guarantor_balances(
 }
 
 /// Returns the filter for the guarantor of a patient, by default the patient. Matches nothing for unknown patients.
-fn guarantor_filter(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
+fn guarantor_filter(call: &ApiCall, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
     let found = call.api.engine.patient(location.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));
     Ok(match guarantor {
@@ -70,7 +70,7 @@ fn guarantor_filter(call: &Call, location: &OpenLocation, patient: u32) -> Resul
 included!(ShowGuarantorBalance: &["guarantor"]);
 
 pub(crate) async fn show_guarantor_balance(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenants(tenants, ShowGuarantorBalance { include }): InTenants<ShowGuarantorBalance>,
 ) -> Answer<One<GuarantorBalanceView<'static>>> {
@@ -86,7 +86,7 @@ pub(crate) async fn show_guarantor_balance(
 listing!(ListInsuranceBalances: |it| it.sort().patient().guarantor().since().without_deleted());
 
 pub(crate) async fn list_insurance_balances(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListInsuranceBalances(listing)): AtLocation<ListInsuranceBalances>,
 ) -> Answer<Paged<InsuranceBalanceView>> {
     let page = listing.entries_at::<InsuranceBalance>(&call, &location, |_| true)?;
@@ -94,7 +94,7 @@ pub(crate) async fn list_insurance_balances(
 }
 
 pub(crate) async fn show_insurance_balance(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<InsuranceBalanceView>> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::resource_names::name;
 use crate::access::{
     arguments::OfLocation,
-    call::Call,
+    call::ApiCall,
     respond::{Answer, One},
     tenancy::OpenLocation,
 };
@@ -101,7 +101,7 @@ impl EhrCapabilitiesView {
     }
 }
 
-pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<CapabilitiesView>> {
+pub(crate) async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<CapabilitiesView>> {
     let OpenLocation { setup: location, .. } = location;
     let integrated = location.source.is_some();
     let ehr = if integrated {

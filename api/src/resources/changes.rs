@@ -14,7 +14,7 @@ use super::resource_names::{self, granted, name, resource};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Paged},
         tenancy::OpenLocation,
@@ -79,7 +79,7 @@ impl FromInput for ListChanges {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListChanges { since, asked, per_page }): AtLocation<ListChanges>,
 ) -> Answer<Paged<RecordChangeView>> {
     if asked.iter().any(|resource| !granted(*resource, call.key.grants)) {
@@ -116,7 +116,7 @@ fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
 }
 
 /// Returns the view of a change, or `None` for records made at another location.
-fn view(call: &Call, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
+fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
     let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
     let shown = call.api.engine.shown(at, entry.resource, entry.id, version, amounts)?;
     if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != at.0)) {

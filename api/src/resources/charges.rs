@@ -9,7 +9,7 @@ use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One, Paged},
     },
@@ -34,7 +34,7 @@ impl FromInput for ListCharges {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListCharges { include, listing }): AtLocation<ListCharges>,
 ) -> Answer<Paged<ChargeView<'static>>> {
     let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
@@ -50,7 +50,7 @@ pub(crate) async fn list(
 included!(ShowCharge: &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowCharge { include }): InTenant<ShowCharge>,
 ) -> Answer<One<ChargeView<'static>>> {
@@ -75,6 +75,6 @@ pub(crate) async fn show(
 }
 
 /// Returns the claims that contain a charge.
-pub(crate) fn claims_of(call: &Call, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
+pub(crate) fn claims_of(call: &ApiCall, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
     call.find_all(charge.source(), Filter::Charge(charge.id), MAX_RELATED)
 }

@@ -9,7 +9,7 @@ use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One, Paged},
     },
     records::listing::listing,
@@ -21,7 +21,7 @@ listing!(ListClaims: |it| it.sort().foreign_ids().patient().guarantor().provider
         .by("date_of_service", date().about("The date of service."), Filter::DateOfService).include_deleted());
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListClaims(listing)): AtLocation<ListClaims>,
 ) -> Answer<Paged<ClaimView<'static>>> {
     let page = listing.entries_at::<Claim>(&call, &location, |_| true)?;
@@ -31,7 +31,7 @@ pub(crate) async fn list(
 included!(ShowClaim: &["patient", "provider", "guarantor", "charges", "charge_payouts"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowClaim { include }): InTenant<ShowClaim>,
 ) -> Answer<One<ClaimView<'static>>> {

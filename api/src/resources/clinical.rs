@@ -15,7 +15,7 @@ use location::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InLocations, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, Never, One, Paged},
     },
@@ -41,7 +41,7 @@ use crate::{
 listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());
 
 pub(crate) async fn categories(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListProcedureCodeCategories(listing)): AtLocation<ListProcedureCodeCategories>,
 ) -> Answer<Paged<ProcedureCodeCategoryView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
@@ -49,7 +49,7 @@ pub(crate) async fn categories(
 }
 
 pub(crate) async fn category(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProcedureCodeCategoryView<'static>>> {
@@ -60,7 +60,7 @@ listing!(ListProcedureCodes: |it| it.foreign_ids().since());
 
 /// Lists the codes; deleted ones are inactive.
 pub(crate) async fn codes(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListProcedureCodes(listing)): AtLocation<ListProcedureCodes>,
 ) -> Answer<Paged<ProcedureCodeView<'static>>> {
     let page = listing.entries::<ProcedureCode>(&call, &location.sources(), |_| true)?;
@@ -91,7 +91,7 @@ impl FromInput for ListProcedures {
 }
 
 pub(crate) async fn procedures(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, ListProcedures { listing, started, ended }): InLocations<ListProcedures>,
 ) -> Answer<Paged<ProcedureView<'static>>> {
     let page = listing.entries(&call, &call.sources_at(&tenant, location.as_ref()), |it: &Record<Procedure>| {
@@ -102,7 +102,7 @@ pub(crate) async fn procedures(
 }
 
 pub(crate) async fn procedure(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<ProcedureView<'static>>> {
@@ -115,7 +115,7 @@ reads!(ListTreatmentPlans |input| {
 });
 
 pub(crate) async fn plans(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, ListTreatmentPlans { listing, status }): InTenant<ListTreatmentPlans>,
 ) -> Answer<Paged<TreatmentPlanView<'static>>> {
     let keep = |it: &Record<TreatmentPlan>| status.is_none_or(|status| it.body.status == Some(status));
@@ -129,7 +129,7 @@ pub(crate) async fn plans(
 }
 
 pub(crate) async fn plan(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<TreatmentPlanView<'static>>> {
@@ -137,7 +137,7 @@ pub(crate) async fn plan(
     Ok(call.show(call.treatment_plan(&plan, &procedures_of(&call, &plan)?)))
 }
 
-fn procedures_of(call: &Call, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
+fn procedures_of(call: &ApiCall, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
     let mut procedures = Vec::new();
     for id in &plan.body.procedure_ids {
         procedures.extend(call.api.engine.entry(plan.source(), *id)?);
@@ -163,7 +163,7 @@ impl FromInput for ListClinicalNotes {
 }
 
 pub(crate) async fn notes(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListClinicalNotes { listing, entered }): AtLocation<ListClinicalNotes>,
 ) -> Answer<Paged<ClinicalNoteView<'static>>> {
     let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
@@ -184,7 +184,7 @@ impl FromInput for ListRecallTypes {
 }
 
 pub(crate) async fn recall_types(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, ListRecallTypes { foreign_ids, since }): AtLocation<ListRecallTypes>,
 ) -> Answer<Listed<RecallTypeView<'static>>> {
     let sources = location.sources();
@@ -194,7 +194,7 @@ pub(crate) async fn recall_types(
 }
 
 pub(crate) async fn recall_type(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<RecallTypeView<'static>>> {
@@ -220,7 +220,7 @@ impl FromInput for ListPatientRecalls {
 }
 
 pub(crate) async fn recalls(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListPatientRecalls { listing, due }): AtLocation<ListPatientRecalls>,
 ) -> Answer<Paged<PatientRecallView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |it: &Record<PatientRecall>| {
@@ -233,7 +233,7 @@ pub(crate) async fn recalls(
 }
 
 pub(crate) async fn recall(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<PatientRecallView<'static>>> {
@@ -242,7 +242,7 @@ pub(crate) async fn recall(
     Ok(call.show(PatientRecallView::from_record(&recall, kind.as_ref(), call.adapter_of(&recall))))
 }
 
-fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
+fn kind_of(call: &ApiCall, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
     let Some(id) = recall.body.recall_type_id else { return Ok(None) };
     Ok(call.api.engine.entry(recall.source(), id)?)
 }
@@ -250,7 +250,7 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
 listing!(ListConversations: |it| it.foreign_ids().since().patient().include_deleted());
 
 pub(crate) async fn conversations(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListConversations(listing)): AtLocation<ListConversations>,
 ) -> Answer<Paged<ConversationView<'static>>> {
     let page = listing.entries::<Conversation>(&call, &location.sources(), |_| true)?;
@@ -258,7 +258,7 @@ pub(crate) async fn conversations(
 }
 
 /// Refuses every message, because no EHR accepts them (specification 4.10).
-pub(crate) async fn message(_: Call, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
+pub(crate) async fn message(_: ApiCall, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
     Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))
 }
 

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
@@ -70,7 +70,7 @@ impl FromInput for ListCommunicationLogs {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListCommunicationLogs { listing, status, since }): AtLocation<ListCommunicationLogs>,
 ) -> Answer<Paged<CommunicationLogView<'static>>> {
     let here = Some(location.setup.id.0);
@@ -84,7 +84,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<Uuid>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<CommunicationLogView<'static>>> {
@@ -128,7 +128,7 @@ impl FromInput for NewCommunicationLog {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewCommunicationLog(log)): AtLocation<NewCommunicationLog>,
 ) -> Answer<Accepted<CommunicationLogView<'static>>> {
     let not_supported =

@@ -8,7 +8,7 @@ use engine::{
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, included, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One, Paged},
     },
     records::listing::{Listing, listing},
@@ -22,7 +22,7 @@ reads!(ListFeeSchedules |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFeeSchedules { active, listing }): AtLocation<ListFeeSchedules>,
 ) -> Answer<Paged<FeeScheduleView<'static>>> {
     // A schedule is active unless the EHR reports otherwise.
@@ -34,7 +34,7 @@ pub(crate) async fn list(
 included!(ShowFeeSchedule: &["procedure_fees"]);
 
 pub(crate) async fn show(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowFeeSchedule { include }): InTenant<ShowFeeSchedule>,
 ) -> Answer<One<FeeScheduleView<'static>>> {
@@ -55,7 +55,7 @@ pub(crate) async fn show(
 listing!(ListFees: |it| it.id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since().without_deleted());
 
 pub(crate) async fn fees(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFees(listing)): AtLocation<ListFees>,
 ) -> Answer<Paged<FeeView<'static>>> {
     let page = listing.entries_at::<Fee>(&call, &location, |_| true)?;

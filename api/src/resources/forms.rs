@@ -14,7 +14,7 @@ use super::patients::find_at;
 use crate::{
     access::{
         arguments::{AtLocation, FormId, FromInput, Id, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::OpenLocation,
@@ -32,7 +32,7 @@ use crate::{
 listing!(ListFormSchemas: |it| it.without_deleted());
 
 pub(crate) async fn schemas(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFormSchemas(listing)): AtLocation<ListFormSchemas>,
 ) -> Answer<Paged<FormSchemaView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
@@ -40,7 +40,7 @@ pub(crate) async fn schemas(
 }
 
 pub(crate) async fn schema(
-    call: Call,
+    call: ApiCall,
     FormId(id): FormId,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<FormSchemaDetail<'static>>> {
@@ -59,7 +59,7 @@ reads!(ListFormResponses |input| {
 });
 
 pub(crate) async fn responses(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFormResponses { listing, patient }): AtLocation<ListFormResponses>,
 ) -> Answer<Paged<FormResponseView<'static>>> {
     find_at(&call, &location, patient)?;
@@ -69,7 +69,7 @@ pub(crate) async fn responses(
 }
 
 pub(crate) async fn response(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<FormResponseView<'static>>> {
@@ -98,7 +98,7 @@ impl FromInput for NewFormResponse {
 }
 
 pub(crate) async fn respond(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewFormResponse { patient_id, schema, answers }): AtLocation<NewFormResponse>,
 ) -> Answer<Created<FormResponseView<'static>>> {
     let form_schema_id =

@@ -10,7 +10,7 @@ use super::locations::is_visible;
 use crate::{
     access::{
         arguments::{Anywhere, Id},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed, One},
         tenancy::Tenant,
     },
@@ -49,14 +49,14 @@ pub(crate) struct InstitutionDetail<'a> {
     locations: Vec<LocationBasic<'a>>,
 }
 
-pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<InstitutionDetail<'static>>> {
+pub(crate) async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Listed<InstitutionDetail<'static>>> {
     let tenants = call.tenants();
     let rows = tenants.iter().map(|tenant| view(&call, tenant)).collect::<Result<Vec<_>, _>>()?;
     Ok(call.list(&rows))
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u32>,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<InstitutionDetail<'static>>> {
@@ -65,7 +65,7 @@ pub(crate) async fn show(
     Ok(call.show(view(&call, &tenant)?))
 }
 
-fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>, ApiError> {
+fn view<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>, ApiError> {
     let institution = &tenant.institution;
     let set_up = call.api.engine.institution_set_up(institution.id)?;
     let types = call.api.engine.appointment_types(institution.id)?;

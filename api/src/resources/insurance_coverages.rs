@@ -15,7 +15,7 @@ use super::insurance_plans::subscriber;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
     },
@@ -40,7 +40,7 @@ reads!(ListCoverages |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, ListCoverages { listing, active }): InTenant<ListCoverages>,
 ) -> Answer<Paged<InsuranceCoverageView<'static>>> {
     let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
@@ -49,7 +49,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<InsuranceCoverageView<'static>>> {
@@ -119,7 +119,7 @@ impl FromInput for NewCoverage {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewCoverage(coverage)): AtLocation<NewCoverage>,
 ) -> Answer<Created<InsuranceCoverageView<'static>>> {
     let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
@@ -146,7 +146,7 @@ fn priority() -> Kind<u32> {
     })
 }
 
-pub(crate) async fn delete(mut call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
+pub(crate) async fn delete(mut call: ApiCall, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
     let location =

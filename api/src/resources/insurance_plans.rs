@@ -8,7 +8,7 @@ use engine::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::Tenant,
@@ -30,7 +30,7 @@ listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()
         .text("group_num", "The group number.", Filter::GroupNumber));
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, ListPlans(listing)): InTenant<ListPlans>,
 ) -> Answer<Paged<InsurancePlanView<'static>>> {
     let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
@@ -40,7 +40,7 @@ pub(crate) async fn list(
 included!(ShowPlan: &["patient_coverages", "subscribers", "fee_schedule"]);
 
 pub(crate) async fn show(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowPlan { include }): InTenant<ShowPlan>,
 ) -> Answer<One<InsurancePlanView<'static>>> {
@@ -71,7 +71,7 @@ pub(crate) async fn show(
 
 /// Returns the holder of the subscription.
 pub(crate) async fn subscriber(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     coverage: &Record<Coverage>,
 ) -> Result<Option<InsuranceSubscriberView>, ApiError> {
@@ -121,7 +121,7 @@ impl FromInput for NewPlan {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewPlan(plan)): AtLocation<NewPlan>,
 ) -> Answer<Created<InsurancePlanView<'static>>> {
     let saved = call.save_entry(&location, &plan, None).await?;

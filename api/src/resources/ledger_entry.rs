@@ -18,7 +18,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    access::{call::Call, idempotency, input::Input, tenancy::OpenLocation},
+    access::{call::ApiCall, idempotency, input::Input, tenancy::OpenLocation},
     http::errors::{ApiError, name_of},
     values::{
         kinds::{
@@ -119,7 +119,7 @@ impl LedgerEntryInput {
 
     /// Returns the idempotency key of a `transaction_id` with all normalized fields. The format must not change,
     /// because the key is compared with stored ones. A default day is left out.
-    fn number<T: Body>(&self, call: &Call, location: &OpenLocation) -> IdempotencyKey {
+    fn number<T: Body>(&self, call: &ApiCall, location: &OpenLocation) -> IdempotencyKey {
         let by_charge: BTreeMap<String, String> =
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
         let by_provider: BTreeMap<String, String> =
@@ -137,7 +137,7 @@ impl LedgerEntryInput {
     }
 
     /// Returns the date on the location's calendar, by default today.
-    pub(super) fn day(&self, call: &Call, location: &OpenLocation) -> Day {
+    pub(super) fn day(&self, call: &ApiCall, location: &OpenLocation) -> Day {
         let at = |moment| times::local(moment, location.setup.zone).0;
         Day(match self.on {
             Some(On::Date(date)) => date,
@@ -149,7 +149,7 @@ impl LedgerEntryInput {
 
 /// Saves the entry of a patient, once for each `transaction_id` at a location.
 pub(super) async fn save<T: Body>(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     given: LedgerEntryInput,
     body: impl FnOnce(LedgerEntryInput, Day) -> T,

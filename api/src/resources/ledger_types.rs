@@ -5,7 +5,7 @@ use engine::records::{AdjustmentType, PaymentType};
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One, Paged},
     },
     records::listing::Listing,
@@ -19,7 +19,7 @@ reads!(ListTypes |input| {
 });
 
 pub(crate) async fn payment_types(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListTypes { active, listing }): AtLocation<ListTypes>,
 ) -> Answer<Paged<PaymentTypeView<'static>>> {
     let page = listing
@@ -28,7 +28,7 @@ pub(crate) async fn payment_types(
 }
 
 pub(crate) async fn payment_type(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<PaymentTypeView<'static>>> {
@@ -36,7 +36,7 @@ pub(crate) async fn payment_type(
 }
 
 pub(crate) async fn adjustment_types(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListTypes { active, listing }): AtLocation<ListTypes>,
 ) -> Answer<Paged<AdjustmentTypeView<'static>>> {
     let page = listing
@@ -45,7 +45,7 @@ pub(crate) async fn adjustment_types(
 }
 
 pub(crate) async fn adjustment_type(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<AdjustmentTypeView<'static>>> {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     access::{
         arguments::{FromInput, InTenants, OfLocation},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, One},
         tenancy::{OpenLocation, Tenant},
@@ -114,7 +114,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Reads from the store without an actor. Locations that are closed or have no EHR have no time of the last sync.
-    pub(crate) fn read(call: &Call, location: &LocationSetup) -> Result<Facts, ApiError> {
+    pub(crate) fn read(call: &ApiCall, location: &LocationSetup) -> Result<Facts, ApiError> {
         let synced = location.source.is_some() && location.status == LocationStatus::Active;
         let last_sync = if synced { call.api.engine.last_sync(location.id)? } else { None };
         Ok(Facts { set_up: call.api.engine.location_set_up(location.id)?, last_sync })
@@ -153,7 +153,7 @@ impl<'a> LocationView<'a> {
 }
 
 /// Returns whether a location is visible. Pending locations are not; closed ones are shown as inactive.
-pub(crate) fn is_visible(call: &Call, location: &LocationSetup) -> bool {
+pub(crate) fn is_visible(call: &ApiCall, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }
 
@@ -170,7 +170,7 @@ impl FromInput for ListLocations {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenants(tenants, ListLocations { inactive, foreign_ids }): InTenants<ListLocations>,
 ) -> Answer<Listed<InstitutionView<'static>>> {
     let called =
@@ -194,7 +194,10 @@ pub(crate) async fn list(
     Ok(call.list(&institutions))
 }
 
-pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationDetail<'static>>> {
+pub(crate) async fn show(
+    call: ApiCall,
+    OfLocation(location, ()): OfLocation<()>,
+) -> Answer<One<LocationDetail<'static>>> {
     let OpenLocation { setup: location, .. } = location;
     let facts = Facts::read(&call, &location)?;
     let engine = &call.api.engine;

@@ -14,7 +14,7 @@ use super::locations::is_visible;
 use crate::{
     access::{
         arguments::Anywhere,
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One},
         tenancy::Tenant,
     },
@@ -91,7 +91,7 @@ struct CallerLimits<'a> {
     token_lifetime_seconds: i64,
 }
 
-pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
+pub(crate) async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
     let mut institutions: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::new(&call, tenant)).collect();
     institutions.sort_by_key(|it| it.id);
@@ -109,7 +109,7 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
 }
 
 impl<'a> ReachedInstitution<'a> {
-    fn new(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
+    fn new(call: &'a ApiCall, tenant: &'a Tenant) -> ReachedInstitution<'a> {
         let own =
             call.directory.locations_of(tenant.institution.id).iter().filter(|location| is_visible(call, location));
         ReachedInstitution {

@@ -13,7 +13,7 @@ use super::patients::find_at;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, reads},
-        call::Call,
+        call::ApiCall,
         idempotency,
         input::Input,
         respond::{Answer, Listed, Paged},
@@ -45,7 +45,7 @@ reads!(ListHistoryItems |input| {
 });
 
 pub(crate) async fn items(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListHistoryItems { listing, category, term }): AtLocation<ListHistoryItems>,
 ) -> Answer<Paged<MedicalHistoryItemView<'static>>> {
     let named = |it: &Record<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
@@ -62,7 +62,7 @@ reads!(ListPatientItems |input| {
 });
 
 pub(crate) async fn patient_items(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, ListPatientItems { patient, category, active }): AtLocation<ListPatientItems>,
 ) -> Answer<Listed<PatientMedicalHistoryItemView<'static>>> {
     find_at(&call, &location, patient)?;
@@ -75,7 +75,10 @@ pub(crate) async fn patient_items(
 }
 
 /// Returns the catalogue entries of the items, if they still exist.
-fn items_of(call: &Call, entries: &[Record<PatientHistoryItem>]) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
+fn items_of(
+    call: &ApiCall,
+    entries: &[Record<PatientHistoryItem>],
+) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
     entries.iter().map(|it| Ok(call.api.engine.entry(it.source(), it.body.item_id)?)).collect()
 }
 
@@ -131,7 +134,7 @@ impl FromInput for HistoryUpdate {
 
 /// Saves a batch. All items are validated before the first one is saved.
 pub(crate) async fn save(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, HistoryUpdate { patient, items }): AtLocation<HistoryUpdate>,
 ) -> Answer<Listed<PatientMedicalHistoryItemView<'static>, 201>> {
     let all = |wrong| call.with_unknown(wrong, HistoryUpdate::unknown);
@@ -155,7 +158,7 @@ pub(crate) async fn save(
     Ok(call.created_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
 }
 
-fn check(call: &Call, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
+fn check(call: &ApiCall, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
     let item: Record<HistoryItem> = call.entry_at(location, new.item_id)?;
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
     let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));

@@ -6,7 +6,7 @@ use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenants, included},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One, Paged},
     },
     records::listing::listing,
@@ -16,7 +16,7 @@ use crate::{
 listing!(ListPaymentPlans: |it| it.sort().patient().guarantor().since().without_deleted());
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListPaymentPlans(listing)): AtLocation<ListPaymentPlans>,
 ) -> Answer<Paged<PaymentPlanView<'static>>> {
     let page = listing.entries_at::<PaymentPlan>(&call, &location, |_| true)?;
@@ -26,7 +26,7 @@ pub(crate) async fn list(
 included!(ShowPaymentPlan: &["patient", "guarantor"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenants(tenants, ShowPaymentPlan { include }): InTenants<ShowPaymentPlan>,
 ) -> Answer<One<PaymentPlanView<'static>>> {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
@@ -33,7 +33,7 @@ listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarant
         .include_deleted());
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListPayments(listing)): AtLocation<ListPayments>,
 ) -> Answer<Paged<PaymentView<'static>>> {
     let page = listing.entries_at::<Payment>(&call, &location, is_live)?;
@@ -43,7 +43,7 @@ pub(crate) async fn list(
 included!(ShowPayment: &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowPayment { include }): InTenant<ShowPayment>,
 ) -> Answer<One<PaymentView<'static>>> {
@@ -84,7 +84,7 @@ impl FromInput for NewPayment {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewPayment(given)): AtLocation<NewPayment>,
 ) -> Answer<Accepted<PaymentView<'static>>> {
     let body = |given: LedgerEntryInput, day| Payment {

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InLocations, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::{OpenLocation, Tenant},
@@ -136,7 +136,7 @@ impl<'a> ProviderView<'a> {
 }
 
 /// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.
-pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
+pub(crate) fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
     let found = call.api.engine.provider(tenant.institution.id, id)?;
     let locations = call.open_locations(tenant);
     found
@@ -146,13 +146,13 @@ pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provi
 
 /// Cache of the names of the providers in a list, each read once.
 pub(crate) struct ProviderNames<'a> {
-    call: &'a Call,
+    call: &'a ApiCall,
     tenant: &'a Tenant,
     known: HashMap<u32, Option<String>>,
 }
 
 impl<'a> ProviderNames<'a> {
-    pub(crate) fn new(call: &'a Call, tenant: &'a Tenant) -> ProviderNames<'a> {
+    pub(crate) fn new(call: &'a ApiCall, tenant: &'a Tenant) -> ProviderNames<'a> {
         ProviderNames { call, tenant, known: HashMap::new() }
     }
 
@@ -196,7 +196,7 @@ impl FromInput for ListProviders {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, asked): InLocations<ListProviders>,
 ) -> Answer<Paged<ProviderView<'static>>> {
     let ListProviders { listing, filter, include } = asked;
@@ -214,7 +214,7 @@ pub(crate) async fn list(
 included!(ShowProvider: INCLUDES);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ShowProvider { include }): InTenant<ShowProvider>,
 ) -> Answer<One<ProviderView<'static>>> {
@@ -243,7 +243,7 @@ impl FromInput for NewProvider {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewProvider(new)): AtLocation<NewProvider>,
 ) -> Answer<Created<ProviderView<'static>>> {
     save(&mut call, &location, CreateOwnRecord(new)).await
@@ -313,7 +313,7 @@ impl ProviderDetails {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     AtLocation(location, change): AtLocation<ProviderUpdate>,
 ) -> Answer<One<ProviderView<'static>>> {
@@ -324,7 +324,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProviderView<'static>>> {
@@ -333,7 +333,7 @@ pub(crate) async fn delete(
 }
 
 /// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
-fn check_no_working_hours(call: &Call, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
+fn check_no_working_hours(call: &ApiCall, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
     if location.setup.source.is_some() {
         return Err(Unmet::OfEhr.into());
     }
@@ -347,7 +347,7 @@ fn check_no_working_hours(call: &Call, location: &OpenLocation, id: u32) -> Resu
 }
 
 async fn save<const STATUS: u16>(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<Provider>>> + Clone,
 ) -> Answer<One<ProviderView<'static>, STATUS>> {
@@ -361,7 +361,12 @@ async fn save<const STATUS: u16>(
 /// Locations are always included.
 const INCLUDES: &[&str] = &["locations", "availabilities", "appointment_types"];
 
-fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, include: &[&str]) -> ProviderView<'a> {
+fn view<'a>(
+    call: &'a ApiCall,
+    working: &'a Working<'a>,
+    it: &'a Record<Provider>,
+    include: &[&str],
+) -> ProviderView<'a> {
     let asked = |name: &str| include.contains(&name).then_some(());
     let (now, types) = (call.api.engine.now(), &working.types);
     let typed = asked("appointment_types");
@@ -412,7 +417,7 @@ struct Working<'a> {
 }
 
 impl<'a> Working<'a> {
-    fn at(call: &Call, tenant: &Tenant, locations: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
+    fn at(call: &ApiCall, tenant: &Tenant, locations: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
         let (mut known, mut hours) = (Vec::new(), Vec::new());
         for location in locations {
             known.push((location, Facts::read(call, &location.setup)?));

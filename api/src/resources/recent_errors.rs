@@ -15,7 +15,7 @@ use super::{
 use crate::{
     access::{
         arguments::OfLocation,
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed},
     },
     values::times::At,
@@ -72,6 +72,6 @@ pub(crate) fn recent_errors(engine: &Engine, location: LocationId) -> Vec<Recent
     engine.recent_errors(location).into_iter().map(|it| RecentErrorView::new(location, it)).collect()
 }
 
-pub(crate) async fn list(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<RecentErrorView>> {
+pub(crate) async fn list(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<RecentErrorView>> {
     Ok(call.list(&recent_errors(&call.api.engine, location.setup.id)))
 }

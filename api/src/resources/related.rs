@@ -9,7 +9,7 @@ use engine::{
 };
 
 use crate::{
-    access::{call::Call, tenancy::Tenant},
+    access::{call::ApiCall, tenancy::Tenant},
     http::errors::ApiError,
     records::visible::is_live,
     views::{
@@ -23,7 +23,7 @@ use crate::{
 
 /// Reads related records by name. Those that were not requested stay absent.
 pub(super) struct Related<'a> {
-    pub call: &'a Call,
+    pub call: &'a ApiCall,
     pub tenant: &'a Tenant,
     pub asked: &'a [&'static str],
 }
@@ -68,7 +68,7 @@ pub(super) fn map_included<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&
     found.as_ref().map(|found| found.as_ref().map(view))
 }
 
-impl Call {
+impl ApiCall {
     /// Returns the records of a data source that match a filter and are not deleted, in order of id, up to a limit.
     pub(crate) fn find_all<T: Body>(
         &self,

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     access::{
         arguments::{FromInput, OfLocation},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One},
     },
@@ -206,13 +206,13 @@ impl LocationSyncView {
     }
 }
 
-pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+pub(crate) async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
     view(&call, location).await
 }
 
 /// Starts a read cycle, and retries pending writes at once.
-pub(crate) async fn start(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+pub(crate) async fn start(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
     call.api.engine.sync_now(location).await?;
     call.audit("start read cycle", "location", location.0.into());
@@ -228,7 +228,7 @@ impl FromInput for AcceptDeletions {
 }
 
 pub(crate) async fn accept_deletions(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, AcceptDeletions(resource)): OfLocation<AcceptDeletions>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
@@ -264,7 +264,7 @@ impl FromInput for WhichDirections {
 }
 
 pub(crate) async fn pause(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
@@ -274,7 +274,7 @@ pub(crate) async fn pause(
 }
 
 pub(crate) async fn resume(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
@@ -283,7 +283,7 @@ pub(crate) async fn resume(
     view(&call, location).await
 }
 
-async fn view(call: &Call, location: LocationId) -> Answer<One<LocationSyncView>> {
+async fn view(call: &ApiCall, location: LocationId) -> Answer<One<LocationSyncView>> {
     let state = call.api.engine.sync_state(location).await?;
     // The location has answered.
     let engine = &call.api.engine;

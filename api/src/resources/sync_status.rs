@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use crate::{
     access::{
         arguments::{FromInput, InTenants},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, Wraps},
         tenancy::{OpenLocation, Tenant},
@@ -68,7 +68,7 @@ impl Wraps<SyncStatusRow<'_>> for Listed<SyncStatusView<'static>> {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenants(tenants, ListSyncStatus { read, write, only }): InTenants<ListSyncStatus>,
 ) -> Answer<Listed<SyncStatusView<'static>>> {
     let asked_for = match only.is_empty() {
@@ -92,7 +92,7 @@ type Elsewhere = BTreeMap<String, Vec<u32>>;
 
 /// Splits locations into those of this node and those of others. Locations of one data source stay together, because
 /// they belong to one institution.
-fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Elsewhere), ApiError> {
+fn places(call: &ApiCall, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Elsewhere), ApiError> {
     let (mut here, mut elsewhere) = (Vec::new(), Elsewhere::new());
     for location in all {
         match call.api.engine.place(location.institution.id) {
@@ -108,7 +108,7 @@ fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Els
 
 /// Returns the rows of another node unchanged.
 async fn ask(
-    call: &Call,
+    call: &ApiCall,
     node: &str,
     locations: &[u32],
     read: Option<&str>,
@@ -143,7 +143,7 @@ struct NodeAnswer {
 }
 
 /// Finds a location of one of the institutions.
-fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
+fn named(call: &ApiCall, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
     let setup = call.api.engine.setup();
     let here = |tenant: &&Tenant| {
         setup.locations.get(&id).is_some_and(|location| location.institution == tenant.institution.id)
@@ -154,7 +154,7 @@ fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation
 
 type SourceKey = (Option<u32>, u32);
 
-async fn gather(call: &Call, locations: Vec<OpenLocation>) -> Result<BTreeMap<SourceKey, SourceStatus>, ApiError> {
+async fn gather(call: &ApiCall, locations: Vec<OpenLocation>) -> Result<BTreeMap<SourceKey, SourceStatus>, ApiError> {
     let mut shared: BTreeMap<SourceKey, SourceStatus> = BTreeMap::new();
     for location in locations {
         let state = call.api.engine.sync_state(location.setup.id).await?;

@@ -21,7 +21,7 @@ use super::webhook_ownership::{may_receive, named, own_endpoint, owner};
 use crate::{
     access::{
         arguments::{Anywhere, DeliveryId, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
     },
@@ -146,7 +146,7 @@ impl WebhookDeliveryView {
 
 /// Returns the filter of deliveries for the caller. The endpoint has messages of all its subscriptions; a key sees
 /// those that it could subscribe to itself.
-fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
+fn may_see(call: &ApiCall) -> impl Fn(&Delivery) -> bool + use<> {
     let own: Vec<InstitutionId> = call.tenants().iter().map(|tenant| tenant.institution.id).collect();
     let key = call.key.clone();
     move |delivery| {
@@ -194,7 +194,7 @@ impl ListWebhookDeliveries {
     /// Lists the deliveries, newest first.
     pub(super) fn answer(
         self,
-        call: &Call,
+        call: &ApiCall,
         endpoint: EndpointId,
         may_see: impl Fn(&Delivery) -> bool,
     ) -> Answer<Paged<WebhookDeliveryView>> {
@@ -215,7 +215,7 @@ impl ListWebhookDeliveries {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     endpoint: EndpointId,
     Anywhere(asked): Anywhere<ListWebhookDeliveries>,
 ) -> Answer<Paged<WebhookDeliveryView>> {
@@ -224,7 +224,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryDetail>> {
@@ -237,7 +237,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) async fn redeliver(
-    call: Call,
+    call: ApiCall,
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
@@ -245,7 +245,11 @@ pub(crate) async fn redeliver(
     redelivered(&call, &owner(&call), &delivery).await
 }
 
-pub(super) async fn redelivered(call: &Call, owner: &Owner, delivery: &Delivery) -> Answer<One<WebhookDeliveryView>> {
+pub(super) async fn redelivered(
+    call: &ApiCall,
+    owner: &Owner,
+    delivery: &Delivery,
+) -> Answer<One<WebhookDeliveryView>> {
     audit(call, "send", delivery);
     let engine = &call.api.engine;
     let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
@@ -254,7 +258,7 @@ pub(super) async fn redelivered(call: &Call, owner: &Owner, delivery: &Delivery)
 }
 
 /// Audits the record in a message; the id of the message is not that of a record.
-fn audit(call: &Call, what: &'static str, delivery: &Delivery) {
+fn audit(call: &ApiCall, what: &'static str, delivery: &Delivery) {
     call.audit(what, "webhook message", record_of(delivery));
 }
 
@@ -280,7 +284,7 @@ impl FromInput for ReplayWebhooks {
 }
 
 pub(crate) async fn replay(
-    call: Call,
+    call: ApiCall,
     endpoint: EndpointId,
     Anywhere(ReplayWebhooks(asked)): Anywhere<ReplayWebhooks>,
 ) -> Answer<One<WebhookReplayView>> {
@@ -291,7 +295,7 @@ pub(crate) async fn replay(
 }
 
 pub(crate) async fn test(
-    call: Call,
+    call: ApiCall,
     endpoint: EndpointId,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<Created<WebhookDeliveryView>> {
@@ -303,13 +307,13 @@ pub(crate) async fn test(
 }
 
 /// Finds a delivery of the caller's endpoint that the caller may see.
-fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
+fn find(call: &ApiCall, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
     own_endpoint(call, endpoint)?;
     logged(call, endpoint, id, may_see(call))
 }
 
 pub(super) fn logged(
-    call: &Call,
+    call: &ApiCall,
     endpoint: EndpointId,
     id: Uuid,
     may_see: impl Fn(&Delivery) -> bool,

@@ -14,7 +14,7 @@ use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 use crate::{
     access::{
         arguments::{Anywhere, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Created, Empty, Listed, One},
     },
     http::errors::ApiError,
@@ -61,7 +61,7 @@ pub(crate) struct WebhookEndpointView<'a> {
 }
 
 impl<'a> WebhookEndpointView<'a> {
-    fn new(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
+    fn new(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let backlog = call.api.engine.webhooks().subscriptions().backlogs.of(endpoint.id);
         let overflow = backlog.overflow;
         WebhookEndpointView {
@@ -81,7 +81,7 @@ impl<'a> WebhookEndpointView<'a> {
     }
 
     /// Returns the view with the new secret.
-    fn with_secret(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
+    fn with_secret(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let made = endpoint.next_secret.as_ref().map_or(&endpoint.secret_key, |next| &next.secret_key);
         WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::new(call, endpoint) }
     }
@@ -101,7 +101,7 @@ reads!(NewWebhookEndpoint |input| {
 });
 
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     Anywhere(NewWebhookEndpoint { target_url, active }): Anywhere<NewWebhookEndpoint>,
 ) -> Answer<Created<WebhookEndpointView<'static>>> {
     let engine = &call.api.engine;
@@ -113,7 +113,7 @@ pub(crate) async fn create(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookEndpointView<'static>>> {
@@ -128,7 +128,7 @@ reads!(SecretRotation |input| {
 });
 
 pub(crate) async fn rotate_secret(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     Anywhere(SecretRotation { overlap_hours }): Anywhere<SecretRotation>,
 ) -> Answer<Created<WebhookEndpointView<'static>>> {
@@ -148,7 +148,7 @@ reads!(WebhookEndpointUpdate |input| {
 });
 
 pub(crate) async fn update(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     Anywhere(WebhookEndpointUpdate { target_url, active }): Anywhere<WebhookEndpointUpdate>,
 ) -> Answer<One<WebhookEndpointView<'static>>> {
@@ -160,7 +160,7 @@ pub(crate) async fn update(
     Ok(call.show(WebhookEndpointView::new(&call, &endpoint)))
 }
 
-pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
+pub(crate) async fn delete(call: ApiCall, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
     check_may_manage(&call, id)?;
     let deleted = call.api.engine.webhooks().delete_endpoint(&owner(&call), id).await;
     deleted.map_err(|error| named(error.into(), id))?;
@@ -169,7 +169,7 @@ pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()
 
 /// Checks that the key may receive all messages of the endpoint before it changes the URL, the secret or the
 /// activation. Subscriptions that no key of the organisation may receive do not count; a change leaves them inactive.
-fn check_may_manage(call: &Call, id: EndpointId) -> Result<(), ApiError> {
+fn check_may_manage(call: &ApiCall, id: EndpointId) -> Result<(), ApiError> {
     let endpoint = own_endpoint(call, id)?;
     let known = call.api.engine.webhooks().subscriptions();
     let all = known.subscriptions_of(id);
@@ -183,7 +183,7 @@ reads!(ListWebhookEndpoints |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     Anywhere(ListWebhookEndpoints { active }): Anywhere<ListWebhookEndpoints>,
 ) -> Answer<Listed<WebhookEndpointView<'static>>> {
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));

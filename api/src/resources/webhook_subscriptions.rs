@@ -16,7 +16,7 @@ use super::webhook_ownership::{may_receive, may_subscribe, named, owner};
 use crate::{
     access::{
         arguments::{FromInput, FromPath, InLocationsOfQuery, InTenants, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Empty, Listed, One},
         tenancy::Tenant,
@@ -74,7 +74,7 @@ impl WebhookSubscriptionView {
 }
 
 impl FromPath for SubscriptionId {
-    fn from_path(call: &Call) -> Result<SubscriptionId, ApiError> {
+    fn from_path(call: &ApiCall) -> Result<SubscriptionId, ApiError> {
         call.path("subscription_id", id().about("The subscription.")).map(|id| SubscriptionId(id as i32))
     }
 }
@@ -98,7 +98,7 @@ impl FromInput for NewWebhookSubscription {
 /// Creates a subscription. `subdomain` is read from the query only (specification 5.7); without it the institution is
 /// unknown. `location_id` in the query limits the subscription to that location.
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<NewWebhookSubscription>,
 ) -> Answer<Created<WebhookSubscriptionView>> {
@@ -123,7 +123,7 @@ pub(crate) async fn create(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     (endpoint, id): (EndpointId, SubscriptionId),
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<One<WebhookSubscriptionView>> {
@@ -139,7 +139,7 @@ reads!(WebhookSubscriptionUpdate |input| {
 });
 
 pub(crate) async fn update(
-    call: Call,
+    call: ApiCall,
     (endpoint, subscription): (EndpointId, SubscriptionId),
     InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<WebhookSubscriptionUpdate>,
 ) -> Answer<One<WebhookSubscriptionView>> {
@@ -158,7 +158,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(
-    call: Call,
+    call: ApiCall,
     (endpoint, subscription): (EndpointId, SubscriptionId),
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<Empty> {
@@ -170,7 +170,7 @@ pub(crate) async fn delete(
 
 /// Finds a subscription. One of another institution is not found.
 fn find_in_tenants(
-    call: &Call,
+    call: &ApiCall,
     tenants: &[Tenant],
     endpoint: EndpointId,
     id: SubscriptionId,
@@ -182,7 +182,7 @@ fn find_in_tenants(
 
 /// Finds a subscription that the caller may change.
 fn own_subscription(
-    call: &Call,
+    call: &ApiCall,
     tenants: &[Tenant],
     endpoint: EndpointId,
     id: SubscriptionId,
@@ -215,7 +215,7 @@ impl FromInput for ListWebhookSubscriptions {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     InTenants(tenants, ListWebhookSubscriptions { resource_type, event }): InTenants<ListWebhookSubscriptions>,
 ) -> Answer<Listed<WebhookSubscriptionView>> {

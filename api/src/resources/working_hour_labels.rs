@@ -10,7 +10,7 @@ use engine::{
 use crate::{
     access::{
         arguments::{InLocations, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Paged},
     },
     http::paging::{ListPage, Paging},
@@ -25,7 +25,7 @@ reads!(ListLabels |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, ListLabels { name, active, paging }): InLocations<ListLabels>,
 ) -> Answer<Paged<WorkingHourLabelView<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);

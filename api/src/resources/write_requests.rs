@@ -16,7 +16,7 @@ use super::resource_names::{granted, name, resource};
 use crate::{
     access::{
         arguments::{AtLocation, FromCall, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
@@ -201,7 +201,7 @@ impl FromInput for ListWriteRequests {
 
 /// Lists the writes, newest first by default.
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListWriteRequests { filter, descending, paging }): AtLocation<ListWriteRequests>,
 ) -> Answer<Paged<WriteRequestView>> {
     let (id, source) = (location.setup.id, location.setup.source);
@@ -222,7 +222,7 @@ pub(crate) struct OneWriteRequest {
 }
 
 impl FromCall for OneWriteRequest {
-    fn from_call(call: &mut Call) -> Result<OneWriteRequest, ApiError> {
+    fn from_call(call: &mut ApiCall) -> Result<OneWriteRequest, ApiError> {
         let (location_id, id) = call.path("id", write_id().about("The id of the record."))?;
         let AtLocation(location, ()) = AtLocation::from_call(call)?;
         if location.setup.id.0 != location_id {
@@ -233,7 +233,7 @@ impl FromCall for OneWriteRequest {
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
     shown_one(&call, &location, id).await
@@ -241,7 +241,7 @@ pub(crate) async fn show(
 
 /// Retries a failed write as a new write.
 pub(crate) async fn retry(
-    call: Call,
+    call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
     find(&call, &location, id).await?;
@@ -252,7 +252,7 @@ pub(crate) async fn retry(
 
 /// Drops a failed write permanently.
 pub(crate) async fn give_up(
-    call: Call,
+    call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
     find(&call, &location, id).await?;
@@ -274,13 +274,13 @@ fn write_id() -> Kind<(u32, u64)> {
     })
 }
 
-async fn find(call: &Call, location: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
+async fn find(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
     let found = call.api.engine.write_request(location.setup.id, id).await?;
     let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
     found.ok_or_else(|| not_found(location.setup.id.0, id))
 }
 
-async fn shown_one(call: &Call, location: &OpenLocation, id: u64) -> Answer<One<WriteRequestView>> {
+async fn shown_one(call: &ApiCall, location: &OpenLocation, id: u64) -> Answer<One<WriteRequestView>> {
     Ok(call.show(WriteRequestView::new(&find(call, location, id).await?, location.setup.source)))
 }
 

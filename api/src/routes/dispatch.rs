@@ -26,7 +26,7 @@ use crate::{
         audited::{self, AuditCaller, AuditGuard},
         authentication::{for_operators, is_of_operator},
         cached::Lookup,
-        call::Call,
+        call::ApiCall,
         conditional,
     },
     http::{
@@ -91,7 +91,8 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.page_cache.generation();
-        let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let call =
+            ApiCall::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
         let caller = AuditCaller::from_call(&call, context.as_deref());
         if route.method != Method::GET {
             let api = api.clone();
@@ -143,7 +144,7 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
 async fn run_to_completion(
     api: Data<Api>,
     route: &'static Route,
-    (call, caller): (Call, AuditCaller),
+    (call, caller): (ApiCall, AuditCaller),
     read_permits: Option<FairSemaphore>,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {
@@ -175,7 +176,11 @@ const MAX_READ_ATTEMPTS: usize = 3;
 /// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither
 /// delay other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
 /// machine, because they read from it too.
-async fn answer(route: &'static Route, call: Call, read_permits: Option<FairSemaphore>) -> Result<HttpResponse, Error> {
+async fn answer(
+    route: &'static Route,
+    call: ApiCall,
+    read_permits: Option<FairSemaphore>,
+) -> Result<HttpResponse, Error> {
     let Some(turns) = read_permits else { return route.answer(call).ok_or(ApiError::Internal)?.await };
     let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
     let read = web::block(move || {
@@ -259,7 +264,7 @@ mod tests {
 
     async fn thread_of(read_permits: bool) -> String {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
-        let call = Call::describing(route, Version::V3_0_0, Notes::default());
+        let call = ApiCall::describing(route, Version::V3_0_0, Notes::default());
         let answer = answer(route, call, read_permits.then(|| FairSemaphore::at_once(1))).await.unwrap();
         serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
@@ -268,12 +273,12 @@ mod tests {
     struct Here(String);
 
     impl FromCall for Here {
-        fn from_call(_: &mut Call) -> Result<Here, ApiError> {
+        fn from_call(_: &mut ApiCall) -> Result<Here, ApiError> {
             Ok(Here(format!("{:?}", thread::current().id())))
         }
     }
 
-    async fn here(call: Call, Here(thread): Here) -> Answer<Plain<String>> {
+    async fn here(call: ApiCall, Here(thread): Here) -> Answer<Plain<String>> {
         Ok(call.plain(thread))
     }
 

@@ -14,7 +14,7 @@
 //! });
 //!
 //! pub async fn list(
-//!     call: Call,
+//!     call: ApiCall,
 //!     AtLocation(location, asked): AtLocation<ListPayments>,
 //! ) -> Answer<Paged<PaymentView<'static>>> {
 //!     let page = asked.listing.entries_at::<Payment>(&call, &location, |it| !asked.large || is_large(it))?;
@@ -22,7 +22,7 @@
 //! }
 //!
 //! pub async fn show(
-//!     call: Call,
+//!     call: ApiCall,
 //!     Id(id): Id<u64>,
 //!     InTenant(tenant, ()): InTenant<()>,
 //! ) -> Answer<One<PaymentView<'static>>> {
@@ -30,7 +30,7 @@
 //! }
 //!
 //! pub async fn create(
-//!     call: Call,
+//!     call: ApiCall,
 //!     AtLocation(location, new): AtLocation<NewPayment>,          // read with `input.body.required(...)`
 //! ) -> Answer<Accepted<PaymentView<'static>>> {
 //!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, if the client sent one

@@ -4,7 +4,7 @@ use std::{fs, future::Future, path::Path, sync::Arc, task::Poll, time::Duration}
 
 use actix_web::{HttpResponse, dev::Payload, test::TestRequest, web::Data};
 use api::{
-    access::{api::Api, cached::Lookup, call::Call, keys::hash, reloads::ReloadOutcome},
+    access::{api::Api, cached::Lookup, call::ApiCall, keys::hash, reloads::ReloadOutcome},
     config::Config,
     reload::Reload,
     routes::table::TABLE,
@@ -427,17 +427,17 @@ async fn no_call_fails_while_the_configuration_is_reloaded() {
     handle.stop(true).await;
 }
 
-async fn received(world: &World) -> Call {
+async fn received(world: &World) -> ApiCall {
     let route = TABLE.iter().find(|route| route.method_and_path() == "GET /patients").unwrap();
     let request = TestRequest::with_uri(LIST).app_data(world.api.clone());
     let request = request.insert_header(("Authorization", world.token(ACME_KEY))).to_http_request();
-    Call::receive(route, Version::V3_0_0, &request, Payload::None).await.unwrap_or_else(|error| panic!("{error}"))
+    ApiCall::receive(route, Version::V3_0_0, &request, Payload::None).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[actix_web::test]
 async fn a_page_read_under_earlier_rights_is_not_kept() {
     let world = world().await;
-    let look_up = |call: &Call| call.cached_page("/patients", "subdomain=acme&location_id=1");
+    let look_up = |call: &ApiCall| call.cached_page("/patients", "subdomain=acme&location_id=1");
     let before = received(&world).await;
     let Lookup::Miss(vacancy) = look_up(&before) else { panic!("nothing is kept yet") };
     world.api.replace_keys(keys());

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     access::{
         arguments::{FromInput, InLocations},
-        call::Call,
+        call::ApiCall,
         input::Input,
     },
     http::{body::Fields, errors::ApiError},
@@ -49,7 +49,7 @@ impl FromInput for BookingInput {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     InLocations(tenant, at, asked): InLocations<BookingInput>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);

@@ -7,7 +7,7 @@ use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::Bookin
 use crate::{
     access::{
         arguments::{InTenant, reads},
-        call::Call,
+        call::ApiCall,
     },
     values::{
         kinds::{filled, text},
@@ -23,7 +23,7 @@ reads!(NewCancellation |input| {
 });
 
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, NewCancellation { reference, reason }): InTenant<NewCancellation>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;

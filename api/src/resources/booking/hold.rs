@@ -10,7 +10,7 @@ use super::{
 use crate::{
     access::{
         arguments::{FromInput, InLocations, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
     },
     values::{
@@ -39,7 +39,7 @@ reads!(NewHold |input| {
 });
 
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, at, NewHold { slot_token }): InLocations<NewHold>,
 ) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
@@ -70,7 +70,7 @@ impl FromInput for ReleaseHold {
 }
 
 pub(crate) async fn delete(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, at, ReleaseHold { slot_token }): InLocations<ReleaseHold>,
 ) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;

@@ -21,7 +21,7 @@ use self::failure::{BookingAnswer, BookingFailure};
 use super::providers::ProviderNames;
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
@@ -98,7 +98,7 @@ pub(crate) struct BookingResponse<'a> {
 }
 
 fn booked(
-    call: &Call,
+    call: &ApiCall,
     location: &OpenLocation,
     it: &Record<Appointment>,
     booking: &Booking,
@@ -172,7 +172,7 @@ fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated
 
 /// Finds a booking of the caller; those of other tenants do not exist.
 fn find(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     booking_ref: &str,
 ) -> Result<(OpenLocation, Record<Appointment>, Booking), BookingFailure> {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
@@ -33,7 +33,7 @@ pub(super) struct OfferProperties {
 }
 
 pub(super) fn offers(
-    call: &Call,
+    call: &ApiCall,
     location: &OpenLocation,
     wanted: OfferProperties,
     slots: &[Slot],
@@ -73,7 +73,7 @@ fn expiry(at: Timestamp) -> Timestamp {
 
 /// Returns the offer of a token at a location the caller may reach. Tokens of others are refused like invented ones.
 pub(super) fn open(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     slot_token: &str,
@@ -83,7 +83,7 @@ pub(super) fn open(
 
 /// Like `open`, for a token of an earlier secret. The offer cannot be booked, but its earlier booking is found.
 pub(super) fn recall(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     slot_token: &str,
@@ -92,7 +92,7 @@ pub(super) fn recall(
 }
 
 fn reach(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     offer: Option<Offer>,

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         tenancy::{OpenLocation, Tenant},
     },
@@ -130,7 +130,7 @@ impl FromInput for SearchInput {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, asked): AtLocation<SearchInput>,
 ) -> BookingAnswer<SlotSearchResult<'static>> {
     let now = call.api.engine.now();
@@ -175,7 +175,7 @@ fn not_read(error: ApiError, location: &OpenLocation) -> BookingFailure {
 impl SearchInput {
     fn query(
         &self,
-        call: &Call,
+        call: &ApiCall,
         location: &OpenLocation,
         from: Date,
         now: Timestamp,
@@ -212,7 +212,7 @@ impl SearchInput {
     /// returns the next date with one.
     async fn find(
         &self,
-        call: &mut Call,
+        call: &mut ApiCall,
         location: &OpenLocation,
         mut query: SlotQuery,
     ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {

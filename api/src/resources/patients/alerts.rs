@@ -11,7 +11,7 @@ use super::find;
 use crate::{
     access::{
         arguments::{AlertId, FromInput, Id, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Listed, One},
         tenancy::Tenant,
@@ -31,7 +31,7 @@ reads!(ListAlerts |input| {
 });
 
 pub(crate) async fn list(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ListAlerts { include_disabled }): InTenant<ListAlerts>,
 ) -> Answer<Listed<PatientAlertView<'static>>> {
@@ -44,7 +44,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<PatientAlertView<'static>>> {
@@ -63,7 +63,7 @@ impl FromInput for NewAlert {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, NewAlert { note }): InTenant<NewAlert>,
 ) -> Answer<Created<PatientAlertView<'static>>> {
@@ -99,7 +99,7 @@ impl FromInput for AlertUpdate {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
     InTenant(tenant, AlertUpdate { disabled }): InTenant<AlertUpdate>,
 ) -> Answer<One<PatientAlertView<'static>>> {
@@ -121,7 +121,7 @@ pub(crate) async fn update(
     Ok(call.show(PatientAlertView::from_record(&saved.record)))
 }
 
-fn one(call: &Call, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<PatientAlert>, ApiError> {
+fn one(call: &ApiCall, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<PatientAlert>, ApiError> {
     find(call, tenant, patient)?;
     let alert = call.entry::<PatientAlert>(tenant, id)?;
     let theirs = alert.body.patient_id == patient;

@@ -5,7 +5,7 @@ use engine::{PatientDetails, commands::CreatePatient, records::values::Address};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created},
     },
@@ -65,7 +65,7 @@ impl FromInput for NewPatient {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewPatient(new)): AtLocation<NewPatient>,
 ) -> Answer<Created<PatientCreated<'static>>> {
     let saved = call.save(&location, new).await?;

@@ -9,7 +9,7 @@ use super::find;
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed, Never, One},
     },
     http::errors::ApiError,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(crate) async fn list(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<Listed<PatientDocumentView<'static>>> {
@@ -29,7 +29,7 @@ pub(crate) async fn list(
 }
 
 /// Refuses uploads, because the contract of adapters has no write for documents.
-pub(crate) async fn create(call: Call, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
+pub(crate) async fn create(call: ApiCall, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
     super::find_at(&call, &location, id)?;
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
@@ -39,7 +39,7 @@ reads!(ListDocumentTypes |input| {
 });
 
 pub(crate) async fn types(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, ListDocumentTypes { active }): AtLocation<ListDocumentTypes>,
 ) -> Answer<Listed<DocumentTypeView<'static>>> {
     let mut types: Vec<Record<DocumentType>> = call.all_entries_including_deleted(&location.sources(), Vec::new())?;
@@ -48,7 +48,7 @@ pub(crate) async fn types(
 }
 
 pub(crate) async fn show_type(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<DocumentTypeView<'static>>> {

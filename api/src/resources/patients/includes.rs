@@ -14,7 +14,7 @@ use engine::{
 
 use super::{find, reachable};
 use crate::{
-    access::{call::Call, input::Input, tenancy::Tenant},
+    access::{call::ApiCall, input::Input, tenancy::Tenant},
     http::errors::{ApiError, name_of},
     resources::{insurance_plans::subscriber, providers::ProviderNames},
     values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
@@ -90,7 +90,7 @@ pub(super) struct Related {
 
 impl Related {
     pub(super) async fn read(
-        call: &mut Call,
+        call: &mut ApiCall,
         tenant: &Tenant,
         patient: &Record<Patient>,
         asked: &[&str],
@@ -100,7 +100,7 @@ impl Related {
 
     /// Reads the related records of a page, one kind at a time for all patients.
     pub(super) async fn read_all(
-        call: &mut Call,
+        call: &mut ApiCall,
         tenant: &Tenant,
         patients: &[Record<Patient>],
         asked: &[&str],
@@ -144,7 +144,7 @@ impl Related {
         Ok(all)
     }
 
-    pub(super) fn view<'a>(&'a self, call: &'a Call) -> PatientIncludes<'a> {
+    pub(super) fn view<'a>(&'a self, call: &'a ApiCall) -> PatientIncludes<'a> {
         let adapter = |source: Option<u32>| call.directory.adapter_of_source(source);
         let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
         let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
@@ -171,7 +171,7 @@ impl Related {
 }
 
 impl Covered {
-    fn view<'a>(&'a self, call: &'a Call) -> IndividualCoverageView<'a> {
+    fn view<'a>(&'a self, call: &'a ApiCall) -> IndividualCoverageView<'a> {
         let mut coverage = InsuranceCoverageView::from_record(&self.coverage);
         coverage.subscriber = Some(self.subscriber.clone());
         IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.insurance_plan(it)) }
@@ -195,7 +195,7 @@ fn take_for<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) ->
 
 /// Reads the records of all patients. The list of a single patient ends after `limit`; those of a page are complete.
 fn read_of<T: Body>(
-    call: &mut Call,
+    call: &mut ApiCall,
     owners: &[u32],
     patients: &[Record<Patient>],
     limit: usize,
@@ -226,7 +226,10 @@ fn by_patient<T: Body>(records: Vec<Record<T>>) -> ByPatient<Record<T>> {
 }
 
 /// Reads the records from the patients' EHRs that are not deleted.
-fn list_by_patient<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<T>>, ApiError> {
+fn list_by_patient<T: Body>(
+    call: &mut ApiCall,
+    patients: &[Record<Patient>],
+) -> Result<ByPatient<Record<T>>, ApiError> {
     let sources: BTreeSet<u32> = patients.iter().filter_map(|it| it.source_id).collect();
     let sources: Vec<u32> = sources.into_iter().collect();
     let mut records: Vec<Record<T>> = read_of(call, &sources, patients, MAX_WHOLE)?;
@@ -238,14 +241,14 @@ fn list_by_patient<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Re
 }
 
 /// Reads the alerts that are not disabled.
-fn alerts(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
+fn alerts(call: &mut ApiCall, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
     let mut alerts = list_by_patient(call, patients)?;
     alerts.values_mut().for_each(|list: &mut Vec<Record<PatientAlert>>| list.retain(|it| it.disabled_at.is_none()));
     Ok(alerts)
 }
 
 async fn coverages(
-    call: &mut Call,
+    call: &mut ApiCall,
     tenant: &Tenant,
     patients: &[Record<Patient>],
 ) -> Result<ByPatient<Covered>, ApiError> {
@@ -274,7 +277,7 @@ async fn coverages(
 }
 
 /// Reads the patients for whom the patient is the guarantor.
-fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
+fn children(call: &mut ApiCall, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
     let theirs = vec![Filter::Guarantor(patient.id.into())];
     let mut children: Vec<Record<Patient>> = call.whole(&[tenant.institution.id.0], theirs)?;
     children.retain(|it| it.id != patient.id && reachable(call, tenant, it));
@@ -297,7 +300,7 @@ struct Visits {
 
 impl Visits {
     fn read(
-        call: &mut Call,
+        call: &mut ApiCall,
         tenant: &Tenant,
         patients: &[Record<Patient>],
         asked: impl Fn(&str) -> bool,

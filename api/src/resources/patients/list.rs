@@ -15,7 +15,7 @@ use super::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Paged},
         tenancy::{OpenLocation, Tenant},
@@ -63,7 +63,7 @@ impl FromInput for ListPatients {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, asked): AtLocation<ListPatients>,
 ) -> Answer<Paged<PatientListItemByVersion<'static>>> {
     let page = found(&call, &location, asked.listing, &asked.criteria)?;
@@ -80,7 +80,7 @@ pub(crate) async fn list(
 
 /// Lists patients in the form of v2.2.2, with the requested includes.
 pub(crate) async fn list_v2(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, asked): AtLocation<ListPatients>,
 ) -> Answer<Paged<PatientDetail<'static>>> {
     let ListPatients { listing, criteria, include } = asked;
@@ -97,7 +97,7 @@ pub(crate) async fn list_v2(
 }
 
 fn found(
-    call: &Call,
+    call: &ApiCall,
     location: &OpenLocation,
     listing: Listing,
     criteria: &Criteria,
@@ -183,7 +183,7 @@ fn takes_answers() -> Kind<bool> {
 }
 
 /// Returns whether form responses can be written to the location's EHR.
-fn takes_forms(call: &Call, location: &OpenLocation) -> Result<bool, ApiError> {
+fn takes_forms(call: &ApiCall, location: &OpenLocation) -> Result<bool, ApiError> {
     let ehr = match location.setup.source {
         Some(_) => call.api.engine.description(location.setup.id)?,
         None => None,

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     access::{
         arguments::{FromInput, Id, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One},
     },
@@ -26,7 +26,7 @@ impl FromInput for ShowPatient {
 }
 
 pub(crate) async fn show(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ShowPatient { include }): InTenant<ShowPatient>,
 ) -> Answer<One<PatientByVersion<'static>>> {

@@ -9,7 +9,7 @@ use location::zone::Date;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One},
     },
@@ -38,7 +38,7 @@ impl FromInput for PatientUpdate {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     AtLocation(location, PatientUpdate(change)): AtLocation<PatientUpdate>,
 ) -> Answer<One<PatientProfile<'static>>> {
