@@ -42,7 +42,7 @@ pub(crate) fn known_key(data_dir: &Path) -> Result<[u8; 32], String> {
 
 fn key(data_dir: &Path) -> Result<[u8; 32], String> {
     let path = data_dir.join(KEY);
-    let secret = Secret::of_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let secret = Secret::load_or_create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(secret.key("audit trail").tag(&[]))
 }
 

@@ -75,7 +75,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
             "token.secret is missing; a new one was created: all earlier tokens, cursors and slot tokens are invalid"
         );
     }
-    let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
+    let secret = config.secret.map_or_else(|| Secret::load_or_create_in(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);

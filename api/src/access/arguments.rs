@@ -2,8 +2,16 @@
 //! the documentation.
 //!
 //! ```ignore
-//! async fn list(call: Call, AtLocation(location, list): AtLocation<ListCharges>) -> Answer<Paged<ChargeView<'static>>>
-//! async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<ChargeView<'static>>>
+//! async fn list(
+//!     call: ApiCall,
+//!     AtLocation(location, list): AtLocation<ListCharges>,
+//! ) -> Answer<Paged<ChargeView<'static>>>
+//!
+//! async fn show(
+//!     call: ApiCall,
+//!     Id(id): Id<u64>,
+//!     InTenant(tenant, ()): InTenant<()>,
+//! ) -> Answer<One<ChargeView<'static>>>
 //! ```
 
 use engine::Unmet;
@@ -11,7 +19,7 @@ use location::ids::LocationId;
 use uuid::Uuid;
 
 use super::{
-    call::Call,
+    call::ApiCall,
     input::Input,
     tenancy::{OpenLocation, Tenant},
 };
@@ -76,7 +84,7 @@ pub(crate) use included;
 
 /// Path parameters of an endpoint.
 pub trait FromPath: Sized {
-    fn from_path(call: &Call) -> Result<Self, ApiError>;
+    fn from_path(call: &ApiCall) -> Result<Self, ApiError>;
 }
 
 /// The path parameter `{id}`.
@@ -85,7 +93,7 @@ pub struct Id<T>(pub T);
 macro_rules! parts {
     ($($part:ty: $name:literal $about:literal $kind:expr, $as:path;)*) => {$(
         impl FromPath for $part {
-            fn from_path(call: &Call) -> Result<Self, ApiError> {
+            fn from_path(call: &ApiCall) -> Result<Self, ApiError> {
                 call.path($name, $kind.about($about)).map($as)
             }
         }
@@ -112,14 +120,14 @@ parts! {
 }
 
 impl<A: FromPath, B: FromPath> FromPath for (A, B) {
-    fn from_path(call: &Call) -> Result<(A, B), ApiError> {
+    fn from_path(call: &ApiCall) -> Result<(A, B), ApiError> {
         Ok((A::from_path(call)?, B::from_path(call)?))
     }
 }
 
 /// Scope of an endpoint, with the input that determines it.
 pub trait FromCall: Sized {
-    fn from_call(call: &mut Call) -> Result<Self, ApiError>;
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError>;
 }
 
 /// Scope without an institution.
@@ -147,7 +155,7 @@ pub struct InTenants<T>(pub Vec<Tenant>, pub T);
 pub struct OfLocation<T>(pub OpenLocation, pub T);
 
 impl<T: FromInput> FromCall for OfLocation<T> {
-    fn from_call(call: &mut Call) -> Result<Self, ApiError> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
         let Id(id) = Id::<u32>::from_path(call)?;
         let InTenants(tenants, asked) = InTenants::from_call(call)?;
         Ok(OfLocation(call.location_of_any(&tenants, LocationId(id))?, asked))
@@ -157,7 +165,7 @@ impl<T: FromInput> FromCall for OfLocation<T> {
 macro_rules! scopes {
     ($($scope:ident($($part:ident),+) $reading:ident;)*) => {$(
         impl<T: FromInput> FromCall for $scope<T> {
-            fn from_call(call: &mut Call) -> Result<Self, ApiError> {
+            fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
                 let read = call.$reading(T::from_input);
                 let ($($part),+) = read.map_err(|wrong| call.with_unknown(wrong, T::unknown))?;
                 Ok($scope($($part),+))
@@ -167,7 +175,7 @@ macro_rules! scopes {
 }
 
 impl<T: FromInput> FromCall for Anywhere<T> {
-    fn from_call(call: &mut Call) -> Result<Self, ApiError> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
         call.anywhere(T::from_input).map(Anywhere)
     }
 }

@@ -1,4 +1,4 @@
-//! Audit trail entries of calls: the records that a caller read or changed (`Call::audit`).
+//! Audit trail entries of calls: the records that a caller read or changed (`ApiCall::audit`).
 //!
 //! A response with records is sent only once its entries are durable. A change is stored durably together with its
 //! caller (`engine::untold`), and its entries follow without delaying the response. Entries are retried while the
@@ -36,7 +36,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     api::Api,
-    call::Call,
+    call::ApiCall,
     shown::{Access, AccessLog, AccessScope},
 };
 use crate::{
@@ -62,7 +62,7 @@ const CONSOLE: &str = "console";
 const COMMITTED: &str = "committed";
 
 /// Caller identity for audit entries, with the records that the call accessed.
-pub(crate) struct Caller {
+pub(crate) struct AuditCaller {
     actor: Actor,
     client: Option<IpAddr>,
     request_id: String,
@@ -70,8 +70,8 @@ pub(crate) struct Caller {
     shown: AccessLog,
 }
 
-impl Caller {
-    pub(crate) fn of(call: &Call, context: Option<&RequestContext>) -> Caller {
+impl AuditCaller {
+    pub(crate) fn from_call(call: &ApiCall, context: Option<&RequestContext>) -> AuditCaller {
         let name = call.key.name.clone();
         let actor = match call.endpoint.access {
             // A request with a pairing code belongs to a workstation without an identity.
@@ -80,7 +80,7 @@ impl Caller {
             _ => Actor::Key(name),
         };
         let id = context.and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
-        Caller {
+        AuditCaller {
             actor,
             client: call.client,
             request_id: id.to_owned(),
@@ -96,18 +96,23 @@ impl Caller {
         request_id: &str,
         route: String,
         shown: AccessLog,
-    ) -> Caller {
-        Caller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
+    ) -> AuditCaller {
+        AuditCaller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
     }
 
     /// Creates the caller for an entry about a console session, such as a sign-in.
-    pub(crate) fn of_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> Caller {
+    pub(crate) fn for_session(
+        name: &str,
+        client: Option<IpAddr>,
+        request: &HttpRequest,
+        what: &'static str,
+    ) -> AuditCaller {
         let context = request.extensions().get::<Rc<RequestContext>>().cloned();
         let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
         let shown = AccessLog::default();
         shown.add(Access { what, record: CONSOLE, id: None });
         let route = format!("{} {}", request.method(), request.path());
-        Caller::at_console(name, client, id, route, shown)
+        AuditCaller::at_console(name, client, id, route, shown)
     }
 
     /// Appends the entry of a console session. The session continues if the trail refuses the entry, so that an
@@ -120,11 +125,11 @@ impl Caller {
     }
 
     /// Restores the caller of a change that its handler did not record, due to a failure or the end of the process.
-    fn of_untold(untold: &UnauditedChange, institution: Option<InstitutionId>) -> Caller {
+    fn from_unaudited_change(untold: &UnauditedChange, institution: Option<InstitutionId>) -> AuditCaller {
         let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
         let (location, _) = untold.decision;
         let shown = AccessLog::default();
-        institution.into_iter().for_each(|institution| shown.of(institution, Some(location)));
+        institution.into_iter().for_each(|institution| shown.set_scope(institution, Some(location)));
         for AuditedRecord { what, record } in &untold.touched {
             let (record, id) = match record {
                 What::Record(Resource::Patients, id) => ("patient", *id),
@@ -135,7 +140,7 @@ impl Caller {
             };
             shown.add(Access { what, record, id: Some(id) });
         }
-        Caller {
+        AuditCaller {
             actor: if operator { Actor::Operator(name) } else { Actor::Key(name) },
             client,
             request_id,
@@ -207,7 +212,7 @@ impl Api {
     /// Returns the response once its entries are durable. Fails if they cannot be written.
     pub(crate) async fn audited(
         &self,
-        caller: &Caller,
+        caller: &AuditCaller,
         answer: Result<HttpResponse, Error>,
     ) -> Result<HttpResponse, Error> {
         if self.audit.is_none() {
@@ -264,7 +269,7 @@ fn status(answer: &Result<HttpResponse, Error>) -> StatusCode {
 /// background.
 pub(crate) async fn changed(
     api: &Data<Api>,
-    caller: &Caller,
+    caller: &AuditCaller,
     handling: &AuditGuard,
     answer: Result<HttpResponse, Error>,
 ) -> Result<HttpResponse, Error> {
@@ -329,7 +334,11 @@ fn append_with_retries(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<
 fn append_decision(api: &Data<Api>, untold: &UnauditedChange, at: Timestamp, status: &str) {
     let institution = api.engine.setup().locations.get(&untold.decision.0).map(|location| location.institution);
     let decisions = vec![untold.decision];
-    append_with_retries(api, Caller::of_untold(untold, institution).entries(at, status, &decisions), decisions);
+    append_with_retries(
+        api,
+        AuditCaller::from_unaudited_change(untold, institution).entries(at, status, &decisions),
+        decisions,
+    );
 }
 
 /// Drop guard of a call: if the handler ends early, its commits are audited by the background task.
@@ -339,7 +348,7 @@ pub(crate) struct AuditGuard {
 }
 
 impl AuditGuard {
-    pub(crate) fn of(api: &Api, caller: &Caller) -> AuditGuard {
+    pub(crate) fn new(api: &Api, caller: &AuditCaller) -> AuditGuard {
         AuditGuard { engine: api.engine.clone(), change: api.audit.as_ref().and_then(|_| caller.changing()) }
     }
 
@@ -367,7 +376,7 @@ pub async fn audit_orphaned_changes(engine: Arc<Engine>, api: Weak<Api>) {
         let earliest = left.iter().filter(|left| left.may_be_audited).map(|left| left.untold.at).min();
         let known = match earliest {
             Some(earliest) => known_since(&api, earliest.minus(BEFORE)).await,
-            None => Known::new(),
+            None => AuditedChanges::new(),
         };
         let mut told = Vec::new();
         for OrphanedChange { untold, may_be_audited } in left {
@@ -410,12 +419,12 @@ pub async fn audit_workstation_actions(mut acts: UnboundedReceiver<Act>, api: We
 pub async fn audit_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<Api>) {
     while let Some(BackupEnded { at, made }) = ended.recv().await {
         let Some(api) = api.upgrade() else { return };
-        api.append_of_service(of_service(at, "end backup", "store", if made { "made" } else { "failed" }, ""));
+        api.append_of_service(service_entry(at, "end backup", "store", if made { "made" } else { "failed" }, ""));
     }
 }
 
 /// Creates the entry of an action by the service itself or by a command without the service.
-pub(crate) fn of_service(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> Entry {
+pub(crate) fn service_entry(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> Entry {
     Entry {
         at: at.0,
         request_id: String::new(),
@@ -446,11 +455,11 @@ fn append(trail: &Trail, entry: Entry) {
     });
 }
 
-type Known = BTreeSet<(String, (u64, u64))>;
+type AuditedChanges = BTreeSet<(String, (u64, u64))>;
 
 /// Returns the changes that have entries. Returns an empty set if the trail cannot be read: a duplicate entry is better
 /// than a missing one.
-async fn known_since(api: &Data<Api>, from: Timestamp) -> Known {
+async fn known_since(api: &Data<Api>, from: Timestamp) -> AuditedChanges {
     let reading = api.clone();
     let read = web::block(move || {
         let filter = Filter { from: Some(from.0), ..Filter::default() };
@@ -460,9 +469,9 @@ async fn known_since(api: &Data<Api>, from: Timestamp) -> Known {
         Ok(Ok(newest)) => newest.unwrap_or_default(),
         Ok(Err(error)) => {
             tracing::warn!(%error, "the audit trail could not be read; some changes may have duplicate entries");
-            return Known::new();
+            return AuditedChanges::new();
         }
-        Err(_) => return Known::new(),
+        Err(_) => return AuditedChanges::new(),
     };
     let entries = newest.entries.into_iter().map(|recorded| recorded.entry);
     let decided = |mut entry: Entry| {

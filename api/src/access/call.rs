@@ -44,7 +44,7 @@ use crate::{
 };
 
 /// Authenticated request.
-pub struct Call {
+pub struct ApiCall {
     pub api: ApiRef,
     pub key: Arc<ApiKey>,
     pub version: Version,
@@ -83,14 +83,14 @@ impl Deref for ApiRef {
     }
 }
 
-impl Call {
+impl ApiCall {
     /// Authenticates a request and runs the checks that all routes share.
     pub async fn receive(
         endpoint: &'static Endpoint,
         version: Version,
         request: &HttpRequest,
         payload: Payload,
-    ) -> Result<Call, ApiError> {
+    ) -> Result<ApiCall, ApiError> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
         let edge = api.edge();
         let client = api.client(request);
@@ -141,7 +141,7 @@ impl Call {
         let (today, grants) = (times::local(now, EARLIEST).0, key.grants);
         let input = Input { query, body, now, today, clock: Clock::default(), grants, version, cursors };
         let directory = api.directory();
-        Ok(Call {
+        Ok(ApiCall {
             api: ApiRef(Some(api)),
             key,
             version,
@@ -162,10 +162,10 @@ impl Call {
     }
 
     /// Creates a call without a request, for `describe`.
-    pub(crate) fn describing(endpoint: &'static Endpoint, version: Version, notes: Notes) -> Call {
+    pub(crate) fn describing(endpoint: &'static Endpoint, version: Version, notes: Notes) -> ApiCall {
         let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(endpoint.path, Vec::new());
         let (query, body) = (Params::describing(), Fields::describing());
-        Call {
+        ApiCall {
             api: ApiRef(None),
             key: Arc::new(anonymous_key()),
             version,
@@ -205,7 +205,7 @@ impl Call {
     /// Returns a path parameter, such as `{id}` or `{alert_id}`.
     pub fn path<T: 'static>(&self, name: &str, kind: Kind<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
-            notes.add(|notes| notes.path.push(Expected::of(name, &kind).required()));
+            notes.add(|notes| notes.path.push(Expected::new(name, &kind).required()));
             return kind.example().ok_or(ApiError::Internal);
         }
         let given = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);

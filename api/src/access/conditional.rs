@@ -14,7 +14,7 @@ use actix_web::{
 
 use super::keys::ApiKey;
 use crate::values::{
-    secret::{Key, Secret},
+    secret::{MacKey, Secret},
     versions::Version,
 };
 
@@ -22,11 +22,11 @@ use crate::values::{
 const LENGTH: usize = 16;
 
 /// Entity tag generator. Tags are keyed hashes, so that a tag in a log reveals nothing about the records.
-pub struct Tags(Key);
+pub struct Tags(MacKey);
 
 /// Tag generator for one caller and version.
 pub struct Tagging {
-    key: Key,
+    key: MacKey,
     caller: [u8; 32],
     version: Version,
 }
@@ -36,7 +36,7 @@ impl Tags {
         Tags(secret.key("entity tag"))
     }
 
-    pub fn of_caller(&self, caller: &ApiKey, version: Version) -> Tagging {
+    pub fn for_caller(&self, caller: &ApiKey, version: Version) -> Tagging {
         Tagging { key: self.0.clone(), caller: caller.hash, version }
     }
 }
@@ -50,14 +50,14 @@ impl Tagging {
         let (mut head, body) = answer.into_parts();
         match body.try_into_bytes() {
             Ok(body) => {
-                head.headers_mut().insert(ETAG, self.of(&body));
+                head.headers_mut().insert(ETAG, self.entity_tag(&body));
                 head.set_body(body).map_into_boxed_body()
             }
             Err(body) => head.set_body(body),
         }
     }
 
-    fn of(&self, body: &[u8]) -> HeaderValue {
+    fn entity_tag(&self, body: &[u8]) -> HeaderValue {
         let tag = self.key.tag(&[&self.caller, self.version.name().as_bytes(), &[0], body]);
         let tag = format!("\"{}\"", hex::encode(&tag[..LENGTH]));
         HeaderValue::from_str(&tag).expect("quoted hexadecimal digits are a valid header value")
@@ -93,7 +93,9 @@ mod tests {
     #[test]
     fn tags_differ_by_caller_and_version() {
         let tags = Tags::new(&Secret::from_bytes([1; 32]));
-        let of = |caller, version, body: &[u8]| Tagging { key: tags.0.clone(), caller: [caller; 32], version }.of(body);
+        let of = |caller, version, body: &[u8]| {
+            Tagging { key: tags.0.clone(), caller: [caller; 32], version }.entity_tag(body)
+        };
         let one = of(1, Version::V3_0_0, b"{}");
         assert_eq!(one, of(1, Version::V3_0_0, b"{}"));
         assert_ne!(one, of(1, Version::V3_0_0, b"{ }"));

@@ -111,7 +111,7 @@ impl Keys {
     }
 
     /// Returns the keys of an organisation that reach an institution.
-    pub(crate) fn of_institution(
+    pub(crate) fn for_institution(
         &self,
         organisation: &str,
         institution: InstitutionId,

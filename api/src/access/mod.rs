@@ -1,5 +1,5 @@
-//! Authentication, permissions and audit of calls. A request becomes a `Call`, and the signature of a handler names its
-//! arguments and its response (`arguments`, `respond`). Independent of resources and views.
+//! Authentication, permissions and audit of calls. A request becomes an `ApiCall`, and the signature of a handler
+//! names its arguments and its response (`arguments`, `respond`). Independent of resources and views.
 //!
 //! ```text
 //!  keys ◄── operators ◄───────────┐

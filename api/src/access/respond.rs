@@ -12,12 +12,12 @@ use actix_web::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-use super::call::Call;
+use super::call::ApiCall;
 use crate::http::{
     endpoint::Success,
     envelope::Envelope,
     errors::ApiError,
-    paging::{ListInfo, Page},
+    paging::{ListInfo, ListPage},
 };
 
 /// Result of a handler.
@@ -124,7 +124,7 @@ impl Wraps<()> for Empty {
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-impl Call {
+impl ApiCall {
     /// Responds with one record.
     pub fn show<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
         self.show_as(A::STATUS, data)
@@ -142,12 +142,12 @@ impl Call {
     }
 
     /// Responds with the created record, or with that of an identical earlier request.
-    pub(crate) fn made<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
+    pub(crate) fn created<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
         if replay { self.replayed(data) } else { self.show(data) }
     }
 
-    /// Like `made`, for several records.
-    pub(crate) fn made_all<V: Serialize, A: Wraps<V>>(&self, replay: bool, rows: &[V]) -> A {
+    /// Like `created`, for several records.
+    pub(crate) fn created_all<V: Serialize, A: Wraps<V>>(&self, replay: bool, rows: &[V]) -> A {
         let answer = self.rows(A::STATUS, rows);
         A::wrap(if replay { mark_replayed(answer) } else { answer })
     }
@@ -163,7 +163,7 @@ impl Call {
     }
 
     /// Responds with a page of a list: with cursors, or in v2.2.2 with the total number of records.
-    pub(crate) fn page<V: Serialize, A: Wraps<V>>(&self, page: &Page<V>) -> A {
+    pub(crate) fn page<V: Serialize, A: Wraps<V>>(&self, page: &ListPage<V>) -> A {
         let mut answer = self.build(A::STATUS);
         A::wrap(match &page.info {
             ListInfo::Cursors(info) => {
@@ -186,10 +186,10 @@ impl Call {
     /// Responds with a page of records, each converted by `view`.
     pub(crate) fn page_of<'a, R, V: Serialize, A: Wraps<V>>(
         &self,
-        page: &'a Page<R>,
+        page: &'a ListPage<R>,
         view: impl FnMut(&'a R) -> V,
     ) -> A {
-        self.page(&Page { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
+        self.page(&ListPage { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
     }
 
     /// Responds with a body without envelope.

@@ -15,10 +15,10 @@ pub(crate) struct Access {
 
 /// Accesses of one call.
 #[derive(Clone, Default)]
-pub struct AccessLog(Arc<Mutex<Inner>>);
+pub struct AccessLog(Arc<Mutex<AccessLogState>>);
 
 #[derive(Default)]
-struct Inner {
+struct AccessLogState {
     scope: AccessScope,
     accesses: Vec<Access>,
 }
@@ -35,7 +35,7 @@ impl AccessLog {
         self.inner().accesses.push(access);
     }
 
-    pub(crate) fn of(&self, institution: InstitutionId, location: Option<LocationId>) {
+    pub(crate) fn set_scope(&self, institution: InstitutionId, location: Option<LocationId>) {
         let scope = &mut self.inner().scope;
         *scope = AccessScope { institution: Some(institution), location: location.or(scope.location) };
     }
@@ -48,7 +48,7 @@ impl AccessLog {
         self.inner().accesses.clone()
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, AccessLogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,7 +9,7 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::{call::Call, input::Input, shown::AccessScope};
+use super::{call::ApiCall, input::Input, shown::AccessScope};
 use crate::{
     http::errors::ApiError,
     values::{
@@ -35,7 +35,7 @@ pub struct OpenLocation {
     pub setup: Arc<LocationSetup>,
 }
 
-impl Call {
+impl ApiCall {
     /// Returns the institution named by `subdomain`, or all institutions of the key, and the input.
     pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
         let named = self.input.query.optional("subdomain", subdomain());
@@ -132,7 +132,7 @@ impl Call {
     fn named_location(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<OpenLocation>, ApiError> {
         let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
         let location = self.location(tenant, LocationId(id))?;
-        self.shown.of(tenant.institution.id, Some(location.setup.id));
+        self.shown.set_scope(tenant.institution.id, Some(location.setup.id));
         self.input.today = times::local(self.input.now, location.setup.zone).0;
         if !self.input.clock.has_zone() {
             self.input.clock.set(location.setup.zone);
@@ -148,7 +148,7 @@ impl Call {
             && self.opens(location)
         {
             self.input.clock.set(location.zone);
-            self.shown.of(location.institution, Some(location.id));
+            self.shown.set_scope(location.institution, Some(location.id));
         }
     }
 
@@ -185,7 +185,7 @@ impl Call {
         let institution = self.directory.location(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
         let tenant = tenant.ok_or_else(|| self.no_location(id))?;
-        self.shown.of(tenant.institution.id, Some(id));
+        self.shown.set_scope(tenant.institution.id, Some(id));
         self.location(tenant, id)
     }
 
@@ -223,7 +223,7 @@ impl Call {
         let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
         let found = self.directory.institution_named(&subdomain);
         let own = found.filter(|it| self.key.reaches_institution(it));
-        own.iter().for_each(|institution| self.shown.of(institution.id, None));
+        own.iter().for_each(|institution| self.shown.set_scope(institution.id, None));
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
         let missing = ApiError::Forbidden.because(Reason::SubdomainOutOfReach);
         own.ok_or_else(|| if found.is_some() { missing } else { self.unknown_here(missing) })

@@ -147,7 +147,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Openapi { version, audience } => {
-            say(openapi::of(audience, version.as_deref().map(Version::stored)).text().trim_end());
+            say(openapi::document_for(audience, version.as_deref().map(Version::stored)).text().trim_end());
             ExitCode::SUCCESS
         }
         Command::CheckClient(arguments) => check_client::run(&arguments),

@@ -12,7 +12,7 @@ use super::{
     table::Table,
 };
 use crate::{
-    access::audited::of_service,
+    access::audited::service_entry,
     audit_trail,
     config::Config,
     terminal::{fail, say},
@@ -93,7 +93,7 @@ pub(super) fn rotate_at_rest(config: &Config) -> ExitCode {
 
 /// Appends an audit entry for a completed change.
 fn append_audit_entry(config: &Config, action: &str, command: &str) -> ExitCode {
-    let entry = of_service(engine::clock::now(), action, "store", "done", command);
+    let entry = service_entry(engine::clock::now(), action, "store", "done", command);
     match audit_trail::append(&config.audit, &config.data_dir, &entry) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(format_args!("the change succeeded, but its audit entry could not be written: {error}")),

@@ -12,7 +12,7 @@ use super::{
     word::word,
 };
 use crate::{
-    resources::webhook_deliveries::Status,
+    resources::webhook_deliveries::DeliveryStatus,
     terminal::{fail, say},
     values::words::WireEnum,
 };
@@ -35,8 +35,8 @@ pub(super) enum Command {
         /// Id of the endpoint.
         endpoint: u32,
         /// Only deliveries with this status.
-        #[arg(long, value_parser = word::<Status>())]
-        status: Option<Status>,
+        #[arg(long, value_parser = word::<DeliveryStatus>())]
+        status: Option<DeliveryStatus>,
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
@@ -84,7 +84,12 @@ async fn list(server: &Server, as_json: bool) -> Result<(), String> {
     Ok(())
 }
 
-async fn deliveries(server: &Server, endpoint: u32, status: Option<Status>, as_json: bool) -> Result<(), String> {
+async fn deliveries(
+    server: &Server,
+    endpoint: u32,
+    status: Option<DeliveryStatus>,
+    as_json: bool,
+) -> Result<(), String> {
     let session = Session::begin(server)?;
     let only = status.map_or_else(String::new, |status| format!("&status={}", status.word()));
     let all = answer(session.get(&format!("/webhooks/{endpoint}/deliveries?per_page={SHOWN}{only}"))).await?;

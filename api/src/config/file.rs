@@ -13,7 +13,7 @@ use super::{
     node,
     problems::{Problem, Problems, SourceText},
     reader::{NO_KEYS, Section, not_empty},
-    seen::Seen,
+    seen::FirstUses,
     traces,
     values::Values,
 };
@@ -33,7 +33,7 @@ const LOG_FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", 
 /// Returns the configuration without keys, and all problems. The configuration is `None` if the main file is not valid
 /// TOML.
 pub(super) fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
-    let problems = Problems::of(&files.main);
+    let problems = Problems::new(&files.main);
     let mut found = Vec::new();
     let values = Rc::default();
     let config = parsed(&files.main.text, &problems).map(|table| {
@@ -57,7 +57,7 @@ pub(super) fn parsed<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTab
 /// Collects the reference of the keys in these files.
 pub(super) fn describe(notes: &ReferenceNotes) {
     let nothing = SourceText { path: PathBuf::new(), text: String::new() };
-    let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default()).described(notes.root());
+    let root = Section::root(&NO_KEYS, Problems::new(&nothing), &Rc::default()).described(notes.root());
     whole(&root, None, &Rc::default(), &mut Vec::new());
 }
 
@@ -103,7 +103,7 @@ fn whole(
     setup.engine.node = node_rules;
     let traces = traces::read(root, setup.engine.node.as_ref().map(|node| node.name.clone()));
     let knobs = LocationSettings::default().with(&root.settings("defaults"));
-    let mut seen = Seen::default();
+    let mut seen = FirstUses::default();
     match institutions {
         None => {
             for section in root
@@ -154,10 +154,10 @@ fn institution(
     document: &SourceText,
     knobs: LocationSettings,
     setup: &mut Setup,
-    seen: &mut Seen,
+    seen: &mut FirstUses,
     values: &Rc<RefCell<Values>>,
 ) -> Vec<Problem> {
-    let problems = Problems::of(document);
+    let problems = Problems::new(document);
     if let Some(table) = parsed(&document.text, &problems) {
         let root = Section::root(&table, problems.clone(), values);
         match root.table("institution") {

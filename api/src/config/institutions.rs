@@ -8,7 +8,7 @@ use location::ids::{InstitutionId, LocationId};
 use super::{
     knobs::LocationSettings,
     reader::{Located, Section, words},
-    seen::Seen,
+    seen::FirstUses,
     sources,
     values::Scope,
 };
@@ -20,7 +20,7 @@ pub(super) fn read(
     lists: Option<&Section<'_, '_>>,
     knobs: LocationSettings,
     setup: &mut Setup,
-    seen: &mut Seen,
+    seen: &mut FirstUses,
 ) {
     let id = s.identified(Scope::Institution);
     let subdomain = s.required(
@@ -69,7 +69,7 @@ fn location(
     institution: InstitutionId,
     knobs: LocationSettings,
     setup: &mut Setup,
-    seen: &mut Seen,
+    seen: &mut FirstUses,
 ) {
     let id = s.identified(Scope::Location);
     // Records are stored under their institution, so a reload cannot change it.

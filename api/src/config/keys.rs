@@ -12,7 +12,7 @@ use super::{
     file::parsed,
     problems::{Problem, Problems, SourceText},
     reader::{Located, NO_KEYS, Section},
-    seen::Seen,
+    seen::FirstUses,
 };
 use crate::{
     access::{
@@ -31,14 +31,14 @@ pub(super) const UNKNOWN_INSTITUTION: &str = "no institution with subdomain";
 
 /// Returns the valid entries and all problems. Institutions and locations of keys refer to `setup`.
 pub(super) fn read(document: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
-    let problems = Problems::of(document);
-    let mut reading = KeyFileReader { setup, seen: Seen::default(), access: KeyFileContents::default() };
+    let problems = Problems::new(document);
+    let mut reading = KeyFileReader { setup, seen: FirstUses::default(), access: KeyFileContents::default() };
     match parsed(&document.text, &problems) {
         Some(table) => reading.file(&Section::root(&table, problems.clone(), &Rc::default())),
         // The syntax error is already reported; entries that parse on their own remain valid.
         None => {
             for (at, text) in entries(&document.text) {
-                let whole = Problems::of(document);
+                let whole = Problems::new(document);
                 if let Some(table) = parsed(text, &whole) {
                     reading.file(&Section::root(&table, problems.from(at), &Rc::default()));
                 }
@@ -51,8 +51,8 @@ pub(super) fn read(document: &SourceText, setup: &Setup) -> (KeyFileContents, Ve
 /// Collects the reference of the keys in this file.
 pub(super) fn describe(notes: &ReferenceNotes) {
     let (nothing, setup) = (SourceText { path: PathBuf::new(), text: String::new() }, Setup::default());
-    let mut reading = KeyFileReader { setup: &setup, seen: Seen::default(), access: KeyFileContents::default() };
-    let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default());
+    let mut reading = KeyFileReader { setup: &setup, seen: FirstUses::default(), access: KeyFileContents::default() };
+    let root = Section::root(&NO_KEYS, Problems::new(&nothing), &Rc::default());
     reading.file(&root.described(notes.root()));
 }
 
@@ -79,7 +79,7 @@ pub(super) fn entries(text: &str) -> Vec<(usize, &str)> {
 
 struct KeyFileReader<'s> {
     setup: &'s Setup,
-    seen: Seen,
+    seen: FirstUses,
     access: KeyFileContents,
 }
 

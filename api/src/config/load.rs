@@ -116,7 +116,7 @@ fn main_file(path: &Path) -> PathBuf {
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Problem {
-    Problem::of_file(file, format!("cannot be read: {error}"))
+    Problem::in_file(file, format!("cannot be read: {error}"))
 }
 
 fn files(path: &Path) -> Result<Files, ConfigError> {

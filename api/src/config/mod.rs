@@ -45,6 +45,6 @@ pub use self::{
     contents::{AuditRules, Config},
     load::ConfigError,
     problems::Problem,
-    values::{Changes, Values},
+    values::{ConfigChanges, Values},
 };
 pub use crate::http::rules::{HttpRules, RateRules};

@@ -31,7 +31,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn of_file(file: &Path, text: impl Into<String>) -> Problem {
+    pub(super) fn in_file(file: &Path, text: impl Into<String>) -> Problem {
         Problem { file: file.to_path_buf(), line: None, text: text.into() }
     }
 }
@@ -54,7 +54,7 @@ pub(super) struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn of(document: &'a SourceText) -> Problems<'a> {
+    pub(super) fn new(document: &'a SourceText) -> Problems<'a> {
         Problems { document, from: 0, found: Rc::default() }
     }
 

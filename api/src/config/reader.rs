@@ -21,7 +21,7 @@ use super::{
     describe::{AcceptedValues, TableNotes},
     durations::{parse_duration, show_duration},
     problems::Problems,
-    spelling::{TEXT, chosen, listed, quoted, shown, span, within},
+    spelling::{TEXT, chosen, display_value, listed, quoted, span, within},
     values::{ConfigValue, Scope, Values},
 };
 use crate::values::{limits::INT32, words::WireEnum};
@@ -193,7 +193,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     fn read<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Located<T>> {
-        self.say(key, ConfigValue::Shown(shown(self.get(key)?.get_ref())));
+        self.say(key, ConfigValue::Shown(display_value(self.get(key)?.get_ref())));
         self.read_unseen(key, kind)
     }
 
@@ -235,7 +235,7 @@ impl<'a, 't> Section<'a, 't> {
     /// Reads a credential or `env:NAME`, the name of its environment variable. Only a hash of the value is recorded.
     pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Located<T>> {
         self.note_key(key, || AcceptedValues::like("\"env:NAME\"", "a credential, or `env:NAME`"));
-        self.say(key, ConfigValue::credential(shown(self.get(key)?.get_ref())));
+        self.say(key, ConfigValue::credential(display_value(self.get(key)?.get_ref())));
         self.read_unseen(key, |value| kind(from_environment(value.as_str().ok_or("must be a string")?)?))
     }
 
@@ -299,7 +299,7 @@ impl<'a, 't> Section<'a, 't> {
 
     fn elements<T>(&self, key: &str, what: &str, kind: impl Fn(&DeValue<'a>) -> Option<T>) -> Option<Vec<Located<T>>> {
         let value = self.get(key)?;
-        self.say(key, ConfigValue::Shown(shown(value.get_ref())));
+        self.say(key, ConfigValue::Shown(display_value(value.get_ref())));
         let of = |element: &TomlValue<'a>| Some(Located { value: kind(element.get_ref())?, at: element.span().start });
         let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
         if elements.is_none() {

@@ -6,11 +6,11 @@ use super::{problems::Problems, reader::Located};
 
 /// The position of the first use of every name.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct FirstUses {
     first: HashMap<(&'static str, String), (PathBuf, usize)>,
 }
 
-impl Seen {
+impl FirstUses {
     pub(super) fn once(&mut self, problems: &Problems<'_>, what: &'static str, name: &Located<impl ToString>) {
         let name_text = name.value.to_string();
         let here = (problems.document.path.clone(), problems.line(name.at));

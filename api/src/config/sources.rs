@@ -11,12 +11,18 @@ use location::ids::InstitutionId;
 
 use super::{
     reader::{Located, Section},
-    seen::Seen,
+    seen::FirstUses,
     values::Scope,
 };
 
 /// Reads a source into the setup. `real` is true for institutions in production.
-pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: bool, setup: &mut Setup, seen: &mut Seen) {
+pub(super) fn read(
+    mut s: Section<'_, '_>,
+    institution: InstitutionId,
+    real: bool,
+    setup: &mut Setup,
+    seen: &mut FirstUses,
+) {
     let id = s.identified(Scope::Source);
     // Records are stored under their institution, so a reload cannot change it.
     s.at_start().note("institution", institution);

@@ -29,7 +29,7 @@ pub(super) fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, Stri
 }
 
 /// Formats a value on one line for messages.
-pub(super) fn shown(value: &DeValue<'_>) -> String {
+pub(super) fn display_value(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => text.escape_debug().to_string(),
         DeValue::Integer(number) => number.as_str().to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn shown(value: &DeValue<'_>) -> String {
         DeValue::Boolean(value) => value.to_string(),
         DeValue::Datetime(time) => time.to_string(),
         DeValue::Array(all) => {
-            let all: Vec<String> = all.iter().map(|element| shown(element.get_ref())).collect();
+            let all: Vec<String> = all.iter().map(|element| display_value(element.get_ref())).collect();
             format!("[{}]", all.join(", "))
         }
         DeValue::Table(_) => "(a table)".to_owned(),

@@ -63,7 +63,7 @@ pub struct Values(BTreeMap<Scope, BTreeMap<String, Value>>);
 
 /// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct ConfigChanges {
     /// One line per change: `~ location 101 write.concurrency 2 -> 4`.
     pub lines: Vec<String>,
     /// Names of changed keys that are read only at startup.
@@ -78,8 +78,8 @@ impl Values {
     }
 
     /// Returns the changes from these values to `to`.
-    pub(crate) fn changes(&self, to: &Values) -> Changes {
-        let mut changes = Changes::default();
+    pub(crate) fn changes(&self, to: &Values) -> ConfigChanges {
+        let mut changes = ConfigChanges::default();
         let subjects: BTreeSet<&Scope> = self.0.keys().chain(to.0.keys()).collect();
         for subject in subjects {
             match (self.0.get(subject), to.0.get(subject)) {
@@ -107,7 +107,7 @@ fn keys(
     subject: &Scope,
     old: Option<&BTreeMap<String, Value>>,
     new: Option<&BTreeMap<String, Value>>,
-    changes: &mut Changes,
+    changes: &mut ConfigChanges,
 ) {
     let of =
         |values: Option<&'_ BTreeMap<String, Value>>, key: &str| values.and_then(|values| values.get(key)).cloned();

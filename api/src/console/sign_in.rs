@@ -17,7 +17,7 @@ use super::{
     visit::{COOKIE, Visit},
 };
 use crate::{
-    access::{api::Api, audited::Caller},
+    access::{api::Api, audited::AuditCaller},
     http::errors::ApiError,
     values::sessions::SESSION,
 };
@@ -71,7 +71,7 @@ pub(super) async fn sign_in(
     };
     let now = api.engine.now();
     operator.used(now);
-    Caller::of_session(&operator.name, client, &request, "sign in").append_session_entry(&api).await;
+    AuditCaller::for_session(&operator.name, client, &request, "sign in").append_session_entry(&api).await;
     with_cookie(see_other(&to), &request, &api.sessions.begin(operator.id(), now), SESSION)
 }
 
@@ -89,7 +89,9 @@ pub(super) async fn sign_out(
     if given.csrf_token != visit.session.csrf_token {
         return Err(Failure::Form);
     }
-    Caller::of_session(&visit.operator.name, visit.client, &request, "sign out").append_session_entry(&visit.api).await;
+    AuditCaller::for_session(&visit.operator.name, visit.client, &request, "sign out")
+        .append_session_entry(&visit.api)
+        .await;
     with_cookie(see_other("/console/sign-in"), &request, "", 0)
 }
 

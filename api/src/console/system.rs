@@ -119,5 +119,5 @@ impl OperatorRow {
 
 /// Returns a document for operators. The text contains no data of the service, so no session is needed.
 pub(super) async fn document(request: HttpRequest, name: Path<String>) -> Result<HttpResponse, Failure> {
-    Ok(documentation::of_operators(&request, &name)?)
+    Ok(documentation::operator_page(&request, &name)?)
 }

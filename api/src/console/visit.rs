@@ -23,12 +23,12 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::{self, AuditGuard, Caller},
+        audited::{self, AuditCaller, AuditGuard},
         operators::Operator,
         shown::{Access, AccessLog},
     },
     http::{context::RequestContext, errors::ApiError},
-    values::{role::Role, sessions::Session},
+    values::{role::Role, sessions::OperatorSession},
 };
 
 pub(super) const COOKIE: &str = "practice_sync_console";
@@ -41,7 +41,7 @@ const RETRY_LATER: u64 = 30;
 pub(super) struct Visit {
     pub api: Data<Api>,
     pub operator: Arc<Operator>,
-    pub session: Session,
+    pub session: OperatorSession,
     pub client: Option<IpAddr>,
     request_id: String,
     query: Vec<(String, String)>,
@@ -132,11 +132,11 @@ impl Visit {
 
     /// Sets the location whose records the page shows.
     pub(super) fn about(&self, location: &LocationSetup) {
-        self.shown.of(location.institution, Some(location.id));
+        self.shown.set_scope(location.institution, Some(location.id));
     }
 
     pub(super) fn about_institution(&self, institution: &Institution) {
-        self.shown.of(institution.id, None);
+        self.shown.set_scope(institution.id, None);
     }
 
     /// Returns a location of the configuration, regardless of its status.
@@ -171,9 +171,9 @@ impl Visit {
         audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
     }
 
-    fn caller(&self, route: &str) -> Caller {
+    fn caller(&self, route: &str) -> AuditCaller {
         let Visit { client, request_id, shown, .. } = self;
-        Caller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
+        AuditCaller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
     }
 
     /// Performs a change and responds once its audit entry is written, or certain to be written.
@@ -182,7 +182,7 @@ impl Visit {
         F: Future<Output = Result<HttpResponse, Failure>>,
     {
         let caller = self.caller(route);
-        let handling = AuditGuard::of(&self.api, &caller);
+        let handling = AuditGuard::new(&self.api, &caller);
         let origin = handling.within(Origin::from(self.request_id.as_str()));
         let answer = on_behalf_of(Some(origin), acting).await?;
         let audited = audited::changed(&self.api, &caller, &handling, Ok(answer)).await;

@@ -108,7 +108,7 @@ impl EndpointRow {
     fn of(api: &Api, it: &Endpoint, now: Timestamp) -> EndpointRow {
         let known = api.engine.webhooks().subscriptions();
         let backlog = known.backlogs.of(it.id);
-        let badge = match Health::of(it) {
+        let badge = match Health::from_endpoint(it) {
             health @ (Health::Inactive | Health::Failing) => Badge::bad(health.word()),
             health @ Health::Active => Badge::good(health.word()),
         };

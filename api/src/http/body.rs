@@ -244,7 +244,7 @@ impl Fields {
     /// Reads an optional field. Returns `None` for missing, null and invalid values, and reports the latter.
     pub(crate) fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind)) {
+        if self.expects.note(|| Expected::new(path, &kind)) {
             return kind.example();
         }
         self.read(path, &kind)
@@ -252,7 +252,7 @@ impl Fields {
 
     fn read<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
         let read = kind.json(self.at(path)?);
-        let read = read.map_err(|problem| self.told(path, &problem)).ok();
+        let read = read.map_err(|problem| self.add_problem(path, &problem)).ok();
         self.references.extend(read.as_ref().and_then(|value| kind.reference(value)));
         read
     }
@@ -269,12 +269,12 @@ impl Fields {
 
     fn needed<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, kind).required()) {
+        if self.expects.note(|| Expected::new(path, kind).required()) {
             return kind.example();
         }
         if self.at(path).is_none() {
             if !self.inside_missing(path) {
-                self.told(path, "is missing");
+                self.add_problem(path, "is missing");
             }
             return None;
         }
@@ -285,7 +285,7 @@ impl Fields {
     pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, name: &str, kind: Kind<T>) -> T {
         let path = format!("{parent}.{name}");
         self.known.insert(path.clone());
-        if self.expects.note(|| Expected::of(&path, &kind).required()) || self.at(parent).is_none() {
+        if self.expects.note(|| Expected::new(&path, &kind).required()) || self.at(parent).is_none() {
             return kind.placeholder();
         }
         self.required(&path, kind)
@@ -295,7 +295,7 @@ impl Fields {
     pub(crate) fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         self.known.insert(path.to_owned());
         let default = default.into();
-        if !self.expects.note(|| Expected::of(path, &kind).defaulted(&default))
+        if !self.expects.note(|| Expected::new(path, &kind).defaulted(&default))
             && let Some(value) = self.read(path, &kind)
         {
             return value;
@@ -307,7 +307,7 @@ impl Fields {
     /// Reads an optional field, where an empty string counts as missing.
     pub(crate) fn optional_nonempty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind)) {
+        if self.expects.note(|| Expected::new(path, &kind)) {
             return kind.example();
         }
         let empty = self.at(path).and_then(Value::as_str).is_some_and(|text| text.trim().is_empty());
@@ -317,7 +317,7 @@ impl Fields {
     /// Reads a field of a change: `None` leaves it unchanged, `Some(None)` (null) clears it.
     pub(crate) fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind)) {
+        if self.expects.note(|| Expected::new(path, &kind)) {
             return Some(kind.example());
         }
         let null = self.found(path)?.is_null();
@@ -332,11 +332,11 @@ impl Fields {
     /// Reads a field of a change that cannot be cleared; null is refused.
     pub(crate) fn optional_not_null<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).never_null()) {
+        if self.expects.note(|| Expected::new(path, &kind).never_null()) {
             return kind.example();
         }
         if self.found(path).is_some_and(Value::is_null) {
-            self.told(path, "must not be empty");
+            self.add_problem(path, "must not be empty");
         }
         self.read(path, &kind)
     }
@@ -344,7 +344,7 @@ impl Fields {
     /// Reads a list. Problems name the element: `provider_ids[3]`.
     pub(crate) fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).list(MAX_VALUES)) {
+        if self.expects.note(|| Expected::new(path, &kind).list(MAX_VALUES)) {
             return kind.example().into_iter().collect();
         }
         let mut values = Vec::new();
@@ -354,7 +354,7 @@ impl Fields {
                     self.references.extend(kind.reference(&value));
                     values.push(value);
                 }
-                Err(problem) => self.told(&format!("{path}[{index}]"), &problem),
+                Err(problem) => self.add_problem(&format!("{path}[{index}]"), &problem),
             }
         }
         values
@@ -383,7 +383,7 @@ impl Fields {
         let mut values = Vec::new();
         for (index, element) in self.elements(path).into_iter().enumerate() {
             if !element.is_object() {
-                self.told(&format!("{path}[{index}]"), "must be an object");
+                self.add_problem(&format!("{path}[{index}]"), "must be an object");
                 continue;
             }
             let prefix = format!("{}{path}[{index}].", self.prefix);
@@ -469,7 +469,7 @@ impl Fields {
         parents.into_iter().any(told)
     }
 
-    fn told(&mut self, path: &str, problem: &str) {
+    fn add_problem(&mut self, path: &str, problem: &str) {
         self.problems.push(format!("{}{path} {problem}.", self.prefix));
     }
 
@@ -478,11 +478,11 @@ impl Fields {
             None => Vec::new(),
             Some(Value::Array(elements)) if elements.len() <= MAX_VALUES => elements,
             Some(Value::Array(_)) => {
-                self.told(path, &format!("holds more than {MAX_VALUES} values"));
+                self.add_problem(path, &format!("holds more than {MAX_VALUES} values"));
                 Vec::new()
             }
             Some(_) => {
-                self.told(path, "must be an array");
+                self.add_problem(path, "must be an array");
                 Vec::new()
             }
         }

@@ -135,7 +135,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn shown(metrics: &RequestMetrics) -> String {
+    fn render(metrics: &RequestMetrics) -> String {
         let mut families = Families::default();
         metrics.collect(&mut families);
         families.text().unwrap()
@@ -147,7 +147,7 @@ mod tests {
         for status in [200, 204, 599] {
             metrics.count(None, status, Duration::from_millis(250));
         }
-        let text = shown(&metrics);
+        let text = render(&metrics);
         for line in [
             "# HELP practice_sync_http_responses_total Responses by status class.",
             "# TYPE practice_sync_http_responses_total counter",
@@ -168,7 +168,7 @@ mod tests {
         let metrics = RequestMetrics::default();
         metrics.limited(Some(Per::Minute));
         metrics.limited(None);
-        let text = shown(&metrics);
+        let text = render(&metrics);
         for (limit, count) in [("key_second", 0), ("key_minute", 1), ("endpoint", 0), ("other", 1)] {
             assert!(text.contains(&format!("http_limited_total{{limit=\"{limit}\"}} {count}\n")), "{text}");
         }

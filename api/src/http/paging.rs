@@ -48,15 +48,15 @@ pub(crate) struct PageInfo {
 }
 
 #[derive(Debug)]
-pub(crate) struct Page<T> {
+pub(crate) struct ListPage<T> {
     pub rows: Vec<T>,
     pub info: ListInfo,
 }
 
-impl<T> Page<T> {
+impl<T> ListPage<T> {
     /// Converts the records of the page.
-    pub(crate) fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> Page<V> {
-        Page { rows: self.rows.iter().map(view).collect(), info: self.info.clone() }
+    pub(crate) fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> ListPage<V> {
+        ListPage { rows: self.rows.iter().map(view).collect(), info: self.info.clone() }
     }
 }
 
@@ -89,13 +89,13 @@ impl Paging {
         fetch: impl Fn(Range) -> Result<Vec<T>, EngineError>,
         keep: impl Fn(&T) -> bool,
         position: impl Fn(&T) -> Position,
-    ) -> Result<Page<T>, EngineError> {
-        Ok(self.shown(self.request(descending).collect(fetch, keep, position)?, false))
+    ) -> Result<ListPage<T>, EngineError> {
+        Ok(self.with_cursors(self.request(descending).collect(fetch, keep, position)?, false))
     }
 
     /// Adds cursors to a page. Only cursors of a list that changes during paging contain its start time (`timed`). All
     /// others are constant, and so is their page.
-    pub(crate) fn shown<T>(&self, page: lists::Page<T>, timed: bool) -> Page<T> {
+    pub(crate) fn with_cursors<T>(&self, page: lists::Page<T>, timed: bool) -> ListPage<T> {
         let begun = if timed { self.first_asked } else { Timestamp(0) };
         let cursor = |at: Option<Position>| at.map_or_else(String::new, |at| self.cursors.seal(at, begun));
         let info = match page.count {
@@ -107,7 +107,7 @@ impl Paging {
                 end_cursor: cursor(page.end),
             }),
         };
-        Page { rows: page.rows, info }
+        ListPage { rows: page.rows, info }
     }
 }
 
@@ -146,7 +146,7 @@ fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (PageAt, Option<Timestam
 fn cursor(cursors: &QueryCursors) -> Kind<(Position, Timestamp)> {
     let cursors = cursors.clone();
     // The documented example is the empty cursor, the first page.
-    Kind::of_text(
+    Kind::for_text(
         || json!({"type": "string"}),
         "",
         move |cursor| {
@@ -185,13 +185,13 @@ mod tests {
     }
 
     /// The list 1..=`last` without multiples of 3.
-    fn rows(query: &str, last: u64, descending: bool) -> Page<u64> {
+    fn rows(query: &str, last: u64, descending: bool) -> ListPage<u64> {
         let (paging, problems) = read(query, Version::V3_0_0);
         assert!(problems.is_empty(), "{problems:?}");
         collect(&paging, last, descending)
     }
 
-    fn collect(paging: &Paging, last: u64, descending: bool) -> Page<u64> {
+    fn collect(paging: &Paging, last: u64, descending: bool) -> ListPage<u64> {
         let fetch = |Range { from, direction, limit }: Range| {
             let at = from.map(|at| at.id);
             Ok(match direction {
@@ -202,7 +202,7 @@ mod tests {
         paging.collect(descending, fetch, |id| id % 3 != 0, |id| Position::id(*id)).unwrap()
     }
 
-    fn info(page: &Page<u64>) -> &PageInfo {
+    fn info(page: &ListPage<u64>) -> &PageInfo {
         match &page.info {
             ListInfo::Cursors(info) => info,
             ListInfo::Count(_) => panic!("a page by number"),

@@ -77,7 +77,7 @@ impl Params {
 
     /// Reads an optional parameter. Returns `None` for missing, empty and invalid values, and reports the latter.
     pub(crate) fn optional<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
-        if self.expects.note(|| Expected::of(name, &kind)) {
+        if self.expects.note(|| Expected::new(name, &kind)) {
             return kind.example();
         }
         self.read(name, &kind)
@@ -123,7 +123,7 @@ impl Params {
     }
 
     fn needed<T: 'static>(&mut self, name: &str, kind: &Kind<T>) -> Option<T> {
-        if self.expects.note(|| Expected::of(name, kind).required()) {
+        if self.expects.note(|| Expected::new(name, kind).required()) {
             return kind.example();
         }
         let problems = self.problems.len();
@@ -137,7 +137,7 @@ impl Params {
     /// Reads a parameter with a default for missing and empty; `default` is a JSON value.
     pub(crate) fn defaulted<T: 'static>(&mut self, name: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         let default = default.into();
-        if !self.expects.note(|| Expected::of(name, &kind).defaulted(&default))
+        if !self.expects.note(|| Expected::new(name, &kind).defaulted(&default))
             && let Some(value) = self.read(name, &kind)
         {
             return value;
@@ -148,14 +148,14 @@ impl Params {
 
     /// Reads a list: `lids[]=1&lids[]=2` or `lids[0]=1`.
     pub(crate) fn list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
-        if self.expects.note(|| Expected::of(name, &kind).list(MAX_VALUES)) {
+        if self.expects.note(|| Expected::new(name, &kind).list(MAX_VALUES)) {
             return kind.example().into_iter().collect();
         }
         self.read_list(name, &kind)
     }
 
     pub(crate) fn required_list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
-        if self.expects.note(|| Expected::of(name, &kind).list(MAX_VALUES).required()) {
+        if self.expects.note(|| Expected::new(name, &kind).list(MAX_VALUES).required()) {
             return kind.example().into_iter().collect();
         }
         let problems = self.problems.len();

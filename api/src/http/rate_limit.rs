@@ -19,9 +19,9 @@ use governor::{
 use super::rules::RateRules;
 
 /// Hash of an API key.
-type Caller = [u8; 32];
+type RateLimitKey = [u8; 32];
 
-type Bucket = RateLimiter<Caller, DefaultKeyedStateStore<Caller>, DefaultClock, StateInformationMiddleware>;
+type Bucket = RateLimiter<RateLimitKey, DefaultKeyedStateStore<RateLimitKey>, DefaultClock, StateInformationMiddleware>;
 
 /// Maximum delay of a call. Sequential calls are slowed down instead of refused.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -32,12 +32,12 @@ const WAITING: usize = 4;
 pub(crate) struct RateLimits {
     per_key: Vec<(Per, Bucket)>,
     per_endpoint: HashMap<String, Bucket>,
-    waiting: Mutex<HashMap<Caller, usize>>,
+    waiting: Mutex<HashMap<RateLimitKey, usize>>,
     clock: DefaultClock,
 }
 
 /// Drop guard of a delayed call.
-struct Waiting<'a>(&'a RateLimits, Caller);
+struct DelayGuard<'a>(&'a RateLimits, RateLimitKey);
 
 /// Scope of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl RateLimits {
     /// Admits a call to `endpoint`, such as `GET /appointments`. Returns the state of the tightest limit. Checks the
     /// fastest bucket first, so that refused calls do not count per minute. Delays a call that exceeds a limit per
     /// second if the wait is short.
-    pub(crate) async fn admit(&self, key: &Caller, endpoint: &str) -> Result<Option<RateLimitState>, Exceeded> {
+    pub(crate) async fn admit(&self, key: &RateLimitKey, endpoint: &str) -> Result<Option<RateLimitState>, Exceeded> {
         let of_endpoint = self.per_endpoint.get(endpoint).map(|bucket| (Per::Endpoint, bucket));
         let of_key = self.per_key.iter().map(|(per, bucket)| (*per, bucket));
         let (mut left, mut place, mut tightest) = (PATIENCE, None, None::<RateLimitState>);
@@ -115,7 +115,7 @@ impl RateLimits {
                     place = self.wait(key);
                 }
                 if !patient || place.is_none() {
-                    let limit_state = RateLimitState::of(per, until.quota(), 0);
+                    let limit_state = RateLimitState::new(per, until.quota(), 0);
                     return Err(Exceeded { limit_state, retry_after: whole_seconds(wait).max(1) });
                 }
                 left -= wait;
@@ -130,16 +130,16 @@ impl RateLimits {
     }
 
     /// Returns `None` if too many calls of the key are delayed already.
-    fn wait(&self, key: &Caller) -> Option<Waiting<'_>> {
+    fn wait(&self, key: &RateLimitKey) -> Option<DelayGuard<'_>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let count = waiting.entry(*key).or_default();
         let free = *count < WAITING;
         *count += usize::from(free);
-        free.then(|| Waiting(self, *key))
+        free.then(|| DelayGuard(self, *key))
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for DelayGuard<'_> {
     fn drop(&mut self) {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = waiting.get_mut(&self.1) {
@@ -153,10 +153,10 @@ impl Drop for Waiting<'_> {
 
 impl RateLimitState {
     fn after(per: Per, taken: &StateSnapshot) -> RateLimitState {
-        RateLimitState::of(per, taken.quota(), taken.remaining_burst_capacity())
+        RateLimitState::new(per, taken.quota(), taken.remaining_burst_capacity())
     }
 
-    fn of(per: Per, quota: Quota, remaining: u32) -> RateLimitState {
+    fn new(per: Per, quota: Quota, remaining: u32) -> RateLimitState {
         let limit = quota.burst_size().get();
         let reset = whole_seconds(quota.replenish_interval() * limit.saturating_sub(remaining));
         RateLimitState { per, limit, remaining, reset }

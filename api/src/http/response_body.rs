@@ -80,11 +80,11 @@ pub(crate) struct SlicedBody {
 }
 
 impl SlicedBody {
-    pub(crate) fn of_bytes(bytes: Bytes, reserved: Option<Reserved>) -> SlicedBody {
+    pub(crate) fn from_bytes(bytes: Bytes, reserved: Option<Reserved>) -> SlicedBody {
         SlicedBody { size: BodySize::Sized(bytes.len() as u64), rest: bytes, stream: None, _reserved: reserved }
     }
 
-    pub(crate) fn of_stream(stream: BoxBody) -> SlicedBody {
+    pub(crate) fn from_stream(stream: BoxBody) -> SlicedBody {
         SlicedBody { size: stream.size(), rest: Bytes::new(), stream: Some(stream), _reserved: None }
     }
 }
@@ -131,7 +131,7 @@ mod tests {
     #[actix_web::test]
     async fn slices_share_the_memory_of_the_whole() {
         let whole = Bytes::from(vec![7; 3 * SLICE + 1]);
-        let body = SlicedBody::of_bytes(whole.clone(), None);
+        let body = SlicedBody::from_bytes(whole.clone(), None);
         assert_eq!(body.size(), BodySize::Sized(whole.len() as u64));
         let slices = slices(body).await;
         assert_eq!(slices.iter().map(Bytes::len).collect::<Vec<_>>(), [SLICE, SLICE, SLICE, 1]);
@@ -142,7 +142,7 @@ mod tests {
     #[actix_web::test]
     async fn chunks_of_streams_are_sliced_too() {
         let chunks = [vec![1; SLICE + 1], Vec::new(), vec![2; 3]].map(|chunk| Ok::<_, Error>(Bytes::from(chunk)));
-        let body = SlicedBody::of_stream(BoxBody::new(BodyStream::new(stream::iter(chunks))));
+        let body = SlicedBody::from_stream(BoxBody::new(BodyStream::new(stream::iter(chunks))));
         assert_eq!(body.size(), BodySize::Stream);
         assert_eq!(slices(body).await.iter().map(Bytes::len).collect::<Vec<_>>(), [SLICE, 1, 3]);
     }

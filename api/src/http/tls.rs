@@ -58,7 +58,7 @@ pub(crate) struct Certificate {
     pub listener: &'static str,
     files: TlsFiles,
     served: RwLock<Served>,
-    seen: Mutex<Seen>,
+    seen: Mutex<CertificateCheck>,
 }
 
 #[derive(Clone)]
@@ -67,7 +67,7 @@ struct Served {
     expires: Timestamp,
 }
 
-struct Seen {
+struct CertificateCheck {
     /// Digest of the files at the last read, so that each content is reported once.
     digest: [u8; 32],
     /// Time of the last expiry warning.
@@ -79,7 +79,12 @@ impl Certificate {
         let texts = Texts::read(&files)?;
         let served = RwLock::new(texts.pair(&files)?);
         warn_when_others_can_read(&files.key);
-        Ok(Certificate { listener, seen: Mutex::new(Seen { digest: texts.digest(), warned: None }), files, served })
+        Ok(Certificate {
+            listener,
+            seen: Mutex::new(CertificateCheck { digest: texts.digest(), warned: None }),
+            files,
+            served,
+        })
     }
 
     /// Returns the earliest expiry in the chain.
@@ -104,7 +109,7 @@ impl Certificate {
             seen.digest = digest;
             match texts.and_then(|texts| texts.pair(&self.files)) {
                 Ok(served) => {
-                    let expires = said(served.expires);
+                    let expires = rfc3339(served.expires);
                     *self.served.write().unwrap_or_else(PoisonError::into_inner) = served;
                     seen.warned = None;
                     warn_when_others_can_read(&self.files.key);
@@ -123,7 +128,7 @@ impl Certificate {
         if expires.0 - now.0 < SOON && seen.warned.is_none_or(|warned| now.0 - warned.0 >= DAY) {
             seen.warned = Some(now);
             let file = self.files.certificate.display();
-            tracing::warn!(listener = self.listener, %file, expires = said(expires), "the TLS certificate expires soon or has expired");
+            tracing::warn!(listener = self.listener, %file, expires = rfc3339(expires), "the TLS certificate expires soon or has expired");
         }
     }
 }
@@ -204,7 +209,7 @@ fn warn_when_others_can_read(path: &Path) {
     }
 }
 
-fn said(at: Timestamp) -> String {
+fn rfc3339(at: Timestamp) -> String {
     chrono::DateTime::from_timestamp_millis(at.0).map_or_else(|| at.0.to_string(), |at| at.to_rfc3339())
 }
 

@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(name: &'static str, value: &'static str) -> Option<Version> {
+    fn requested(name: &'static str, value: &'static str) -> Option<Version> {
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         asked_for(&headers, &Compatibility::default()).ok()
@@ -46,17 +46,17 @@ mod tests {
 
     #[test]
     fn versions_and_their_aliases() {
-        assert_eq!(asked("svc-api-version", "v3.0.0"), Some(Version::V3_0_0));
-        assert_eq!(asked("svc-api-version", "v20240412"), Some(Version::V3_0_0));
-        assert_eq!(asked("svc-api-version", "v3.1.0"), Some(Version::V3_1_0));
-        assert_eq!(asked("svc-api-version", "v2"), Some(Version::V2_2_2));
-        assert_eq!(asked("accept", "text/html, application/vnd.Svc+json;version=2"), Some(Version::V2_2_2));
-        assert_eq!(asked("accept", "application/vnd.Svc+json; version=2"), Some(Version::V2_2_2));
+        assert_eq!(requested("svc-api-version", "v3.0.0"), Some(Version::V3_0_0));
+        assert_eq!(requested("svc-api-version", "v20240412"), Some(Version::V3_0_0));
+        assert_eq!(requested("svc-api-version", "v3.1.0"), Some(Version::V3_1_0));
+        assert_eq!(requested("svc-api-version", "v2"), Some(Version::V2_2_2));
+        assert_eq!(requested("accept", "text/html, application/vnd.Svc+json;version=2"), Some(Version::V2_2_2));
+        assert_eq!(requested("accept", "application/vnd.Svc+json; version=2"), Some(Version::V2_2_2));
         for unknown in ["", "3.0.0", "v3", "V3.0.0", "v3.0.0, v2", "v9"] {
-            assert_eq!(asked("svc-api-version", unknown), None, "{unknown}");
+            assert_eq!(requested("svc-api-version", unknown), None, "{unknown}");
         }
         for unknown in ["application/json", "application/vnd.Svc+json;version=3", "application/vnd.Svc+json", "*/*"] {
-            assert_eq!(asked("accept", unknown), None, "{unknown}");
+            assert_eq!(requested("accept", unknown), None, "{unknown}");
         }
     }
 

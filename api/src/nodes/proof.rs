@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::values::secret::{Key, Secret, random};
+use crate::values::secret::{MacKey, Secret, random};
 
 /// Authenticated content of a call.
 pub(super) struct Called<'a> {
@@ -16,8 +16,8 @@ pub(super) struct Called<'a> {
 
 #[derive(Clone)]
 pub(super) struct Proofs {
-    calls: Key,
-    answers: Key,
+    calls: MacKey,
+    answers: MacKey,
 }
 
 /// Proof as sent in a header: nonce and MAC.

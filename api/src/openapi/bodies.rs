@@ -9,7 +9,7 @@ pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schema
     if fields.is_empty() {
         return None;
     }
-    let mut body = Node::default();
+    let mut body = FieldNode::default();
     for field in fields {
         body.place(&field.name, field);
     }
@@ -27,18 +27,18 @@ fn capital(word: &str) -> String {
 
 /// A field and its nested fields, in reading order.
 #[derive(Default)]
-struct Node {
+struct FieldNode {
     about: &'static str,
     field: Option<Expected>,
-    children: Vec<(String, Node)>,
+    children: Vec<(String, FieldNode)>,
 }
 
-impl Node {
+impl FieldNode {
     fn place(&mut self, path: &str, field: &Expected) {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let name = first.trim_end_matches("[]");
         if !self.children.iter().any(|(known, _)| known == name) {
-            self.children.push((name.to_owned(), Node::default()));
+            self.children.push((name.to_owned(), FieldNode::default()));
         }
         let Some((_, child)) = self.children.iter_mut().find(|(known, _)| known == name) else { return };
         match rest {

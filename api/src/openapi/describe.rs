@@ -2,7 +2,7 @@
 //! that is read. The handler itself is not run.
 
 use crate::{
-    access::call::Call,
+    access::call::ApiCall,
     http::describe::{Described, Notes},
     routes::route::Route,
     values::versions::Version,
@@ -10,7 +10,7 @@ use crate::{
 
 pub(super) fn describe(route: &'static Route, version: Version) -> Described {
     let notes = Notes::default();
-    route.describe(Call::describing(route, version, notes.clone()));
+    route.describe(ApiCall::describing(route, version, notes.clone()));
     notes.take()
 }
 

@@ -93,7 +93,7 @@ fn statuses(route: &Route) -> Vec<u16> {
     statuses
 }
 
-pub(super) fn of(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
+pub(super) fn responses(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
     let mut responses = Map::new();
     for status in statuses(route) {
         let own = route.failure_view.filter(|_| route.failures.contains(&status));

@@ -40,11 +40,11 @@ const V2: &[Version] = &[Version::V2_2_2];
 /// default if a reader names no version. Documents for one version alone are not checked in.
 pub static DOCUMENTS: [Document; 7] = [
     Document::new(Audience::Clients, V3, "clients.json"),
-    Document::of_one(Audience::Clients, V2, "clients-v2.2.2.json"),
-    Document::of_one(Audience::Clients, &[Version::V3_0_0], "clients-v3.0.0.json"),
-    Document::of_one(Audience::Clients, &[Version::V3_1_0], "clients-v3.1.0.json"),
+    Document::single_version(Audience::Clients, V2, "clients-v2.2.2.json"),
+    Document::single_version(Audience::Clients, &[Version::V3_0_0], "clients-v3.0.0.json"),
+    Document::single_version(Audience::Clients, &[Version::V3_1_0], "clients-v3.1.0.json"),
     Document::new(Audience::Operators, V3, "operators.json"),
-    Document::of_one(Audience::Operators, V2, "operators-v2.2.2.json"),
+    Document::single_version(Audience::Operators, V2, "operators-v2.2.2.json"),
     // The calls of workstations name no version.
     Document::new(Audience::Workstations, ALL_VERSIONS, "workstations.json"),
 ];
@@ -62,7 +62,7 @@ impl Document {
         Document { audience, versions, file, checked_in: true, text: OnceLock::new() }
     }
 
-    const fn of_one(audience: Audience, versions: &'static [Version], file: &'static str) -> Document {
+    const fn single_version(audience: Audience, versions: &'static [Version], file: &'static str) -> Document {
         Document { audience, versions, file, checked_in: false, text: OnceLock::new() }
     }
 
@@ -77,7 +77,7 @@ impl Document {
 }
 
 /// Returns the document of an audience. If a version is named, prefers the document with the fewest other versions.
-pub fn of(audience: Audience, version: Option<Version>) -> &'static Document {
+pub fn document_for(audience: Audience, version: Option<Version>) -> &'static Document {
     let of_audience = DOCUMENTS.iter().filter(|it| it.audience == audience);
     let mut fitting = of_audience.filter(|it| version.is_none_or(|named| it.versions.contains(&named)));
     let found = match version {
@@ -175,7 +175,7 @@ fn operation(
     schemas: &mut Schemas,
 ) -> Value {
     let id = route.operation_id();
-    let mut responses = failures::of(route, schemas);
+    let mut responses = failures::responses(route, schemas);
     let succeeds = !matches!(route.success, Success::Never);
     for status in [Some(route.status), route.or_status].into_iter().flatten().filter(|_| succeeds) {
         responses.insert(status.to_string(), success(route, status, told, schemas));

@@ -88,7 +88,7 @@ impl Schemas {
     }
 
     fn resolved(&self, name: &str) -> Value {
-        let view = self.views.definitions().iter().find(|(known, _)| shown(known) == name);
+        let view = self.views.definitions().iter().find(|(known, _)| public_name(known) == name);
         view.map(|(_, view)| plain(view.clone(), &self.versions))
             .or_else(|| self.own.get(name).cloned())
             .unwrap_or_default()
@@ -134,7 +134,7 @@ impl Schemas {
 
     pub(crate) fn finish(mut self) -> Map<String, Value> {
         let views = self.views.take_definitions(true).into_iter();
-        let views = views.map(|(name, schema)| (shown(&name), plain(schema, &self.versions)));
+        let views = views.map(|(name, schema)| (public_name(&name), plain(schema, &self.versions)));
         let mut all = Map::new();
         for (name, schema) in views.chain(self.own) {
             // Gives the second schema of a name a number, which a test rejects.
@@ -146,7 +146,7 @@ impl Schemas {
 }
 
 /// Returns the public name, without the suffix `View` of the type.
-fn shown(name: &str) -> String {
+fn public_name(name: &str) -> String {
     name.strip_suffix("View").unwrap_or(name).to_owned()
 }
 
@@ -188,7 +188,7 @@ fn plain(mut schema: Value, versions: &[Version]) -> Value {
                 forms.retain(|form| is_in(form, versions));
             }
             object.remove(VERSIONS);
-            if let Some(path) = object.get("$ref").and_then(Value::as_str).map(shown) {
+            if let Some(path) = object.get("$ref").and_then(Value::as_str).map(public_name) {
                 return json!({ "$ref": path });
             }
             // Removes the keyword `title`, but not a property of that name.

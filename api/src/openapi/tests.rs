@@ -41,7 +41,7 @@ fn the_checked_in_documents_are_the_current_ones() {
 fn every_audience_has_a_document_for_every_version() {
     for (_, audience) in Audience::NAMES {
         for version in ALL_VERSIONS {
-            assert_eq!(of(*audience, Some(*version)).audience, *audience);
+            assert_eq!(document_for(*audience, Some(*version)).audience, *audience);
         }
     }
 }
@@ -234,7 +234,7 @@ fn every_event_is_described_with_an_example_that_fits() {
 #[test]
 fn a_document_of_one_version_has_nothing_of_another() {
     for version in ALL_VERSIONS {
-        let document: Value = serde_json::from_str(of(Audience::Clients, Some(*version)).text()).unwrap();
+        let document: Value = serde_json::from_str(document_for(Audience::Clients, Some(*version)).text()).unwrap();
         let schemas = &document["components"]["schemas"];
         assert_eq!(schemas["ApiVersion"]["enum"], json!([version.name()]));
         assert_eq!(schemas.get("BetaApiVersion"), None);

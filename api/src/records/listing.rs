@@ -7,10 +7,10 @@ use engine::{
 use location::time::Span;
 
 use crate::{
-    access::{call::Call, input::Input},
+    access::{call::ApiCall, input::Input},
     http::{
         errors::ApiError,
-        paging::{Page, Paging},
+        paging::{ListPage, Paging},
         query::Params,
     },
     values::{
@@ -205,15 +205,15 @@ impl Listing {
     /// `sources`. `keep` is an additional filter.
     pub(crate) fn page<D: Document>(
         &self,
-        call: &Call,
+        call: &ApiCall,
         owners: &[u32],
         sources: &[u32],
         keep: impl Fn(&D) -> bool,
-    ) -> Result<Page<D>, ApiError> {
+    ) -> Result<ListPage<D>, ApiError> {
         let named = called(sources, &self.foreign_ids);
         let query = ListQuery::new(owners, self.order).filtered(self.filters.iter().cloned().chain(named));
         let page = call.api.engine.list(&query, &self.paging.request(self.descending), keep)?;
         let timed = self.order == Order::UpdatedAt && self.descending;
-        Ok(self.paging.shown(page, timed))
+        Ok(self.paging.with_cursors(page, timed))
     }
 }

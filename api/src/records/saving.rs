@@ -10,13 +10,13 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::name_of,
 };
 
-impl Call {
+impl ApiCall {
     /// Saves with the idempotency key of the request. Warnings are added to the response.
     pub(crate) async fn save<T, R>(&mut self, location: &OpenLocation, request: R) -> Result<Saved<T>, EngineError>
     where

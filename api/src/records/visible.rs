@@ -12,12 +12,12 @@ use location::{ids::LocationId, pull::Resource};
 
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::{
         errors::{ApiError, name_of},
-        paging::Page,
+        paging::ListPage,
     },
     records::listing::Listing,
     values::limits::MAX_WHOLE,
@@ -27,10 +27,10 @@ impl Listing {
     /// Lists records of data sources, without those created at a location that is closed to the caller.
     pub(crate) fn entries<T: Body>(
         &self,
-        call: &Call,
+        call: &ApiCall,
         sources: &[u32],
         keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<Page<Record<T>>, ApiError> {
+    ) -> Result<ListPage<Record<T>>, ApiError> {
         let page = self.page(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
         page.rows.iter().for_each(|it| call.audit_read(it));
         Ok(page)
@@ -39,10 +39,10 @@ impl Listing {
     /// Lists records of the location's data source, without those created at another location.
     pub(crate) fn entries_at<T: Body>(
         &self,
-        call: &Call,
+        call: &ApiCall,
         location: &OpenLocation,
         keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<Page<Record<T>>, ApiError> {
+    ) -> Result<ListPage<Record<T>>, ApiError> {
         let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == location.setup.id.0);
         self.entries(call, &location.sources(), |entry| here(entry) && keep(entry))
     }
@@ -55,7 +55,7 @@ impl OpenLocation {
     }
 }
 
-impl Call {
+impl ApiCall {
     /// Returns the data sources of the institution's open locations.
     pub(crate) fn sources(&self, tenant: &Tenant) -> Vec<u32> {
         let mut sources: Vec<u32> =
@@ -87,7 +87,7 @@ impl Call {
     pub(crate) fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Record<T>), ApiError> {
         for tenant in tenants {
             if let Some(entry) = self.try_entry(tenant, id)? {
-                self.shown.of(tenant.institution.id, None);
+                self.shown.set_scope(tenant.institution.id, None);
                 return Ok((tenant.clone(), entry));
             }
         }

@@ -28,7 +28,7 @@ use self::watch::{Seen, Stamps, Watched};
 use crate::{
     access::{
         api::Api,
-        audited::of_service,
+        audited::service_entry,
         keys::ApiKey,
         operators::OperatorToken,
         reloads::{ReloadOutcome, ReloadRequest},
@@ -294,7 +294,7 @@ impl Reload {
 /// Appends an audit entry for a reload without a call. Calls have their own entries.
 fn note(api: &Api, action: &str, applied: bool) {
     let status = if applied { "applied" } else { "refused" };
-    api.append_of_service(of_service(api.engine.now(), action, "configuration", status, ""));
+    api.append_of_service(service_entry(api.engine.now(), action, "configuration", status, ""));
 }
 
 /// Returns the stamps of all configuration files, and of the keys file.

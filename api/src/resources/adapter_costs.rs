@@ -36,7 +36,7 @@ pub(crate) struct AdapterCallsView {
 }
 
 impl AdapterCallsView {
-    pub(super) fn of(costs: CostsByCall) -> Vec<AdapterCallsView> {
+    pub(super) fn from_costs(costs: CostsByCall) -> Vec<AdapterCallsView> {
         let view = |(call, costs): (&'static str, CallCosts)| AdapterCallsView {
             call,
             answered: costs.answered,

@@ -12,7 +12,7 @@ use super::{resource_names, sync::AdapterView};
 use crate::{
     access::{
         arguments::{AdapterName, Anywhere, FromInput, InTenants, OfLocation},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, One},
     },
@@ -74,7 +74,7 @@ pub(crate) struct LocationAdapterView {
 }
 
 impl LocationAdapterView {
-    fn of(location_id: LocationId, it: RolledOut) -> LocationAdapterView {
+    fn new(location_id: LocationId, it: RolledOut) -> LocationAdapterView {
         LocationAdapterView { location_id, sha256: it.now, previous_sha256: it.before }
     }
 }
@@ -133,27 +133,27 @@ impl From<VersionError> for ApiError {
     }
 }
 
-pub(crate) async fn list(call: Call, InTenants(tenants, ()): InTenants<()>) -> Answer<Listed<AdapterDetail>> {
+pub(crate) async fn list(call: ApiCall, InTenants(tenants, ()): InTenants<()>) -> Answer<Listed<AdapterDetail>> {
     let engine = &call.api.engine;
     let mut by_name: BTreeMap<String, Vec<LocationAdapterView>> = BTreeMap::new();
     for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
         let id = location.setup.id;
         if let Some((name, rolled_out)) = engine.rolled_out(id)? {
-            by_name.entry(name).or_default().push(LocationAdapterView::of(id, rolled_out));
+            by_name.entry(name).or_default().push(LocationAdapterView::new(id, rolled_out));
         }
     }
     let mut adapters = Vec::new();
     for (name, locations) in by_name {
         let versions = engine.adapter_versions(&name)?.into_iter().map(AdapterVersionView::from).collect();
         if let Some(configured) = engine.configured_adapter(&name) {
-            adapters.push(AdapterDetail { configured: AdapterView::of(configured), versions, locations });
+            adapters.push(AdapterDetail { configured: AdapterView::from_state(configured), versions, locations });
         }
     }
     Ok(call.list(&adapters))
 }
 
 pub(crate) async fn upload(
-    mut call: Call,
+    mut call: ApiCall,
     AdapterName(name): AdapterName,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<AdapterVersionView>> {
@@ -180,7 +180,7 @@ impl FromInput for AdapterRollOut {
 }
 
 pub(crate) async fn roll_out(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, AdapterRollOut { version, dry_run }): OfLocation<AdapterRollOut>,
 ) -> Answer<One<RollOutView>> {
     let location = location.setup.id;
@@ -194,16 +194,16 @@ pub(crate) async fn roll_out(
     if !dry_run {
         call.audit("roll out adapter", "location", location.0.into());
     }
-    let (location, tried) = (LocationAdapterView::of(location, rolled_out), tried.into_iter().map(TriedView::from));
+    let (location, tried) = (LocationAdapterView::new(location, rolled_out), tried.into_iter().map(TriedView::from));
     Ok(call.show(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run }))
 }
 
 pub(crate) async fn roll_back(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, ()): OfLocation<()>,
 ) -> Answer<One<LocationAdapterView>> {
     let location = location.setup.id;
     let rolled_back = call.api.engine.roll_back(location).await?;
     call.audit("roll back adapter", "location", location.0.into());
-    Ok(call.show(LocationAdapterView::of(location, rolled_back)))
+    Ok(call.show(LocationAdapterView::new(location, rolled_back)))
 }

@@ -9,12 +9,12 @@ use location::ids::LocationId;
 use super::{
     charges,
     ledger_entry::{self, LedgerEntryInput},
-    related::{Related, shown},
+    related::{Related, map_included},
 };
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
@@ -31,7 +31,7 @@ listing!(ListAdjustments: |it| it.sort().foreign_ids().patient().provider().guar
         .id("charge_id", "The charge.", Filter::Charge).since().include_deleted());
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListAdjustments(listing)): AtLocation<ListAdjustments>,
 ) -> Answer<Paged<AdjustmentView<'static>>> {
     let page = listing.entries_at::<Adjustment>(&call, &location, is_live)?;
@@ -41,7 +41,7 @@ pub(crate) async fn list(
 included!(ShowAdjustment: &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowAdjustment { include }): InTenant<ShowAdjustment>,
 ) -> Answer<One<AdjustmentView<'static>>> {
@@ -56,12 +56,12 @@ pub(crate) async fn show(
         charge.iter().flatten().map(|it| charges::claims_of(&call, it)).collect::<Result<Vec<_>, _>>()?.concat();
     let adjustment_type = related.entry::<AdjustmentType>("adjustment_type", entry.body.adjustment_type_id)?;
     let mut view = call.adjustment(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    view.claim = shown(&claim, ClaimView::with_totals);
-    view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
-    view.adjustment_type = shown(&adjustment_type, AdjustmentTypeView::of);
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_basic(it));
+    view.claim = map_included(&claim, ClaimView::with_totals);
+    view.charge = map_included(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
+    view.adjustment_type = map_included(&adjustment_type, AdjustmentTypeView::from_record);
     Ok(call.show(view))
 }
 
@@ -80,7 +80,7 @@ impl FromInput for NewAdjustment {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewAdjustment(given)): AtLocation<NewAdjustment>,
 ) -> Answer<Accepted<AdjustmentView<'static>>> {
     let body = |given: LedgerEntryInput, day| Adjustment {
@@ -99,5 +99,5 @@ pub(crate) async fn create(
         extra: Vec::new(),
     };
     let saved = ledger_entry::save(&mut call, &location, given, body).await?;
-    Ok(call.made(saved.replay, call.adjustment(&saved.record)))
+    Ok(call.created(saved.replay, call.adjustment(&saved.record)))
 }

@@ -13,7 +13,7 @@ use super::descriptors::{self, ListDescriptors};
 use crate::{
     access::{
         arguments::{FromInput, Id, InLocations, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Listed, One},
         tenancy::{OpenLocation, Tenant},
@@ -32,12 +32,12 @@ use crate::{
 };
 
 /// Returns the types of an institution that are not deleted, by id.
-pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {
-    Ok(all(call, tenant)?.iter().map(|it| (it.id, AppointmentTypeView::of(it))).collect())
+pub(crate) fn by_id(call: &ApiCall, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {
+    Ok(all(call, tenant)?.iter().map(|it| (it.id, AppointmentTypeView::from_record(it))).collect())
 }
 
 /// Returns the types of an institution that are not deleted.
-pub(crate) fn all(call: &Call, tenant: &Tenant) -> Result<Vec<Record<AppointmentType>>, ApiError> {
+pub(crate) fn all(call: &ApiCall, tenant: &Tenant) -> Result<Vec<Record<AppointmentType>>, ApiError> {
     let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
     all.retain(|it| it.deleted_at.is_none());
     Ok(all)
@@ -54,7 +54,7 @@ pub(crate) fn is_at(it: &Record<AppointmentType>, locations: &[OpenLocation]) ->
 
 /// Finds the type that a request names, as seen by these locations.
 pub(crate) fn find(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     locations: &[OpenLocation],
     id: u32,
@@ -67,7 +67,7 @@ pub(crate) fn find(
 included!(ShowAppointmentTypes: &["descriptors"]);
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, ShowAppointmentTypes { include }): InLocations<ShowAppointmentTypes>,
 ) -> Answer<Listed<AppointmentTypeDetail<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
@@ -79,7 +79,7 @@ pub(crate) async fn list(
     };
     let with = all.iter().map(of_type).collect::<Result<Vec<_>, ApiError>>()?;
     let rows = all.iter().zip(&with).map(|(it, with)| {
-        let mut view = AppointmentTypeDetail::of(it);
+        let mut view = AppointmentTypeDetail::from_record(it);
         view.descriptors = with.as_ref().map(|with| descriptors::views(&call, with));
         view
     });
@@ -87,20 +87,20 @@ pub(crate) async fn list(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u32>,
     InLocations(tenant, location, ShowAppointmentTypes { include }): InLocations<ShowAppointmentTypes>,
 ) -> Answer<One<AppointmentTypeDetail<'static>>> {
     let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
-    let mut view = AppointmentTypeDetail::of(&record);
+    let mut view = AppointmentTypeDetail::from_record(&record);
     view.descriptors = (!include.is_empty()).then(|| descriptors::views(&call, &found));
     Ok(call.show(view))
 }
 
 /// GET /appointment_types/{id}/appointment_descriptors
 pub(crate) async fn descriptors(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u32>,
     InLocations(tenant, location, asked): InLocations<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
@@ -128,7 +128,8 @@ impl FromInput for NewAppointmentType {
         let bookable_online = b.defaulted("appointment_type.bookable_online", bookable_online(), true);
         let descriptor_ids = b.list(
             "appointment_type.emr_appt_descriptor_ids",
-            id().of(Resource::AppointmentDescriptors).about("Descriptors of appointments in the health record system."),
+            id().referring_to(Resource::AppointmentDescriptors)
+                .about("Descriptors of appointments in the health record system."),
         );
         let (minutes, of_location) = (minutes as u32, false);
         let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
@@ -137,7 +138,7 @@ impl FromInput for NewAppointmentType {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     InTenant(tenant, NewAppointmentType { parent, new }): InTenant<NewAppointmentType>,
 ) -> Answer<Created<AppointmentTypeView>> {
     let (location, of_location) = parent.location(&call, &tenant)?;
@@ -164,7 +165,7 @@ impl FromInput for AppointmentTypeUpdate {
             bookable_online: b.optional_not_null("appointment_type.bookable_online", bookable_online()),
             descriptor_ids: b.optional_list(
                 "appointment_type.emr_appt_descriptor_ids",
-                id().of(Resource::AppointmentDescriptors)
+                id().referring_to(Resource::AppointmentDescriptors)
                     .about("Descriptors of appointments in the health record system."),
             ),
         };
@@ -173,7 +174,7 @@ impl FromInput for AppointmentTypeUpdate {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, AppointmentTypeUpdate { parent, change }): InTenant<AppointmentTypeUpdate>,
 ) -> Answer<One<AppointmentTypeView>> {
@@ -188,7 +189,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InLocations(tenant, location, ()): InLocations<()>,
 ) -> Answer<One<AppointmentTypeView>> {
@@ -201,16 +202,16 @@ pub(crate) async fn delete(
 }
 
 async fn save<const STATUS: u16>(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<AppointmentType>>> + Clone,
 ) -> Answer<One<AppointmentTypeView, STATUS>> {
     let saved = call.save(location, request).await?;
-    Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
+    Ok(call.created(saved.replay, AppointmentTypeView::from_record(&saved.record)))
 }
 
 fn find_at(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     location: Option<&OpenLocation>,
     id: u32,
@@ -240,7 +241,7 @@ impl Parent {
 
     /// Returns the location that saves the type, and whether the type is for that location only. `None` keeps the
     /// owner.
-    fn location(&self, call: &Call, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {
+    fn location(&self, call: &ApiCall, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {
         let named = |id: u32| call.location(tenant, LocationId(id));
         let location = match (self.of_location, self.id.or(self.location)) {
             (Some(true), Some(id)) => named(id)?,
@@ -262,6 +263,6 @@ impl Parent {
 }
 
 /// Returns any location, for types of the whole institution.
-fn any_location(call: &Call, tenant: &Tenant) -> Result<OpenLocation, ApiError> {
+fn any_location(call: &ApiCall, tenant: &Tenant) -> Result<OpenLocation, ApiError> {
     call.open_locations(tenant).into_iter().next().ok_or(ApiError::Forbidden.because(Reason::OutOfReach))
 }

@@ -19,12 +19,12 @@ use serde::Serialize;
 use super::{
     appointments::{find, view},
     available_slots::minutes,
-    providers::Names,
+    providers::ProviderNames,
 };
 use crate::{
     access::{
         arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InLocationsOfQuery},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One},
         tenancy::{OpenLocation, Tenant},
@@ -83,7 +83,7 @@ impl FromInput for NewAppointmentInput {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocationOfBody(location, given): AtLocationOfBody<NewAppointmentInput>,
 ) -> Answer<Created<AppointmentSaved<'static>>> {
     let span = given.span(&mut call, &location)?;
@@ -109,7 +109,7 @@ pub(crate) async fn create(
         call.warn("appointments_per_timeslot has no effect: an operatory holds one appointment at a time.");
     }
     let tenant = Tenant { institution: location.institution.clone() };
-    Ok(call.made(saved.replay, shown(&call, &tenant, &location, &saved.record)?))
+    Ok(call.created(saved.replay, saved_view(&call, &tenant, &location, &saved.record)?))
 }
 
 /// A change of an appointment. Times without an offset use the zone of its location, which the request need not name.
@@ -126,7 +126,7 @@ pub(crate) struct AppointmentUpdateInput {
 }
 
 impl FromCall for AppointmentUpdate {
-    fn from_call(call: &mut Call) -> Result<AppointmentUpdate, ApiError> {
+    fn from_call(call: &mut ApiCall) -> Result<AppointmentUpdate, ApiError> {
         let Id(id) = Id::from_path(call)?;
         let id = AppointmentId(id);
         call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location())));
@@ -159,7 +159,7 @@ impl FromInput for AppointmentUpdateInput {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     AppointmentUpdate { id, tenant, named, asked: AppointmentUpdateInput { cancelled, change } }: AppointmentUpdate,
 ) -> Answer<One<AppointmentSaved<'static>>> {
     let (location, before) = find(&call, &tenant, id)?;
@@ -189,16 +189,16 @@ pub(crate) async fn update(
         find(&call, &tenant, id)?.1
     };
     call.audit("update", "appointment", record.id);
-    Ok(call.show(shown(&call, &tenant, &location, &record)?))
+    Ok(call.show(saved_view(&call, &tenant, &location, &record)?))
 }
 
-fn shown<'a>(
-    call: &'a Call,
+fn saved_view<'a>(
+    call: &'a ApiCall,
     tenant: &Tenant,
     location: &OpenLocation,
     record: &'a Record<Appointment>,
 ) -> Result<AppointmentSaved<'a>, ApiError> {
-    let appt = view(call, location, record, &mut Names::new(call, tenant))?;
+    let appt = view(call, location, record, &mut ProviderNames::new(call, tenant))?;
     Ok(AppointmentSaved { appt, stripe_client_secret: None })
 }
 
@@ -227,7 +227,7 @@ impl NewAppointmentInput {
             .unwrap_or(false);
         let referrer = b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Who referred the patient."));
         let dependent = NewAppointmentInput::dependent(b, today);
-        let descriptor = id().of(Resource::AppointmentDescriptors);
+        let descriptor = id().referring_to(Resource::AppointmentDescriptors);
         let descriptor_ids =
             b.list("appt.descriptor_ids", descriptor.about("Descriptors of appointments in the health record system."));
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
@@ -274,7 +274,7 @@ impl NewAppointmentInput {
     }
 
     /// Returns the time span. Without an end it has the length of the type.
-    fn span(&self, call: &mut Call, location: &OpenLocation) -> Result<Span, ApiError> {
+    fn span(&self, call: &mut ApiCall, location: &OpenLocation) -> Result<Span, ApiError> {
         let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(location.institution.id, id));
         let kind = kind.transpose()?.flatten();
         let usual = minutes(None, kind.as_ref());

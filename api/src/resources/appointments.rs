@@ -13,18 +13,18 @@ use serde::Serialize;
 
 use super::{
     descriptors::{self, ListDescriptors},
-    providers::Names,
-    related::{Related, shown},
+    providers::ProviderNames,
+    related::{Related, map_included},
 };
 use crate::{
     access::{
         arguments::{FromInput, Id, InLocations, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{errors::ApiError, paging::Page},
+    http::{errors::ApiError, paging::ListPage},
     records::listing::Listing,
     values::{
         kinds::{
@@ -83,7 +83,7 @@ pub(crate) struct PatientWithGuarantor<'a> {
     guarantor: Included<PersonView<'a>>,
 }
 
-struct Criteria {
+struct AppointmentCriteria {
     cancelled: Option<bool>,
     unavailable: Option<bool>,
     nex_only: bool,
@@ -96,7 +96,7 @@ struct Criteria {
 
 pub(crate) struct ListAppointments {
     listing: Listing,
-    criteria: Criteria,
+    criteria: AppointmentCriteria,
 }
 
 impl FromInput for ListAppointments {
@@ -132,7 +132,7 @@ impl FromInput for ListAppointments {
         let filters = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
         let reading = input.listing().foreign_ids().filtered(filters);
         let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
-        let criteria = Criteria {
+        let criteria = AppointmentCriteria {
             cancelled,
             unavailable,
             nex_only,
@@ -147,14 +147,14 @@ impl FromInput for ListAppointments {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, ListAppointments { listing, criteria }): InLocations<ListAppointments>,
 ) -> Answer<Paged<AppointmentView<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     let owners: Vec<u32> = locations.iter().map(|location| location.setup.id.0).collect();
     let sources: Vec<u32> = locations.iter().flat_map(OpenLocation::sources).collect();
     let page = listing.page(&call, &owners, &sources, |it: &Record<Appointment>| criteria.keeps(it))?;
-    let mut names = Names::new(&call, &tenant);
+    let mut names = ProviderNames::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
     for it in &page.rows {
         if let Some(location) = locations.iter().find(|location| location.setup.id.0 == it.location()) {
@@ -162,7 +162,7 @@ pub(crate) async fn list(
             call.audit("read", "appointment", it.id);
         }
     }
-    Ok(call.page(&Page { rows, info: page.info }))
+    Ok(call.page(&ListPage { rows, info: page.info }))
 }
 
 pub(crate) struct ShowAppointment {
@@ -183,7 +183,7 @@ impl FromInput for ShowAppointment {
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowAppointment { include }): InTenant<ShowAppointment>,
 ) -> Answer<One<AppointmentDetail<'static>>> {
@@ -204,13 +204,13 @@ pub(crate) async fn show(
     let descriptors = related.asks_for("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
     let adapter = call.directory.adapter(&location.setup);
     let detail = AppointmentDetail {
-        appointment: view(&call, &location, &record, &mut Names::new(&call, &tenant))?,
-        patient: shown(&patient, |it| PatientWithGuarantor {
+        appointment: view(&call, &location, &record, &mut ProviderNames::new(&call, &tenant))?,
+        patient: map_included(&patient, |it| PatientWithGuarantor {
             patient: call.patient_basic(it),
-            guarantor: shown(&guarantor, |it| call.patient_user(it)),
+            guarantor: map_included(&guarantor, |it| call.patient_user(it)),
         }),
-        operatory: shown(&operatory, |it| OperatoryView::basic(it, adapter)),
-        appointment_type: shown(&kind, AppointmentTypeView::of),
+        operatory: map_included(&operatory, |it| OperatoryView::basic(it, adapter)),
+        appointment_type: map_included(&kind, AppointmentTypeView::from_record),
         procedures: procedures.as_ref().map(|all| all.iter().map(|it| call.procedure(it)).collect()),
         descriptors: descriptors.as_ref().map(|all| descriptors::views(&call, all)),
         booking_details: related.asks_for("booking_details").then_some(None),
@@ -220,7 +220,7 @@ pub(crate) async fn show(
 
 /// GET /appointments/{id}/appointment_descriptors
 pub(crate) async fn descriptors(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, asked): InTenant<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
@@ -231,7 +231,7 @@ pub(crate) async fn descriptors(
 
 /// Finds an appointment of the caller. Those of other tenants and of closed locations are not found.
 pub(crate) fn find(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     id: AppointmentId,
 ) -> Result<(OpenLocation, Record<Appointment>), ApiError> {
@@ -245,7 +245,7 @@ pub(crate) fn find(
     Ok((location, record))
 }
 
-impl Criteria {
+impl AppointmentCriteria {
     fn keeps(&self, it: &Record<Appointment>) -> bool {
         let among = |ids: &[u32], id: Option<u32>| ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
         let operatory = it.placement.operatory.map(|it| it.0);
@@ -262,23 +262,23 @@ impl Criteria {
 }
 
 pub(crate) fn view<'a>(
-    call: &'a Call,
+    call: &'a ApiCall,
     location: &OpenLocation,
     it: &'a Record<Appointment>,
-    names: &mut Names<'_>,
+    names: &mut ProviderNames<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
-    let name = it.placement.provider.map(|id| names.of(id.0)).transpose()?.flatten();
-    Ok(AppointmentView::of(it, &location.setup, call.directory.adapter(&location.setup), name))
+    let name = it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten();
+    Ok(AppointmentView::from_record(it, &location.setup, call.directory.adapter(&location.setup), name))
 }
 
-fn procedures_of(call: &Call, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
+fn procedures_of(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
     let Some(source) = location.setup.source else { return Ok(Vec::new()) };
     call.find_all(source, Filter::Appointment(id), MAX_RELATED)
 }
 
 /// Returns the appointment's own descriptors and those of its type.
 fn descriptors_of(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     it: &Record<Appointment>,
 ) -> Result<Vec<Record<AppointmentDescriptor>>, ApiError> {

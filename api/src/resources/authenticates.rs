@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::access::{
     arguments::Anywhere,
-    call::Call,
+    call::ApiCall,
     respond::{Answer, Created},
 };
 
@@ -17,7 +17,7 @@ pub(crate) struct BearerToken {
     token: String,
 }
 
-pub(crate) async fn create(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Created<BearerToken>> {
+pub(crate) async fn create(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Created<BearerToken>> {
     let lifetime = call.api.token_lifetime(call.key.environment);
     let token = call.api.tokens.mint(call.key.id(), call.api.engine.now(), lifetime);
     Ok(call.show(BearerToken { token }))

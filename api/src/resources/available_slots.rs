@@ -20,7 +20,7 @@ use super::{
 use crate::{
     access::{
         arguments::{FromInput, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed},
         tenancy::{OpenLocation, Tenant},
@@ -141,7 +141,7 @@ impl FromInput for SlotsInput {
 }
 
 pub(crate) async fn list(
-    mut call: Call,
+    mut call: ApiCall,
     InTenant(tenant, asked): InTenant<SlotsInput>,
 ) -> Answer<Listed<AvailableSlotsView>> {
     check_start_date(asked.start_date, call.api.engine.now())?;
@@ -200,7 +200,7 @@ struct SlotCollector {
 
 impl SlotCollector {
     /// Adds the slots of a location, week by week.
-    async fn add(&mut self, call: &mut Call, location: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
+    async fn add(&mut self, call: &mut ApiCall, location: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
         let first = query.from;
         let asked = first.add_days(query.days.into());
         let end = self.end.map_or(asked, |end| asked.min(end).max(first.add_days(1)));
@@ -264,7 +264,7 @@ pub(crate) fn minutes(asked: Option<i64>, kind: Option<&Record<AppointmentType>>
 
 impl SlotsInput {
     /// Checks the providers against the institution, and the operatories against the locations of the request.
-    fn check_ids(&self, call: &Call, tenant: &Tenant, locations: &[OpenLocation]) -> Result<(), ApiError> {
+    fn check_ids(&self, call: &ApiCall, tenant: &Tenant, locations: &[OpenLocation]) -> Result<(), ApiError> {
         for id in &self.providers {
             providers::find(call, tenant, *id)?;
         }
@@ -279,7 +279,11 @@ impl SlotsInput {
     }
 
     /// Returns for each location the working hours with the requested label, or `None` without a label.
-    fn labelled(&self, call: &Call, locations: &[OpenLocation]) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
+    fn labelled(
+        &self,
+        call: &ApiCall,
+        locations: &[OpenLocation],
+    ) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
         let Some(label) = self.label else { return Ok(vec![None; locations.len()]) };
         let mut labelled = Vec::with_capacity(locations.len());
         for location in locations {
@@ -293,7 +297,7 @@ impl SlotsInput {
         Ok(labelled)
     }
 
-    fn query(&self, call: &Call, kind: Option<&Record<AppointmentType>>) -> SlotQuery {
+    fn query(&self, call: &ApiCall, kind: Option<&Record<AppointmentType>>) -> SlotQuery {
         let length = minutes(self.length, kind);
         let interval = self.interval.unwrap_or(length).max(*SLOT_INTERVAL.start());
         SlotQuery {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     access::{
         arguments::Anywhere,
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One},
     },
     http::errors::{ApiError, sentence},
@@ -75,11 +75,11 @@ impl From<BackupError> for ApiError {
     }
 }
 
-pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupsView>> {
+pub(crate) async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<BackupsView>> {
     Ok(call.show(BackupsView::from(call.api.engine.backups().await?)))
 }
 
-pub(crate) async fn make(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupBegun>> {
+pub(crate) async fn make(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<BackupBegun>> {
     let name = call.api.engine.begin_backup()?;
     call.audit_action("start backup", "store");
     tracing::info!(key = %call.key.name, name, "backup requested");

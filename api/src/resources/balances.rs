@@ -7,11 +7,11 @@ use engine::{
     records::{GuarantorBalance, InsuranceBalance},
 };
 
-use super::related::{Related, shown};
+use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, InTenants, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
@@ -41,8 +41,8 @@ impl FromInput for ListGuarantorBalances {
     }
 }
 
-pub(crate) async fn of_guarantors(
-    call: Call,
+pub(crate) async fn list_guarantor_balances(
+    call: ApiCall,
     AtLocation(location, asked): AtLocation<ListGuarantorBalances>,
 ) -> Answer<Paged<GuarantorBalanceView<'static>>> {
     let ListGuarantorBalances { zero_too, patient, listing } = asked;
@@ -54,11 +54,11 @@ pub(crate) async fn of_guarantors(
     let page = listing.entries_at::<GuarantorBalance>(&call, &location, |it| {
         zero_too || it.body.total.is_none_or(|total| !total.is_zero())
     })?;
-    Ok(call.page(&page.views(GuarantorBalanceView::of)))
+    Ok(call.page(&page.views(GuarantorBalanceView::from_record)))
 }
 
 /// Returns the filter for the guarantor of a patient, by default the patient. Matches nothing for unknown patients.
-fn guarantor_filter(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
+fn guarantor_filter(call: &ApiCall, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
     let found = call.api.engine.patient(location.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));
     Ok(match guarantor {
@@ -69,34 +69,34 @@ fn guarantor_filter(call: &Call, location: &OpenLocation, patient: u32) -> Resul
 
 included!(ShowGuarantorBalance: &["guarantor"]);
 
-pub(crate) async fn of_guarantor(
-    call: Call,
+pub(crate) async fn show_guarantor_balance(
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenants(tenants, ShowGuarantorBalance { include }): InTenants<ShowGuarantorBalance>,
 ) -> Answer<One<GuarantorBalanceView<'static>>> {
     let (tenant, entry) = call.entry_of_any::<GuarantorBalance>(&tenants, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
-    let guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    let mut view = GuarantorBalanceView::of(&entry);
+    let guarantor = map_included(&guarantor, |it| call.patient_basic(it));
+    let mut view = GuarantorBalanceView::from_record(&entry);
     view.guarantor = guarantor;
     Ok(call.show(view))
 }
 
 listing!(ListInsuranceBalances: |it| it.sort().patient().guarantor().since().without_deleted());
 
-pub(crate) async fn of_insurance(
-    call: Call,
+pub(crate) async fn list_insurance_balances(
+    call: ApiCall,
     AtLocation(location, ListInsuranceBalances(listing)): AtLocation<ListInsuranceBalances>,
 ) -> Answer<Paged<InsuranceBalanceView>> {
     let page = listing.entries_at::<InsuranceBalance>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(InsuranceBalanceView::of)))
+    Ok(call.page(&page.views(InsuranceBalanceView::from_record)))
 }
 
-pub(crate) async fn of_insurance_one(
-    call: Call,
+pub(crate) async fn show_insurance_balance(
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<InsuranceBalanceView>> {
-    Ok(call.show(InsuranceBalanceView::of(&call.entry::<InsuranceBalance>(&tenant, id)?)))
+    Ok(call.show(InsuranceBalanceView::from_record(&call.entry::<InsuranceBalance>(&tenant, id)?)))
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::resource_names::name;
 use crate::access::{
     arguments::OfLocation,
-    call::Call,
+    call::ApiCall,
     respond::{Answer, One},
     tenancy::OpenLocation,
 };
@@ -72,7 +72,7 @@ pub(crate) struct ReadCapability {
 }
 
 impl EhrCapabilitiesView {
-    fn of(it: Description) -> EhrCapabilitiesView {
+    fn from_description(it: Description) -> EhrCapabilitiesView {
         let mut reads: Vec<ReadCapability> = it
             .pulls
             .iter()
@@ -101,9 +101,13 @@ impl EhrCapabilitiesView {
     }
 }
 
-pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<CapabilitiesView>> {
+pub(crate) async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<CapabilitiesView>> {
     let OpenLocation { setup: location, .. } = location;
     let integrated = location.source.is_some();
-    let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrCapabilitiesView::of) } else { None };
+    let ehr = if integrated {
+        call.api.engine.description(location.id)?.map(EhrCapabilitiesView::from_description)
+    } else {
+        None
+    };
     Ok(call.show(CapabilitiesView { location_id: location.id, integrated, ehr }))
 }

@@ -14,14 +14,14 @@ use super::resource_names::{self, granted, name, resource};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Paged},
         tenancy::OpenLocation,
     },
     http::{
         errors::{ApiError, name_of},
-        paging::{ListInfo, Page, PageInfo},
+        paging::{ListInfo, ListPage, PageInfo},
     },
     records::visible::is_about_patients,
     values::{
@@ -79,7 +79,7 @@ impl FromInput for ListChanges {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListChanges { since, asked, per_page }): AtLocation<ListChanges>,
 ) -> Answer<Paged<RecordChangeView>> {
     if asked.iter().any(|resource| !granted(*resource, call.key.grants)) {
@@ -107,7 +107,7 @@ pub(crate) async fn list(
         start_cursor: since.unwrap_or_default(),
         end_cursor: cursors.seal(Position::id(changes.next), Timestamp(0)),
     };
-    Ok(call.page(&Page { rows, info: ListInfo::Cursors(info) }))
+    Ok(call.page(&ListPage { rows, info: ListInfo::Cursors(info) }))
 }
 
 fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
@@ -116,7 +116,7 @@ fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
 }
 
 /// Returns the view of a change, or `None` for records made at another location.
-fn view(call: &Call, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
+fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
     let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
     let shown = call.api.engine.shown(at, entry.resource, entry.id, version, amounts)?;
     if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != at.0)) {

@@ -5,11 +5,11 @@ use engine::{
     records::{Charge, Claim, Procedure, record::Record},
 };
 
-use super::related::{Related, shown};
+use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One, Paged},
     },
@@ -34,7 +34,7 @@ impl FromInput for ListCharges {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListCharges { include, listing }): AtLocation<ListCharges>,
 ) -> Answer<Paged<ChargeView<'static>>> {
     let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
@@ -50,7 +50,7 @@ pub(crate) async fn list(
 included!(ShowCharge: &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowCharge { include }): InTenant<ShowCharge>,
 ) -> Answer<One<ChargeView<'static>>> {
@@ -64,17 +64,17 @@ pub(crate) async fn show(
     let claims = if of_claims { claims_of(&call, &entry)? } else { Vec::new() };
     let asked = |name: &str| related.asks_for(name).then_some(());
     let mut view = call.charge(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_user(it));
-    view.procedure = shown(&procedure, |it| call.procedure(it));
-    view.claims = asked("claims").map(|()| claims.iter().map(ClaimView::of).collect());
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_user(it));
+    view.procedure = map_included(&procedure, |it| call.procedure(it));
+    view.claims = asked("claims").map(|()| claims.iter().map(ClaimView::from_record).collect());
     view.claim_payouts = asked("claim_payouts").map(|()| ClaimPayoutView::for_charge(id, &claims));
     view.totals = asked("totals").map(|()| ClaimTotals::for_charge(id, &claims));
     Ok(call.show(view))
 }
 
 /// Returns the claims that contain a charge.
-pub(crate) fn claims_of(call: &Call, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
+pub(crate) fn claims_of(call: &ApiCall, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
     call.find_all(charge.source(), Filter::Charge(charge.id), MAX_RELATED)
 }

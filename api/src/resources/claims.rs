@@ -5,11 +5,11 @@ use engine::{
     records::{Charge, Claim},
 };
 
-use super::related::{Related, shown};
+use super::related::{Related, map_included};
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One, Paged},
     },
     records::listing::listing,
@@ -21,17 +21,17 @@ listing!(ListClaims: |it| it.sort().foreign_ids().patient().guarantor().provider
         .by("date_of_service", date().about("The date of service."), Filter::DateOfService).include_deleted());
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListClaims(listing)): AtLocation<ListClaims>,
 ) -> Answer<Paged<ClaimView<'static>>> {
     let page = listing.entries_at::<Claim>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(ClaimView::of)))
+    Ok(call.page(&page.views(ClaimView::from_record)))
 }
 
 included!(ShowClaim: &["patient", "provider", "guarantor", "charges", "charge_payouts"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowClaim { include }): InTenant<ShowClaim>,
 ) -> Answer<One<ClaimView<'static>>> {
@@ -46,10 +46,10 @@ pub(crate) async fn show(
             charges.extend(call.try_entry::<Charge>(&tenant, id)?);
         }
     }
-    let mut view = ClaimView::of(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_user(it));
+    let mut view = ClaimView::from_record(&entry);
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_user(it));
     view.charges = related.asks_for("charges").then(|| charges.iter().map(|it| call.charge(it)).collect());
     view.charge_payouts = related.asks_for("charge_payouts").then(|| ChargePayoutView::all(&entry));
     Ok(call.show(view))

@@ -15,7 +15,7 @@ use location::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InLocations, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, Never, One, Paged},
     },
@@ -41,30 +41,30 @@ use crate::{
 listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());
 
 pub(crate) async fn categories(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListProcedureCodeCategories(listing)): AtLocation<ListProcedureCodeCategories>,
 ) -> Answer<Paged<ProcedureCodeCategoryView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
+    Ok(call.page_of(&page, ProcedureCodeCategoryView::from_record))
 }
 
 pub(crate) async fn category(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProcedureCodeCategoryView<'static>>> {
-    Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
+    Ok(call.show(ProcedureCodeCategoryView::from_record(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
 }
 
 listing!(ListProcedureCodes: |it| it.foreign_ids().since());
 
 /// Lists the codes; deleted ones are inactive.
 pub(crate) async fn codes(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListProcedureCodes(listing)): AtLocation<ListProcedureCodes>,
 ) -> Answer<Paged<ProcedureCodeView<'static>>> {
     let page = listing.entries::<ProcedureCode>(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
+    Ok(call.page_of(&page, |it| ProcedureCodeView::from_record(it, call.adapter_of(it))))
 }
 
 pub(crate) struct ListProcedures {
@@ -91,7 +91,7 @@ impl FromInput for ListProcedures {
 }
 
 pub(crate) async fn procedures(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, ListProcedures { listing, started, ended }): InLocations<ListProcedures>,
 ) -> Answer<Paged<ProcedureView<'static>>> {
     let page = listing.entries(&call, &call.sources_at(&tenant, location.as_ref()), |it: &Record<Procedure>| {
@@ -102,7 +102,7 @@ pub(crate) async fn procedures(
 }
 
 pub(crate) async fn procedure(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<ProcedureView<'static>>> {
@@ -115,7 +115,7 @@ reads!(ListTreatmentPlans |input| {
 });
 
 pub(crate) async fn plans(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, ListTreatmentPlans { listing, status }): InTenant<ListTreatmentPlans>,
 ) -> Answer<Paged<TreatmentPlanView<'static>>> {
     let keep = |it: &Record<TreatmentPlan>| status.is_none_or(|status| it.body.status == Some(status));
@@ -129,7 +129,7 @@ pub(crate) async fn plans(
 }
 
 pub(crate) async fn plan(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<TreatmentPlanView<'static>>> {
@@ -137,7 +137,7 @@ pub(crate) async fn plan(
     Ok(call.show(call.treatment_plan(&plan, &procedures_of(&call, &plan)?)))
 }
 
-fn procedures_of(call: &Call, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
+fn procedures_of(call: &ApiCall, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
     let mut procedures = Vec::new();
     for id in &plan.body.procedure_ids {
         procedures.extend(call.api.engine.entry(plan.source(), *id)?);
@@ -163,12 +163,12 @@ impl FromInput for ListClinicalNotes {
 }
 
 pub(crate) async fn notes(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListClinicalNotes { listing, entered }): AtLocation<ListClinicalNotes>,
 ) -> Answer<Paged<ClinicalNoteView<'static>>> {
     let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
     let page = listing.entries(&call, &location.sources(), keep)?;
-    Ok(call.page_of(&page, ClinicalNoteView::of))
+    Ok(call.page_of(&page, ClinicalNoteView::from_record))
 }
 
 pub(crate) struct ListRecallTypes {
@@ -184,22 +184,22 @@ impl FromInput for ListRecallTypes {
 }
 
 pub(crate) async fn recall_types(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, ListRecallTypes { foreign_ids, since }): AtLocation<ListRecallTypes>,
 ) -> Answer<Listed<RecallTypeView<'static>>> {
     let sources = location.sources();
     let filters = since.map(Filter::UpdatedSince).into_iter().chain(called(&sources, &foreign_ids)).collect();
     let types: Vec<Record<RecallType>> = call.all_entries(&sources, filters)?;
-    Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
+    Ok(call.list(&types.iter().map(|it| RecallTypeView::from_record(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn recall_type(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<RecallTypeView<'static>>> {
     let kind = call.entry(&tenant, id)?;
-    Ok(call.show(RecallTypeView::of(&kind, call.adapter_of(&kind))))
+    Ok(call.show(RecallTypeView::from_record(&kind, call.adapter_of(&kind))))
 }
 
 pub(crate) struct ListPatientRecalls {
@@ -220,7 +220,7 @@ impl FromInput for ListPatientRecalls {
 }
 
 pub(crate) async fn recalls(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListPatientRecalls { listing, due }): AtLocation<ListPatientRecalls>,
 ) -> Answer<Paged<PatientRecallView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |it: &Record<PatientRecall>| {
@@ -228,21 +228,21 @@ pub(crate) async fn recalls(
     })?;
     let kinds: Vec<_> = page.rows.iter().map(|it| kind_of(&call, it)).collect::<Result<_, _>>()?;
     let mut kinds = kinds.iter();
-    let view = |it| PatientRecallView::of(it, kinds.next().and_then(Option::as_ref), call.adapter_of(it));
+    let view = |it| PatientRecallView::from_record(it, kinds.next().and_then(Option::as_ref), call.adapter_of(it));
     Ok(call.page_of(&page, view))
 }
 
 pub(crate) async fn recall(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<PatientRecallView<'static>>> {
     let recall = call.entry(&tenant, id)?;
     let kind = kind_of(&call, &recall)?;
-    Ok(call.show(PatientRecallView::of(&recall, kind.as_ref(), call.adapter_of(&recall))))
+    Ok(call.show(PatientRecallView::from_record(&recall, kind.as_ref(), call.adapter_of(&recall))))
 }
 
-fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
+fn kind_of(call: &ApiCall, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
     let Some(id) = recall.body.recall_type_id else { return Ok(None) };
     Ok(call.api.engine.entry(recall.source(), id)?)
 }
@@ -250,15 +250,15 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
 listing!(ListConversations: |it| it.foreign_ids().since().patient().include_deleted());
 
 pub(crate) async fn conversations(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListConversations(listing)): AtLocation<ListConversations>,
 ) -> Answer<Paged<ConversationView<'static>>> {
     let page = listing.entries::<Conversation>(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
+    Ok(call.page_of(&page, |it| ConversationView::from_record(it, call.adapter_of(it))))
 }
 
 /// Refuses every message, because no EHR accepts them (specification 4.10).
-pub(crate) async fn message(_: Call, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
+pub(crate) async fn message(_: ApiCall, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
     Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))
 }
 

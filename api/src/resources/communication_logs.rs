@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
@@ -70,7 +70,7 @@ impl FromInput for ListCommunicationLogs {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListCommunicationLogs { listing, status, since }): AtLocation<ListCommunicationLogs>,
 ) -> Answer<Paged<CommunicationLogView<'static>>> {
     let here = Some(location.setup.id.0);
@@ -80,11 +80,11 @@ pub(crate) async fn list(
         let wanted = write.is_some_and(|write| status.is_none_or(|status| status == write));
         wanted && it.created_at >= since && it.location_id == here
     })?;
-    Ok(call.page_of(&page, CommunicationLogView::of))
+    Ok(call.page_of(&page, CommunicationLogView::from_record))
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<Uuid>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<CommunicationLogView<'static>>> {
@@ -94,7 +94,7 @@ pub(crate) async fn show(
     let entry: Option<Record<CommunicationLog>> = call.api.engine.entry(source, own)?;
     let entry = entry.filter(|it| it.write.is_some() && call.is_visible(it)).ok_or_else(missing)?;
     call.audit("read", "Communication Log", own);
-    Ok(call.show(CommunicationLogView::of(&entry)))
+    Ok(call.show(CommunicationLogView::from_record(&entry)))
 }
 
 pub(crate) struct NewCommunicationLog(CommunicationLog);
@@ -128,7 +128,7 @@ impl FromInput for NewCommunicationLog {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewCommunicationLog(log)): AtLocation<NewCommunicationLog>,
 ) -> Answer<Accepted<CommunicationLogView<'static>>> {
     let not_supported =
@@ -140,5 +140,5 @@ pub(crate) async fn create(
         EngineError::Refused(Refusal::NotSupportedByEhr) => not_supported(),
         other => other.into(),
     })?;
-    Ok(call.made(saved.replay, CommunicationLogView::of(&saved.record)))
+    Ok(call.created(saved.replay, CommunicationLogView::from_record(&saved.record)))
 }

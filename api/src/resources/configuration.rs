@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::{
     access::{
         arguments::{Anywhere, reads},
-        call::Call,
+        call::ApiCall,
         reloads::{ReloadOutcome, ReloadRequest},
         respond::{Answer, One},
     },
@@ -55,7 +55,7 @@ reads! {
 }
 
 pub(crate) async fn reload(
-    call: Call,
+    call: ApiCall,
     Anywhere(ConfigurationReload { dry_run, allow_removal, config }): Anywhere<ConfigurationReload>,
 ) -> Answer<One<ReloadView>> {
     let config = config.map(PathBuf::from);

@@ -8,7 +8,7 @@ use engine::{
 use crate::{
     access::{
         arguments::{OfLocation, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed},
         tenancy::Tenant,
     },
@@ -30,7 +30,7 @@ reads!(ListDescriptors |input| {
 
 /// Returns the descriptors with these ids that are not deleted, each once.
 pub(crate) fn by_ids(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     ids: impl IntoIterator<Item = u32>,
 ) -> Result<Vec<Descriptor>, ApiError> {
@@ -45,13 +45,13 @@ pub(crate) fn by_ids(
     Ok(found)
 }
 
-pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<AppointmentDescriptorView<'a>> {
+pub(crate) fn views<'a>(call: &'a ApiCall, found: &'a [Descriptor]) -> Vec<AppointmentDescriptorView<'a>> {
     let adapter = |it: &Descriptor| call.directory.adapter_of_source(it.source_id);
-    found.iter().map(|it| AppointmentDescriptorView::of(it, adapter(it))).collect()
+    found.iter().map(|it| AppointmentDescriptorView::from_record(it, adapter(it))).collect()
 }
 
 pub(crate) fn list(
-    call: &Call,
+    call: &ApiCall,
     found: &[Descriptor],
     ListDescriptors { kind }: &ListDescriptors,
 ) -> Listed<AppointmentDescriptorView<'static>> {
@@ -61,8 +61,8 @@ pub(crate) fn list(
 }
 
 /// GET /locations/{id}/appointment_descriptors
-pub(crate) async fn of_location(
-    call: Call,
+pub(crate) async fn list_at_location(
+    call: ApiCall,
     OfLocation(location, asked): OfLocation<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let query = ListQuery::new(location.sources(), Order::Id);

@@ -8,7 +8,7 @@ use engine::{
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, included, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One, Paged},
     },
     records::listing::{Listing, listing},
@@ -22,19 +22,19 @@ reads!(ListFeeSchedules |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFeeSchedules { active, listing }): AtLocation<ListFeeSchedules>,
 ) -> Answer<Paged<FeeScheduleView<'static>>> {
     // A schedule is active unless the EHR reports otherwise.
     let in_use = |it: &Record<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
     let page = listing.entries_at(&call, &location, |it| active == in_use(it))?;
-    Ok(call.page(&page.views(FeeScheduleView::of)))
+    Ok(call.page(&page.views(FeeScheduleView::from_record)))
 }
 
 included!(ShowFeeSchedule: &["procedure_fees"]);
 
 pub(crate) async fn show(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowFeeSchedule { include }): InTenant<ShowFeeSchedule>,
 ) -> Answer<One<FeeScheduleView<'static>>> {
@@ -46,8 +46,8 @@ pub(crate) async fn show(
             call.warn("Not all fees are shown: list them with GET /fee_schedule_procedures.");
         }
     }
-    let procedure_fees = (!include.is_empty()).then(|| fees.iter().map(ProcedureFee::of).collect());
-    let mut view = FeeScheduleView::of(&entry);
+    let procedure_fees = (!include.is_empty()).then(|| fees.iter().map(ProcedureFee::from_record).collect());
+    let mut view = FeeScheduleView::from_record(&entry);
     view.procedure_fees = procedure_fees;
     Ok(call.show(view))
 }
@@ -55,9 +55,9 @@ pub(crate) async fn show(
 listing!(ListFees: |it| it.id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since().without_deleted());
 
 pub(crate) async fn fees(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFees(listing)): AtLocation<ListFees>,
 ) -> Answer<Paged<FeeView<'static>>> {
     let page = listing.entries_at::<Fee>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(FeeView::of)))
+    Ok(call.page(&page.views(FeeView::from_record)))
 }

@@ -14,7 +14,7 @@ use super::patients::find_at;
 use crate::{
     access::{
         arguments::{AtLocation, FormId, FromInput, Id, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::OpenLocation,
@@ -32,20 +32,20 @@ use crate::{
 listing!(ListFormSchemas: |it| it.without_deleted());
 
 pub(crate) async fn schemas(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFormSchemas(listing)): AtLocation<ListFormSchemas>,
 ) -> Answer<Paged<FormSchemaView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, FormSchemaView::of))
+    Ok(call.page_of(&page, FormSchemaView::from_record))
 }
 
 pub(crate) async fn schema(
-    call: Call,
+    call: ApiCall,
     FormId(id): FormId,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<FormSchemaDetail<'static>>> {
     let schema: Record<FormSchema> = call.entry_at(&location, schema_id(&location, &id)?)?;
-    Ok(call.show(FormSchemaDetail::of(&schema)))
+    Ok(call.show(FormSchemaDetail::from_record(&schema)))
 }
 
 fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
@@ -59,22 +59,22 @@ reads!(ListFormResponses |input| {
 });
 
 pub(crate) async fn responses(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListFormResponses { listing, patient }): AtLocation<ListFormResponses>,
 ) -> Answer<Paged<FormResponseView<'static>>> {
     find_at(&call, &location, patient)?;
     let listing = listing.filtered([Filter::Patient(patient.into())]);
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
+    Ok(call.page_of(&page, |it| FormResponseView::from_record(it, call.adapter_of(it))))
 }
 
 pub(crate) async fn response(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<FormResponseView<'static>>> {
     let response: Record<FormResponse> = call.entry_at(&location, id)?;
-    Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
+    Ok(call.show(FormResponseView::from_record(&response, call.adapter_of(&response))))
 }
 
 pub(crate) struct NewFormResponse {
@@ -98,7 +98,7 @@ impl FromInput for NewFormResponse {
 }
 
 pub(crate) async fn respond(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewFormResponse { patient_id, schema, answers }): AtLocation<NewFormResponse>,
 ) -> Answer<Created<FormResponseView<'static>>> {
     let form_schema_id =
@@ -106,7 +106,7 @@ pub(crate) async fn respond(
     let submitted_at = call.api.engine.now().into();
     let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
     let saved = call.save_entry(&location, &response, Some(patient_id)).await?;
-    Ok(call.made(saved.replay, FormResponseView::of(&saved.record, call.adapter_of(&saved.record))))
+    Ok(call.created(saved.replay, FormResponseView::from_record(&saved.record, call.adapter_of(&saved.record))))
 }
 
 fn answers() -> Kind<Json> {

@@ -6,11 +6,11 @@ use location::ids::InstitutionId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::locations::shown;
+use super::locations::is_visible;
 use crate::{
     access::{
         arguments::{Anywhere, Id},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed, One},
         tenancy::Tenant,
     },
@@ -49,14 +49,14 @@ pub(crate) struct InstitutionDetail<'a> {
     locations: Vec<LocationBasic<'a>>,
 }
 
-pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<InstitutionDetail<'static>>> {
+pub(crate) async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Listed<InstitutionDetail<'static>>> {
     let tenants = call.tenants();
     let rows = tenants.iter().map(|tenant| view(&call, tenant)).collect::<Result<Vec<_>, _>>()?;
     Ok(call.list(&rows))
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u32>,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<InstitutionDetail<'static>>> {
@@ -65,11 +65,11 @@ pub(crate) async fn show(
     Ok(call.show(view(&call, &tenant)?))
 }
 
-fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>, ApiError> {
+fn view<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>, ApiError> {
     let institution = &tenant.institution;
     let set_up = call.api.engine.institution_set_up(institution.id)?;
     let types = call.api.engine.appointment_types(institution.id)?;
-    let own = || call.directory.locations_of(institution.id).iter().filter(|location| shown(call, location));
+    let own = || call.directory.locations_of(institution.id).iter().filter(|location| is_visible(call, location));
     Ok(InstitutionDetail {
         id: institution.id,
         name: &institution.name,
@@ -82,6 +82,6 @@ fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>,
         appointment_types_location_scoped: types.iter().any(|it| it.deleted_at.is_none() && it.location_id.is_some()),
         is_sync_notifications: false,
         notify_insert_fails: false,
-        locations: own().map(|location| LocationBasic::of(location)).collect(),
+        locations: own().map(|location| LocationBasic::from_setup(location)).collect(),
     })
 }

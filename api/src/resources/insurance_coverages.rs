@@ -15,7 +15,7 @@ use super::insurance_plans::subscriber;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
     },
@@ -40,21 +40,21 @@ reads!(ListCoverages |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, ListCoverages { listing, active }): InTenant<ListCoverages>,
 ) -> Answer<Paged<InsuranceCoverageView<'static>>> {
     let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
-    Ok(call.page_of(&page, InsuranceCoverageView::of))
+    Ok(call.page_of(&page, InsuranceCoverageView::from_record))
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<InsuranceCoverageView<'static>>> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
-    let mut view = InsuranceCoverageView::of(&coverage);
+    let mut view = InsuranceCoverageView::from_record(&coverage);
     view.subscriber = Some(subscriber(&call, &tenant, &coverage).await?);
     Ok(call.show(view))
 }
@@ -67,7 +67,7 @@ impl FromInput for NewCoverage {
         b.accept_unwrapped("insurance_coverage");
         b.container("insurance_coverage", "The coverage.");
         let field = |name: &str| format!("insurance_coverage.{name}");
-        let plan_id = b.required(&field("plan_id"), long_id().of(InsurancePlan::RESOURCE).about("The plan."));
+        let plan_id = b.required(&field("plan_id"), long_id().referring_to(InsurancePlan::RESOURCE).about("The plan."));
         let patient_id = b.required(&field("patient_id"), patient());
         let relation = b.defaulted(
             &field("subscription_relation"),
@@ -81,7 +81,8 @@ impl FromInput for NewCoverage {
             b.optional(&field("effective_date"), date().about("The first day of the coverage.")).map(Day);
         let expiration_date =
             b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
-        let subscriber_id = b.optional(&field("subscriber_id"), id().of(Resource::Patients).about("The subscriber."));
+        let subscriber_id =
+            b.optional(&field("subscriber_id"), id().referring_to(Resource::Patients).about("The subscriber."));
         let subscription =
             b.optional(&field("insurance_subscription"), object("A new subscriber.").omit_from_example());
         let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));
@@ -118,11 +119,11 @@ impl FromInput for NewCoverage {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewCoverage(coverage)): AtLocation<NewCoverage>,
 ) -> Answer<Created<InsuranceCoverageView<'static>>> {
     let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
-    Ok(call.made(saved.replay, InsuranceCoverageView::of(&saved.record)))
+    Ok(call.created(saved.replay, InsuranceCoverageView::from_record(&saved.record)))
 }
 
 /// Reads a priority by name or by number: 1 is primary.
@@ -145,7 +146,7 @@ fn priority() -> Kind<u32> {
     })
 }
 
-pub(crate) async fn delete(mut call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
+pub(crate) async fn delete(mut call: ApiCall, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
     let location =

@@ -8,7 +8,7 @@ use engine::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::Tenant,
@@ -30,17 +30,17 @@ listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()
         .text("group_num", "The group number.", Filter::GroupNumber));
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, ListPlans(listing)): InTenant<ListPlans>,
 ) -> Answer<Paged<InsurancePlanView<'static>>> {
     let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
-    Ok(call.page_of(&page, InsurancePlanView::of))
+    Ok(call.page_of(&page, InsurancePlanView::from_record))
 }
 
 included!(ShowPlan: &["patient_coverages", "subscribers", "fee_schedule"]);
 
 pub(crate) async fn show(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowPlan { include }): InTenant<ShowPlan>,
 ) -> Answer<One<InsurancePlanView<'static>>> {
@@ -61,17 +61,17 @@ pub(crate) async fn show(
         let person = subscriber(&call, &tenant, coverage).await?;
         subscribers.extend(person.filter(|person| subscribers.iter().all(|known| known.id != person.id)));
     }
-    let mut view = InsurancePlanView::of(&plan);
+    let mut view = InsurancePlanView::from_record(&plan);
     view.patient_coverages =
-        asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::of).collect());
+        asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::from_record).collect());
     view.subscribers = asked("subscribers").then_some(subscribers);
-    view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::of));
+    view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::from_record));
     Ok(call.show(view))
 }
 
 /// Returns the holder of the subscription.
 pub(crate) async fn subscriber(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     coverage: &Record<Coverage>,
 ) -> Result<Option<InsuranceSubscriberView>, ApiError> {
@@ -121,12 +121,12 @@ impl FromInput for NewPlan {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewPlan(plan)): AtLocation<NewPlan>,
 ) -> Answer<Created<InsurancePlanView<'static>>> {
     let saved = call.save_entry(&location, &plan, None).await?;
-    let mut view = InsurancePlanView::of(&saved.record);
+    let mut view = InsurancePlanView::from_record(&saved.record);
     // A new plan has no coverages (specification 2.2).
     (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));
-    Ok(call.made(saved.replay, view))
+    Ok(call.created(saved.replay, view))
 }

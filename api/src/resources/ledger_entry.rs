@@ -18,7 +18,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    access::{call::Call, idempotency, input::Input, tenancy::OpenLocation},
+    access::{call::ApiCall, idempotency, input::Input, tenancy::OpenLocation},
     http::errors::{ApiError, name_of},
     values::{
         kinds::{
@@ -68,7 +68,7 @@ impl LedgerEntryInput {
         let amount =
             b.required_or_none(&path("amount"), nonzero_money().about("The amount, in whole units of the currency."));
         let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
-        let type_id = b.optional(&path(type_id), long_id().of(types).about(about_type));
+        let type_id = b.optional(&path(type_id), long_id().referring_to(types).about(about_type));
         let transaction_id =
             b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
         let on = b.optional(&path(on), date_or_instant(&input.clock, On::Date, On::Moment).about(about_on));
@@ -119,7 +119,7 @@ impl LedgerEntryInput {
 
     /// Returns the idempotency key of a `transaction_id` with all normalized fields. The format must not change,
     /// because the key is compared with stored ones. A default day is left out.
-    fn number<T: Body>(&self, call: &Call, location: &OpenLocation) -> IdempotencyKey {
+    fn number<T: Body>(&self, call: &ApiCall, location: &OpenLocation) -> IdempotencyKey {
         let by_charge: BTreeMap<String, String> =
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
         let by_provider: BTreeMap<String, String> =
@@ -137,7 +137,7 @@ impl LedgerEntryInput {
     }
 
     /// Returns the date on the location's calendar, by default today.
-    pub(super) fn day(&self, call: &Call, location: &OpenLocation) -> Day {
+    pub(super) fn day(&self, call: &ApiCall, location: &OpenLocation) -> Day {
         let at = |moment| times::local(moment, location.setup.zone).0;
         Day(match self.on {
             Some(On::Date(date)) => date,
@@ -149,7 +149,7 @@ impl LedgerEntryInput {
 
 /// Saves the entry of a patient, once for each `transaction_id` at a location.
 pub(super) async fn save<T: Body>(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     given: LedgerEntryInput,
     body: impl FnOnce(LedgerEntryInput, Day) -> T,
@@ -191,7 +191,7 @@ fn currency() -> Kind<Currency> {
         let codes: Vec<&str> = CURRENCIES.iter().map(|(code, _)| *code).collect();
         named("Currency", "A currency, by its ISO 4217 code.", &codes).to_value()
     };
-    Kind::of_text(schema, "USD", |given| {
+    Kind::for_text(schema, "USD", |given| {
         Currency::known(&given.to_ascii_uppercase())
             .ok_or_else(|| "must be an ISO currency code such as USD".to_owned())
     })

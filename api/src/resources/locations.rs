@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     access::{
         arguments::{FromInput, InTenants, OfLocation},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, One},
         tenancy::{OpenLocation, Tenant},
@@ -114,7 +114,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Reads from the store without an actor. Locations that are closed or have no EHR have no time of the last sync.
-    pub(crate) fn of(call: &Call, location: &LocationSetup) -> Result<Facts, ApiError> {
+    pub(crate) fn read(call: &ApiCall, location: &LocationSetup) -> Result<Facts, ApiError> {
         let synced = location.source.is_some() && location.status == LocationStatus::Active;
         let last_sync = if synced { call.api.engine.last_sync(location.id)? } else { None };
         Ok(Facts { set_up: call.api.engine.location_set_up(location.id)?, last_sync })
@@ -122,7 +122,7 @@ impl Facts {
 }
 
 impl<'a> LocationView<'a> {
-    pub(crate) fn of(location: &'a LocationSetup, adapter: Option<&'a str>, facts: Facts) -> LocationView<'a> {
+    pub(crate) fn new(location: &'a LocationSetup, adapter: Option<&'a str>, facts: Facts) -> LocationView<'a> {
         LocationView {
             id: location.id,
             name: &location.name,
@@ -153,7 +153,7 @@ impl<'a> LocationView<'a> {
 }
 
 /// Returns whether a location is visible. Pending locations are not; closed ones are shown as inactive.
-pub(crate) fn shown(call: &Call, location: &LocationSetup) -> bool {
+pub(crate) fn is_visible(call: &ApiCall, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }
 
@@ -170,7 +170,7 @@ impl FromInput for ListLocations {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenants(tenants, ListLocations { inactive, foreign_ids }): InTenants<ListLocations>,
 ) -> Answer<Listed<InstitutionView<'static>>> {
     let called =
@@ -180,12 +180,12 @@ pub(crate) async fn list(
         let mut locations = Vec::new();
         for location in call.directory.locations_of(institution.id) {
             let closed = location.status == LocationStatus::Closed;
-            let wanted = shown(&call, location)
+            let wanted = is_visible(&call, location)
                 && inactive.is_none_or(|inactive| inactive == closed)
                 && foreign_ids.iter().all(|names| called(location, names));
             if wanted {
-                let facts = Facts::of(&call, location)?;
-                locations.push(LocationView::of(location, call.directory.adapter(location), facts));
+                let facts = Facts::read(&call, location)?;
+                locations.push(LocationView::new(location, call.directory.adapter(location), facts));
             }
         }
         let (name, subdomain) = (institution.name.as_str(), institution.subdomain.as_str());
@@ -194,14 +194,17 @@ pub(crate) async fn list(
     Ok(call.list(&institutions))
 }
 
-pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationDetail<'static>>> {
+pub(crate) async fn show(
+    call: ApiCall,
+    OfLocation(location, ()): OfLocation<()>,
+) -> Answer<One<LocationDetail<'static>>> {
     let OpenLocation { setup: location, .. } = location;
-    let facts = Facts::of(&call, &location)?;
+    let facts = Facts::read(&call, &location)?;
     let engine = &call.api.engine;
     let gate = match engine.gateway().status(location.id) {
-        Some(_) => GateView::of(location.id, &engine.sync_state(location.id).await?, engine.now()),
+        Some(_) => GateView::from_state(location.id, &engine.sync_state(location.id).await?, engine.now()),
         None => None,
     };
-    let location = LocationView::of(&location, call.directory.adapter(&location), facts);
+    let location = LocationView::new(&location, call.directory.adapter(&location), facts);
     Ok(call.show(LocationDetail { location, gate }))
 }

@@ -10,11 +10,11 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::locations::shown;
+use super::locations::is_visible;
 use crate::{
     access::{
         arguments::Anywhere,
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One},
         tenancy::Tenant,
     },
@@ -91,9 +91,9 @@ struct CallerLimits<'a> {
     token_lifetime_seconds: i64,
 }
 
-pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
+pub(crate) async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
-    let mut institutions: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::of(&call, tenant)).collect();
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::new(&call, tenant)).collect();
     institutions.sort_by_key(|it| it.id);
     let edge = call.api.edge();
     Ok(call.show(CallerView {
@@ -104,24 +104,25 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
         api_version: call.version.name(),
         grants: call.key.grants.listed().map(Word).collect(),
         institutions,
-        limits: CallerLimits::of(&edge.rules, call.api.token_lifetime(call.key.environment)),
+        limits: CallerLimits::new(&edge.rules, call.api.token_lifetime(call.key.environment)),
     }))
 }
 
 impl<'a> ReachedInstitution<'a> {
-    fn of(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
-        let own = call.directory.locations_of(tenant.institution.id).iter().filter(|location| shown(call, location));
+    fn new(call: &'a ApiCall, tenant: &'a Tenant) -> ReachedInstitution<'a> {
+        let own =
+            call.directory.locations_of(tenant.institution.id).iter().filter(|location| is_visible(call, location));
         ReachedInstitution {
             id: tenant.institution.id,
             subdomain: &tenant.institution.subdomain,
             name: &tenant.institution.name,
-            locations: own.map(|location| ReachedLocation::of(location)).collect(),
+            locations: own.map(|location| ReachedLocation::from_setup(location)).collect(),
         }
     }
 }
 
 impl<'a> ReachedLocation<'a> {
-    fn of(location: &'a LocationSetup) -> ReachedLocation<'a> {
+    fn from_setup(location: &'a LocationSetup) -> ReachedLocation<'a> {
         ReachedLocation {
             id: location.id,
             name: &location.name,
@@ -132,7 +133,7 @@ impl<'a> ReachedLocation<'a> {
 }
 
 impl<'a> CallerLimits<'a> {
-    fn of(rules: &'a HttpRules, token_lifetime: Millis) -> CallerLimits<'a> {
+    fn new(rules: &'a HttpRules, token_lifetime: Millis) -> CallerLimits<'a> {
         let RateRules { per_second, per_minute, endpoints } = &rules.rate_limits;
         let limited = |calls: u32| (calls > 0).then_some(calls);
         CallerLimits {

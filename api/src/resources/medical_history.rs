@@ -13,7 +13,7 @@ use super::patients::find_at;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, reads},
-        call::Call,
+        call::ApiCall,
         idempotency,
         input::Input,
         respond::{Answer, Listed, Paged},
@@ -45,14 +45,14 @@ reads!(ListHistoryItems |input| {
 });
 
 pub(crate) async fn items(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListHistoryItems { listing, category, term }): AtLocation<ListHistoryItems>,
 ) -> Answer<Paged<MedicalHistoryItemView<'static>>> {
     let named = |it: &Record<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
     let listing = listing.filtered(name.map(|name| Filter::Category(name.to_owned())));
     let page = listing.entries(&call, &location.sources(), named)?;
-    Ok(call.page_of(&page, MedicalHistoryItemView::of))
+    Ok(call.page_of(&page, MedicalHistoryItemView::from_record))
 }
 
 reads!(ListPatientItems |input| {
@@ -62,7 +62,7 @@ reads!(ListPatientItems |input| {
 });
 
 pub(crate) async fn patient_items(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, ListPatientItems { patient, category, active }): AtLocation<ListPatientItems>,
 ) -> Answer<Listed<PatientMedicalHistoryItemView<'static>>> {
     find_at(&call, &location, patient)?;
@@ -75,7 +75,10 @@ pub(crate) async fn patient_items(
 }
 
 /// Returns the catalogue entries of the items, if they still exist.
-fn items_of(call: &Call, entries: &[Record<PatientHistoryItem>]) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
+fn items_of(
+    call: &ApiCall,
+    entries: &[Record<PatientHistoryItem>],
+) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
     entries.iter().map(|it| Ok(call.api.engine.entry(it.source(), it.body.item_id)?)).collect()
 }
 
@@ -83,7 +86,11 @@ fn views<'a>(
     entries: &'a [Record<PatientHistoryItem>],
     items: &'a [Option<Record<HistoryItem>>],
 ) -> Vec<PatientMedicalHistoryItemView<'a>> {
-    entries.iter().zip(items).map(|(entry, item)| PatientMedicalHistoryItemView::of(entry, item.as_ref())).collect()
+    entries
+        .iter()
+        .zip(items)
+        .map(|(entry, item)| PatientMedicalHistoryItemView::from_record(entry, item.as_ref()))
+        .collect()
 }
 
 pub(crate) struct HistoryUpdate {
@@ -105,7 +112,10 @@ impl FromInput for HistoryUpdate {
             let items = b.objects(name, about, |one| {
                 let item_id = one.required(
                     "item_id",
-                    long_id().of(HistoryItem::RESOURCE).example_of(example).about("The item of the catalogue."),
+                    long_id()
+                        .referring_to(HistoryItem::RESOURCE)
+                        .example_of(example)
+                        .about("The item of the catalogue."),
                 );
                 let note = one.optional("note", note());
                 let active = one.defaulted("active", active(), true);
@@ -124,7 +134,7 @@ impl FromInput for HistoryUpdate {
 
 /// Saves a batch. All items are validated before the first one is saved.
 pub(crate) async fn save(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, HistoryUpdate { patient, items }): AtLocation<HistoryUpdate>,
 ) -> Answer<Listed<PatientMedicalHistoryItemView<'static>, 201>> {
     let all = |wrong| call.with_unknown(wrong, HistoryUpdate::unknown);
@@ -145,10 +155,10 @@ pub(crate) async fn save(
         entries.push(saved.record);
     }
     let items = items_of(&call, &entries)?;
-    Ok(call.made_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
+    Ok(call.created_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
 }
 
-fn check(call: &Call, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
+fn check(call: &ApiCall, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
     let item: Record<HistoryItem> = call.entry_at(location, new.item_id)?;
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
     let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));

@@ -76,11 +76,11 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
 /// the only worker may have to answer probes.
 pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     let api = api(&request)?.clone();
-    let text = web::block(move || shown(&api)).await.map_err(|_| ApiError::Internal)??;
+    let text = web::block(move || render_metrics(&api)).await.map_err(|_| ApiError::Internal)??;
     Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
 }
 
-fn shown(api: &Api) -> Result<String, ApiError> {
+fn render_metrics(api: &Api) -> Result<String, ApiError> {
     let numbers = api.engine.metrics();
     let mut families = Families::default();
     let version = [(vec![("version", env!("CARGO_PKG_VERSION"))], 1.0)];

@@ -13,7 +13,7 @@ use super::appointment_types;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::{OpenLocation, Tenant},
@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Finds the operatory that a write refers to.
-pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Record<Operatory>, ApiError> {
+pub(crate) fn find(call: &ApiCall, location: LocationId, id: u64) -> Result<Record<Operatory>, ApiError> {
     let found = call.api.engine.operatory(location, id)?.filter(|it| it.deleted_at.is_none());
     found.ok_or_else(|| missing(location, id))
 }
@@ -58,7 +58,7 @@ impl FromInput for ListOperatories {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListOperatories { listing, name }): AtLocation<ListOperatories>,
 ) -> Answer<Paged<OperatoryView<'static>>> {
     let OpenLocation { institution, setup } = location;
@@ -80,7 +80,7 @@ impl FromInput for ShowOperatory {
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowOperatory): InTenant<ShowOperatory>,
 ) -> Answer<One<OperatoryView<'static>>> {
@@ -108,7 +108,7 @@ impl FromInput for NewOperatory {
         let bookable_online = b.defaulted("operatory.bookable_online", bookable_online(), true);
         let appointment_type_ids = b.list(
             "operatory.appointment_type_ids",
-            id().of(Resource::AppointmentTypes).about("The appointment types."),
+            id().referring_to(Resource::AppointmentTypes).about("The appointment types."),
         );
         NewOperatory(Operatory {
             name,
@@ -122,7 +122,7 @@ impl FromInput for NewOperatory {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewOperatory(new)): AtLocation<NewOperatory>,
 ) -> Answer<Created<OperatoryView<'static>>> {
     save(&mut call, &location, CreateOwnRecord(new)).await
@@ -149,7 +149,7 @@ impl FromInput for OperatoryUpdate {
             bookable_online: b.optional_not_null("operatory.bookable_online", bookable_online()),
             appointment_type_ids: b.optional_list(
                 "operatory.appointment_type_ids",
-                id().of(Resource::AppointmentTypes).about("The appointment types."),
+                id().referring_to(Resource::AppointmentTypes).about("The appointment types."),
             ),
         }
     }
@@ -167,7 +167,7 @@ impl OperatoryUpdate {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, change): AtLocation<OperatoryUpdate>,
 ) -> Answer<One<OperatoryView<'static>>> {
@@ -175,7 +175,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<OperatoryView<'static>>> {
@@ -183,11 +183,11 @@ pub(crate) async fn delete(
 }
 
 async fn save<const STATUS: u16>(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<Operatory>>> + Clone,
 ) -> Answer<One<OperatoryView<'static>, STATUS>> {
     let saved = call.save(location, request).await?;
     let types = appointment_types::by_id(call, &Tenant { institution: location.institution.clone() })?;
-    Ok(call.made(saved.replay, OperatoryView::basic(&saved.record, None).with_types(&saved.record, &types)))
+    Ok(call.created(saved.replay, OperatoryView::basic(&saved.record, None).with_types(&saved.record, &types)))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     access::{
         arguments::Anywhere,
-        call::Call,
+        call::ApiCall,
         operators::Operator,
         respond::{Answer, Listed, One},
         tenancy::Tenant,
@@ -56,7 +56,7 @@ struct OperatedLocation<'a> {
 }
 
 impl<'a> OperatedInstitution<'a> {
-    fn of(call: &'a Call, tenant: &'a Tenant) -> OperatedInstitution<'a> {
+    fn new(call: &'a ApiCall, tenant: &'a Tenant) -> OperatedInstitution<'a> {
         let location = |it: &'a LocationSetup| OperatedLocation {
             id: it.id,
             name: &it.name,
@@ -86,7 +86,7 @@ pub(crate) struct OperatorView {
 }
 
 impl OperatorView {
-    fn of(operator: &Operator) -> OperatorView {
+    fn from_operator(operator: &Operator) -> OperatorView {
         OperatorView {
             token_id: operator.id(),
             name: operator.name.clone(),
@@ -96,17 +96,17 @@ impl OperatorView {
     }
 }
 
-pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallingOperatorView<'static>>> {
+pub(crate) async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<CallingOperatorView<'static>>> {
     let tenants = call.tenants();
-    let mut institutions: Vec<_> = tenants.iter().map(|tenant| OperatedInstitution::of(&call, tenant)).collect();
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| OperatedInstitution::new(&call, tenant)).collect();
     institutions.sort_by_key(|it| it.id);
     let role = Word(call.key.role.unwrap_or(Role::Viewer));
     Ok(call.show(CallingOperatorView { name: &call.key.name, role, institutions }))
 }
 
-pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<OperatorView>> {
+pub(crate) async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Listed<OperatorView>> {
     let operators = call.api.operators();
-    let mut all: Vec<OperatorView> = operators.all().map(|operator| OperatorView::of(operator)).collect();
+    let mut all: Vec<OperatorView> = operators.all().map(|operator| OperatorView::from_operator(operator)).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(call.list(&all))
 }

@@ -12,25 +12,25 @@ use engine::records::{Patient, record::Record};
 
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
 };
 
 /// Finds a patient of any location that is open to the caller.
-pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Patient>, ApiError> {
+pub(crate) fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = call.api.engine.patient(tenant.institution.id, id)?.filter(|it| reachable(call, tenant, it));
     seen(call, found, id)
 }
 
 /// Finds a patient at a location.
-pub(crate) fn find_at(call: &Call, location: &OpenLocation, id: u32) -> Result<Record<Patient>, ApiError> {
+pub(crate) fn find_at(call: &ApiCall, location: &OpenLocation, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = call.api.engine.patient(location.institution.id, id)?;
     seen(call, found.filter(|it| it.source_id == location.setup.source), id)
 }
 
-fn seen(call: &Call, found: Option<Record<Patient>>, id: u32) -> Result<Record<Patient>, ApiError> {
+fn seen(call: &ApiCall, found: Option<Record<Patient>>, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = found.ok_or_else(|| ApiError::NotFound(format!("Patient with id {id}")))?;
     call.audit("read", "patient", id.into());
     Ok(found)
@@ -38,7 +38,7 @@ fn seen(call: &Call, found: Option<Record<Patient>>, id: u32) -> Result<Record<P
 
 /// Returns whether the caller may see a patient. Patients are shared by all locations of their EHR; without an EHR they
 /// belong to the locations that have a record of them.
-pub(crate) fn reachable(call: &Call, tenant: &Tenant, patient: &Record<Patient>) -> bool {
+pub(crate) fn reachable(call: &ApiCall, tenant: &Tenant, patient: &Record<Patient>) -> bool {
     call.open_locations(tenant).iter().any(|location| match patient.source_id {
         Some(source) => location.setup.source == Some(source),
         None => patient.location_ids.contains(&location.setup.id.0),

@@ -9,12 +9,12 @@ use location::ids::LocationId;
 use super::{
     charges,
     ledger_entry::{self, LedgerEntryInput},
-    related::{Related, shown},
+    related::{Related, map_included},
 };
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
@@ -33,7 +33,7 @@ listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarant
         .include_deleted());
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListPayments(listing)): AtLocation<ListPayments>,
 ) -> Answer<Paged<PaymentView<'static>>> {
     let page = listing.entries_at::<Payment>(&call, &location, is_live)?;
@@ -43,7 +43,7 @@ pub(crate) async fn list(
 included!(ShowPayment: &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     InTenant(tenant, ShowPayment { include }): InTenant<ShowPayment>,
 ) -> Answer<One<PaymentView<'static>>> {
@@ -59,13 +59,13 @@ pub(crate) async fn show(
     let payment_plan = related.entry::<PaymentPlan>("payment_plan", entry.body.payment_plan_id)?;
     let payment_type = related.entry::<PaymentType>("payment_type", entry.body.payment_type_id)?;
     let mut view = call.payment(&entry);
-    view.patient = shown(&patient, |it| call.patient_basic(it));
-    view.provider = shown(&provider, |it| call.provider_basic(it));
-    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    view.claim = shown(&claim, ClaimView::with_totals);
-    view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
-    view.payment_plan = shown(&payment_plan, PaymentPlanView::of);
-    view.payment_type = shown(&payment_type, PaymentTypeView::of);
+    view.patient = map_included(&patient, |it| call.patient_basic(it));
+    view.provider = map_included(&provider, |it| call.provider_basic(it));
+    view.guarantor = map_included(&guarantor, |it| call.patient_basic(it));
+    view.claim = map_included(&claim, ClaimView::with_totals);
+    view.charge = map_included(&charge, |it| PatientLedgerCharge::from_record(it, &claims));
+    view.payment_plan = map_included(&payment_plan, PaymentPlanView::from_record);
+    view.payment_type = map_included(&payment_type, PaymentTypeView::from_record);
     Ok(call.show(view))
 }
 
@@ -84,7 +84,7 @@ impl FromInput for NewPayment {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewPayment(given)): AtLocation<NewPayment>,
 ) -> Answer<Accepted<PaymentView<'static>>> {
     let body = |given: LedgerEntryInput, day| Payment {
@@ -105,5 +105,5 @@ pub(crate) async fn create(
         extra: Vec::new(),
     };
     let saved = ledger_entry::save(&mut call, &location, given.unsigned(), body).await?;
-    Ok(call.made(saved.replay, call.payment(&saved.record)))
+    Ok(call.created(saved.replay, call.payment(&saved.record)))
 }

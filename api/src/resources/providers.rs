@@ -22,7 +22,7 @@ use super::{
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InLocations, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::{OpenLocation, Tenant},
@@ -106,7 +106,7 @@ struct RequestableLocation {
 }
 
 impl<'a> ProviderView<'a> {
-    fn of(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderView<'a> {
+    fn from_record(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderView<'a> {
         ProviderView {
             id: record.id,
             email: record.email.as_deref(),
@@ -136,7 +136,7 @@ impl<'a> ProviderView<'a> {
 }
 
 /// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.
-pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
+pub(crate) fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
     let found = call.api.engine.provider(tenant.institution.id, id)?;
     let locations = call.open_locations(tenant);
     found
@@ -145,18 +145,18 @@ pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provi
 }
 
 /// Cache of the names of the providers in a list, each read once.
-pub(crate) struct Names<'a> {
-    call: &'a Call,
+pub(crate) struct ProviderNames<'a> {
+    call: &'a ApiCall,
     tenant: &'a Tenant,
     known: HashMap<u32, Option<String>>,
 }
 
-impl<'a> Names<'a> {
-    pub(crate) fn new(call: &'a Call, tenant: &'a Tenant) -> Names<'a> {
-        Names { call, tenant, known: HashMap::new() }
+impl<'a> ProviderNames<'a> {
+    pub(crate) fn new(call: &'a ApiCall, tenant: &'a Tenant) -> ProviderNames<'a> {
+        ProviderNames { call, tenant, known: HashMap::new() }
     }
 
-    pub(crate) fn of(&mut self, id: u32) -> Result<Option<String>, ApiError> {
+    pub(crate) fn get(&mut self, id: u32) -> Result<Option<String>, ApiError> {
         if let Some(name) = self.known.get(&id) {
             return Ok(name.clone());
         }
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
     }
 }
 
-struct Filter {
+struct ProviderFilter {
     requestable: Option<bool>,
     inactive: bool,
     ids: Vec<u32>,
@@ -174,7 +174,7 @@ struct Filter {
 
 pub(crate) struct ListProviders {
     listing: Listing,
-    filter: Filter,
+    filter: ProviderFilter,
     include: Vec<&'static str>,
 }
 
@@ -182,7 +182,7 @@ impl FromInput for ListProviders {
     fn from_input(input: &mut Input) -> ListProviders {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
-        let filter = Filter {
+        let filter = ProviderFilter {
             requestable: input.query.optional(
                 "requestable",
                 boolean().about("If true, only providers with working hours; if false, only providers without."),
@@ -196,7 +196,7 @@ impl FromInput for ListProviders {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, asked): InLocations<ListProviders>,
 ) -> Answer<Paged<ProviderView<'static>>> {
     let ListProviders { listing, filter, include } = asked;
@@ -214,7 +214,7 @@ pub(crate) async fn list(
 included!(ShowProvider: INCLUDES);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ShowProvider { include }): InTenant<ShowProvider>,
 ) -> Answer<One<ProviderView<'static>>> {
@@ -243,7 +243,7 @@ impl FromInput for NewProvider {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewProvider(new)): AtLocation<NewProvider>,
 ) -> Answer<Created<ProviderView<'static>>> {
     save(&mut call, &location, CreateOwnRecord(new)).await
@@ -281,13 +281,13 @@ impl ProviderUpdate {
 
 /// The optional fields of a provider.
 #[derive(Clone)]
-struct ProviderDetails([(Field, Option<Option<String>>); 7]);
+struct ProviderDetails([(ProviderField, Option<Option<String>>); 7]);
 
-type Field = fn(&mut Provider) -> &mut Option<String>;
+type ProviderField = fn(&mut Provider) -> &mut Option<String>;
 
 impl ProviderDetails {
     fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
-        let fields: [(Field, &str, Kind<String>); 7] = [
+        let fields: [(ProviderField, &str, Kind<String>); 7] = [
             (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME).about("Middle name.")),
             (|it| &mut it.display_name, "provider.display_name", text(MAX_NAME).about("The name to show instead.")),
             (|it| &mut it.email, "provider.email", email()),
@@ -313,7 +313,7 @@ impl ProviderDetails {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     AtLocation(location, change): AtLocation<ProviderUpdate>,
 ) -> Answer<One<ProviderView<'static>>> {
@@ -324,7 +324,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProviderView<'static>>> {
@@ -333,7 +333,7 @@ pub(crate) async fn delete(
 }
 
 /// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
-fn check_no_working_hours(call: &Call, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
+fn check_no_working_hours(call: &ApiCall, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
     if location.setup.source.is_some() {
         return Err(Unmet::OfEhr.into());
     }
@@ -347,7 +347,7 @@ fn check_no_working_hours(call: &Call, location: &OpenLocation, id: u32) -> Resu
 }
 
 async fn save<const STATUS: u16>(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<Provider>>> + Clone,
 ) -> Answer<One<ProviderView<'static>, STATUS>> {
@@ -355,20 +355,25 @@ async fn save<const STATUS: u16>(
     let tenant = Tenant { institution: location.institution.clone() };
     let locations = call.open_locations(&tenant);
     let working = Working::at(call, &tenant, &locations)?;
-    Ok(call.made(saved.replay, view(call, &working, &saved.record, &[])))
+    Ok(call.created(saved.replay, view(call, &working, &saved.record, &[])))
 }
 
 /// Locations are always included.
 const INCLUDES: &[&str] = &["locations", "availabilities", "appointment_types"];
 
-fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, include: &[&str]) -> ProviderView<'a> {
+fn view<'a>(
+    call: &'a ApiCall,
+    working: &'a Working<'a>,
+    it: &'a Record<Provider>,
+    include: &[&str],
+) -> ProviderView<'a> {
     let asked = |name: &str| include.contains(&name).then_some(());
     let (now, types) = (call.api.engine.now(), &working.types);
     let typed = asked("appointment_types");
     let shown = |(location, hour): (&OpenLocation, &'a Record<WorkingHour>)| {
         let mut view = working_hours::view(hour, location, types, now);
         if typed.is_some() && hour.appointment_type_ids.is_empty() {
-            view.appointment_types = Some(working.types_at(location).map(AppointmentTypeView::of).collect());
+            view.appointment_types = Some(working.types_at(location).map(AppointmentTypeView::from_record).collect());
         }
         view
     };
@@ -377,24 +382,24 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
             let named = &hour.appointment_type_ids;
             working.types_at(location).filter(move |kind| named.is_empty() || named.contains(&kind.id))
         });
-        kinds.map(|kind| (kind.id, AppointmentTypeView::of(kind))).collect()
+        kinds.map(|kind| (kind.id, AppointmentTypeView::from_record(kind))).collect()
     };
     let own = || working.locations.iter().filter(|(location, _)| working.works(it.id, location.setup.id));
     let adapter = |location: &'a OpenLocation| call.directory.adapter(&location.setup);
     ProviderView {
         locations: own()
-            .map(|(location, facts)| LocationView::of(&location.setup, adapter(location), *facts))
+            .map(|(location, facts)| LocationView::new(&location.setup, adapter(location), *facts))
             .collect(),
         provider_requestables: own()
             .map(|(location, _)| RequestableLocation { location_id: location.setup.id })
             .collect(),
         availabilities: asked("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
         appointment_types: typed.map(|()| accepted().into_values().collect()),
-        ..ProviderView::of(it, call.directory.adapter_of_source(it.source_id))
+        ..ProviderView::from_record(it, call.directory.adapter_of_source(it.source_id))
     }
 }
 
-impl Filter {
+impl ProviderFilter {
     fn keeps(&self, it: &Record<Provider>, working: &Working<'_>) -> bool {
         it.inactive == self.inactive
             && self.requestable.is_none_or(|requestable| requestable == working.anywhere(it.id))
@@ -412,16 +417,16 @@ struct Working<'a> {
 }
 
 impl<'a> Working<'a> {
-    fn at(call: &Call, tenant: &Tenant, locations: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
+    fn at(call: &ApiCall, tenant: &Tenant, locations: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
         let (mut known, mut hours) = (Vec::new(), Vec::new());
         for location in locations {
-            known.push((location, Facts::of(call, &location.setup)?));
+            known.push((location, Facts::read(call, &location.setup)?));
             let mut own = call.api.engine.working_hours(location.setup.id)?;
             own.retain(|hour| hour.in_force() && hour.deleted_at.is_none());
             hours.push((location, own));
         }
         let every_type = appointment_types::all(call, tenant)?;
-        let types = every_type.iter().map(|it| (it.id, AppointmentTypeView::of(it))).collect();
+        let types = every_type.iter().map(|it| (it.id, AppointmentTypeView::from_record(it))).collect();
         Ok(Working { locations: known, hours, every_type, types: Some(types) })
     }
 

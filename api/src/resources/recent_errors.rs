@@ -15,7 +15,7 @@ use super::{
 use crate::{
     access::{
         arguments::OfLocation,
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed},
     },
     values::times::At,
@@ -46,7 +46,7 @@ pub(crate) struct RecentErrorView {
 }
 
 impl RecentErrorView {
-    fn of(location: LocationId, it: RecentError) -> RecentErrorView {
+    fn new(location: LocationId, it: RecentError) -> RecentErrorView {
         let (part, resource, write) = match it.part {
             Part::Pull(resource) => ("pull", Some(resource), None),
             Part::Write(id, work) => ("write", Some(subject(work).0), Some(public_id(location.0, id.0))),
@@ -69,9 +69,9 @@ impl RecentErrorView {
 
 /// Returns the errors, latest first.
 pub(crate) fn recent_errors(engine: &Engine, location: LocationId) -> Vec<RecentErrorView> {
-    engine.recent_errors(location).into_iter().map(|it| RecentErrorView::of(location, it)).collect()
+    engine.recent_errors(location).into_iter().map(|it| RecentErrorView::new(location, it)).collect()
 }
 
-pub(crate) async fn list(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<RecentErrorView>> {
+pub(crate) async fn list(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<RecentErrorView>> {
     Ok(call.list(&recent_errors(&call.api.engine, location.setup.id)))
 }

@@ -9,7 +9,7 @@ use engine::{
 };
 
 use crate::{
-    access::{call::Call, tenancy::Tenant},
+    access::{call::ApiCall, tenancy::Tenant},
     http::errors::ApiError,
     records::visible::is_live,
     views::{
@@ -23,7 +23,7 @@ use crate::{
 
 /// Reads related records by name. Those that were not requested stay absent.
 pub(super) struct Related<'a> {
-    pub call: &'a Call,
+    pub call: &'a ApiCall,
     pub tenant: &'a Tenant,
     pub asked: &'a [&'static str],
 }
@@ -64,11 +64,11 @@ impl Related<'_> {
 }
 
 /// Converts the records that were read into their views.
-pub(super) fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
+pub(super) fn map_included<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
     found.as_ref().map(|found| found.as_ref().map(view))
 }
 
-impl Call {
+impl ApiCall {
     /// Returns the records of a data source that match a filter and are not deleted, in order of id, up to a limit.
     pub(crate) fn find_all<T: Body>(
         &self,
@@ -83,7 +83,7 @@ impl Call {
 
     /// Returns the view of a procedure, with its fee only if the key may see amounts (specification 5.10).
     pub(crate) fn procedure<'a>(&self, procedure: &'a Record<Procedure>) -> ProcedureView<'a> {
-        ProcedureView::of(procedure).amounts(self.key.grants.financial)
+        ProcedureView::from_record(procedure).amounts(self.key.grants.financial)
     }
 
     pub(crate) fn treatment_plan<'a>(
@@ -91,11 +91,11 @@ impl Call {
         plan: &'a Record<TreatmentPlan>,
         procedures: impl IntoIterator<Item = &'a Record<Procedure>>,
     ) -> TreatmentPlanView<'a> {
-        TreatmentPlanView::of(plan, procedures).amounts(self.key.grants.financial)
+        TreatmentPlanView::from_record(plan, procedures).amounts(self.key.grants.financial)
     }
 
     pub(crate) fn insurance_plan<'a>(&self, plan: &'a Record<InsurancePlan>) -> InsurancePlanView<'a> {
-        InsurancePlanView::of(plan).amounts(self.key.grants.financial)
+        InsurancePlanView::from_record(plan).amounts(self.key.grants.financial)
     }
 
     pub(crate) fn charge<'a>(&self, charge: &'a Record<Charge>) -> ChargeView<'a> {
@@ -111,7 +111,7 @@ impl Call {
     }
 
     pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Record<Patient>) -> PatientBasic<'a> {
-        PatientBasic::of(patient, self.directory.adapter_of_source(patient.source_id))
+        PatientBasic::from_record(patient, self.directory.adapter_of_source(patient.source_id))
     }
 
     pub(crate) fn patient_user<'a>(&'a self, patient: &'a Record<Patient>) -> PersonView<'a> {
@@ -119,6 +119,6 @@ impl Call {
     }
 
     pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Record<Provider>) -> ProviderBasic<'a> {
-        ProviderBasic::of(provider, self.directory.adapter_of_source(provider.source_id))
+        ProviderBasic::from_record(provider, self.directory.adapter_of_source(provider.source_id))
     }
 }

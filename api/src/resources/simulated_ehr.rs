@@ -17,7 +17,7 @@ use crate::{
     access::{
         arguments::{FromInput, OfLocation},
         authentication::has_role,
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One},
         tenancy::OpenLocation,
@@ -78,7 +78,7 @@ impl From<ControlError> for ApiError {
 /// its content, so they need the role of an operator.
 const SWITCHES: [&str; 2] = ["behave", "switch"];
 
-pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<SimulatedEhrView>> {
+pub(crate) async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<SimulatedEhrView>> {
     let ehr = simulated(&call, &location)?;
     view(&call, location.setup.id, &*ehr, Vec::new()).await
 }
@@ -99,7 +99,7 @@ impl FromInput for SimulatedEhrControl {
 
 /// Runs the command, then reads all locations of the EHR at once, so that the effect is visible without the next cycle.
 pub(crate) async fn control(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, SimulatedEhrControl(mut asked)): OfLocation<SimulatedEhrControl>,
 ) -> Answer<One<SimulatedEhrView>> {
     let (Some((name, what)), true) = (asked.pop(), asked.is_empty()) else {
@@ -124,7 +124,7 @@ pub(crate) async fn control(
 }
 
 /// Returns the location's EHR if it is a simulated one of the sandbox.
-fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
+fn simulated(call: &ApiCall, location: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
     let refused = |why: &str| ApiError::Refused(why.to_owned()).because(Reason::NotSimulated);
     if location.institution.environment != Environment::Sandbox {
         return Err(refused("Only practices of the sandbox have simulated health record systems."));
@@ -137,7 +137,7 @@ fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEh
 }
 
 async fn view(
-    call: &Call,
+    call: &ApiCall,
     location_id: LocationId,
     ehr: &dyn SimulatedEhr,
     changes: Vec<Value>,

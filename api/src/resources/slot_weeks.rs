@@ -8,7 +8,7 @@ use location::{
 };
 
 use crate::{
-    access::{call::Call, tenancy::OpenLocation},
+    access::{call::ApiCall, tenancy::OpenLocation},
     http::errors::ApiError,
     values::times,
 };
@@ -31,7 +31,7 @@ pub(super) struct Week {
 
 /// Returns up to `most` slots from the query's first day on, before `end`.
 pub(super) async fn week(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     query: &SlotQuery,
     end: Date,
@@ -65,7 +65,7 @@ fn long_ago(location: &OpenLocation, at: Timestamp) -> String {
 }
 
 /// Returns the first day of the search: the requested one, but not before today.
-pub(super) fn begin(call: &mut Call, location: &OpenLocation, asked: Date) -> Date {
+pub(super) fn begin(call: &mut ApiCall, location: &OpenLocation, asked: Date) -> Date {
     let today = times::local(call.api.engine.now(), location.setup.zone).0;
     if asked < today {
         warn_once(call, &format!("start_date {asked} is in the past: the search begins today, {today}."));
@@ -73,7 +73,7 @@ pub(super) fn begin(call: &mut Call, location: &OpenLocation, asked: Date) -> Da
     asked.max(today)
 }
 
-fn warn_once(call: &mut Call, text: &str) {
+fn warn_once(call: &mut ApiCall, text: &str) {
     if !call.description().is_some_and(|said| said.contains(text)) {
         call.warn(text);
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     access::{
         arguments::{Anywhere, StoreKeyName},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One},
     },
     http::errors::{ApiError, sentence},
@@ -58,11 +58,11 @@ impl From<KeyError> for ApiError {
     }
 }
 
-pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
+pub(crate) async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
     Ok(call.show(StoreKeysView::from(call.api.engine.store_keys().await?)))
 }
 
-pub(crate) async fn rotate(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
+pub(crate) async fn rotate(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
     let keys = call.api.engine.rotate_store_key().await?;
     call.audit_action("rotate store key", "store");
     tracing::info!(key = %call.key.name, "new store key requested");
@@ -70,7 +70,7 @@ pub(crate) async fn rotate(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One
 }
 
 pub(crate) async fn forget(
-    call: Call,
+    call: ApiCall,
     StoreKeyName(id): StoreKeyName,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<StoreKeysView>> {

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     access::{
         arguments::{FromInput, OfLocation},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One},
     },
@@ -96,7 +96,7 @@ pub(crate) struct AdapterView {
 }
 
 impl AdapterView {
-    pub(super) fn of(state: AdapterState) -> AdapterView {
+    pub(super) fn from_state(state: AdapterState) -> AdapterView {
         let AdapterState { name, status, version, sha256, reason } = state;
         let status = match status {
             AdapterStatus::Preparing => "preparing",
@@ -160,7 +160,7 @@ impl SkippedRecord {
 const SHOWN_SKIPPED: usize = 10;
 
 impl LocationSyncView {
-    fn of(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
+    fn new(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
         let resources: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
         let none = BTreeMap::new();
         let progress = |resource: &Resource| {
@@ -194,11 +194,11 @@ impl LocationSyncView {
             writes_waiting: state.queued,
             writes_failed: 0,
             oldest_write_at: state.oldest_queued.map(At),
-            gate: GateView::of(location_id, &state, now),
+            gate: GateView::from_state(location_id, &state, now),
             read_waits: state.read_waits,
             reading_paused_since: state.paused.reading.map(At),
             writing_paused_since: state.paused.writing.map(At),
-            adapter: state.adapter.map(AdapterView::of),
+            adapter: state.adapter.map(AdapterView::from_state),
             adapter_calls: Vec::new(),
             node: None,
             node_since: None,
@@ -206,13 +206,13 @@ impl LocationSyncView {
     }
 }
 
-pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+pub(crate) async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
     view(&call, location).await
 }
 
 /// Starts a read cycle, and retries pending writes at once.
-pub(crate) async fn start(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+pub(crate) async fn start(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
     call.api.engine.sync_now(location).await?;
     call.audit("start read cycle", "location", location.0.into());
@@ -228,7 +228,7 @@ impl FromInput for AcceptDeletions {
 }
 
 pub(crate) async fn accept_deletions(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, AcceptDeletions(resource)): OfLocation<AcceptDeletions>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
@@ -264,7 +264,7 @@ impl FromInput for WhichDirections {
 }
 
 pub(crate) async fn pause(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
@@ -274,7 +274,7 @@ pub(crate) async fn pause(
 }
 
 pub(crate) async fn resume(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
@@ -283,7 +283,7 @@ pub(crate) async fn resume(
     view(&call, location).await
 }
 
-async fn view(call: &Call, location: LocationId) -> Answer<One<LocationSyncView>> {
+async fn view(call: &ApiCall, location: LocationId) -> Answer<One<LocationSyncView>> {
     let state = call.api.engine.sync_state(location).await?;
     // The location has answered.
     let engine = &call.api.engine;
@@ -293,7 +293,7 @@ async fn view(call: &Call, location: LocationId) -> Answer<One<LocationSyncView>
     let problems = configured.map_or_else(Vec::new, |configured| problems(&setup, configured, &state));
     let node = engine.nodes().map(|nodes| nodes.name);
     let node_since = institution.and_then(|institution| engine.here_since(institution)).map(At);
-    let adapter_calls = AdapterCallsView::of(engine.adapter_costs_at(location));
+    let adapter_calls = AdapterCallsView::from_costs(engine.adapter_costs_at(location));
     Ok(call.show(LocationSyncView {
         problems,
         ehr_address: configured.and_then(|configured| address(&setup, configured)),
@@ -301,6 +301,6 @@ async fn view(call: &Call, location: LocationId) -> Answer<One<LocationSyncView>
         adapter_calls,
         node,
         node_since,
-        ..LocationSyncView::of(location, state, engine.now())
+        ..LocationSyncView::new(location, state, engine.now())
     }))
 }

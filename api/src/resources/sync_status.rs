@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use crate::{
     access::{
         arguments::{FromInput, InTenants},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Listed, Wraps},
         tenancy::{OpenLocation, Tenant},
@@ -26,7 +26,7 @@ use crate::{
     http::{errors::ApiError, version_header::VERSION},
     nodes::forward::{AGENT, NodeCall},
     values::kinds::{id, name_of},
-    views::sync_status::{Health, SourceStatus, SyncStatusView, view},
+    views::sync_status::{DirectionHealth, SourceStatus, SyncStatusView, view},
 };
 
 /// Ids per query to another node, well within the limit of a request line.
@@ -54,12 +54,12 @@ impl FromInput for ListSyncStatus {
 /// A view of this node, or one as received from another node.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Row<'a> {
+enum SyncStatusRow<'a> {
     Here(SyncStatusView<'a>),
     Elsewhere(Box<RawValue>),
 }
 
-impl Wraps<Row<'_>> for Listed<SyncStatusView<'static>> {
+impl Wraps<SyncStatusRow<'_>> for Listed<SyncStatusView<'static>> {
     const STATUS: u16 = 200;
 
     fn wrap(answer: HttpResponse) -> Self {
@@ -68,7 +68,7 @@ impl Wraps<Row<'_>> for Listed<SyncStatusView<'static>> {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InTenants(tenants, ListSyncStatus { read, write, only }): InTenants<ListSyncStatus>,
 ) -> Answer<Listed<SyncStatusView<'static>>> {
     let asked_for = match only.is_empty() {
@@ -77,12 +77,12 @@ pub(crate) async fn list(
     };
     let (here, elsewhere) = places(&call, asked_for)?;
     let shared = gather(&call, here).await?;
-    let wanted = |asked: Option<&str>, standing: &Health| asked.is_none_or(|color| color == standing.color());
+    let wanted = |asked: Option<&str>, standing: &DirectionHealth| asked.is_none_or(|color| color == standing.color());
     let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
     let setup = call.api.engine.setup();
-    let mut rows: Vec<_> = shared.map(|it| Row::Here(view(&setup, it))).collect();
+    let mut rows: Vec<_> = shared.map(|it| SyncStatusRow::Here(view(&setup, it))).collect();
     for (node, locations) in elsewhere {
-        rows.extend(ask(&call, &node, &locations, read, write).await?.into_iter().map(Row::Elsewhere));
+        rows.extend(ask(&call, &node, &locations, read, write).await?.into_iter().map(SyncStatusRow::Elsewhere));
     }
     Ok(call.list(&rows))
 }
@@ -92,7 +92,7 @@ type Elsewhere = BTreeMap<String, Vec<u32>>;
 
 /// Splits locations into those of this node and those of others. Locations of one data source stay together, because
 /// they belong to one institution.
-fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Elsewhere), ApiError> {
+fn places(call: &ApiCall, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Elsewhere), ApiError> {
     let (mut here, mut elsewhere) = (Vec::new(), Elsewhere::new());
     for location in all {
         match call.api.engine.place(location.institution.id) {
@@ -108,7 +108,7 @@ fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Els
 
 /// Returns the rows of another node unchanged.
 async fn ask(
-    call: &Call,
+    call: &ApiCall,
     node: &str,
     locations: &[u32],
     read: Option<&str>,
@@ -143,7 +143,7 @@ struct NodeAnswer {
 }
 
 /// Finds a location of one of the institutions.
-fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
+fn named(call: &ApiCall, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
     let setup = call.api.engine.setup();
     let here = |tenant: &&Tenant| {
         setup.locations.get(&id).is_some_and(|location| location.institution == tenant.institution.id)
@@ -152,10 +152,10 @@ fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation
     call.location(tenant, id)
 }
 
-type Key = (Option<u32>, u32);
+type SourceKey = (Option<u32>, u32);
 
-async fn gather(call: &Call, locations: Vec<OpenLocation>) -> Result<BTreeMap<Key, SourceStatus>, ApiError> {
-    let mut shared: BTreeMap<Key, SourceStatus> = BTreeMap::new();
+async fn gather(call: &ApiCall, locations: Vec<OpenLocation>) -> Result<BTreeMap<SourceKey, SourceStatus>, ApiError> {
+    let mut shared: BTreeMap<SourceKey, SourceStatus> = BTreeMap::new();
     for location in locations {
         let state = call.api.engine.sync_state(location.setup.id).await?;
         let key = match location.setup.source {

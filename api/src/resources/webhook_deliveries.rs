@@ -21,7 +21,7 @@ use super::webhook_ownership::{may_receive, named, own_endpoint, owner};
 use crate::{
     access::{
         arguments::{Anywhere, DeliveryId, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
     },
@@ -59,7 +59,7 @@ pub(crate) struct WebhookDeliveryView {
     event_time: At,
     /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the
     /// subscription any more.
-    status: Word<Status>,
+    status: Word<DeliveryStatus>,
     /// Number of attempts made so far.
     attempts: u32,
     /// The status the endpoint answered the last attempt with; null when it did not answer.
@@ -96,7 +96,7 @@ pub(crate) struct WebhookReplayView {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum DeliveryStatus {
     Pending,
     Delivered,
     Failed,
@@ -104,22 +104,22 @@ pub(crate) enum Status {
 }
 
 closed! {
-    Status: "DeliveryStatus" "What became of a message." {
+    DeliveryStatus: "DeliveryStatus" "What became of a message." {
         Pending = "pending", Delivered = "delivered", Failed = "failed", Stopped = "stopped",
     }
 }
 
-fn status(delivery: &Delivery) -> Status {
+fn status(delivery: &Delivery) -> DeliveryStatus {
     match delivery.state {
-        State::Pending { .. } => Status::Pending,
-        State::Delivered { .. } => Status::Delivered,
-        State::Failed { .. } => Status::Failed,
-        State::Stopped { .. } => Status::Stopped,
+        State::Pending { .. } => DeliveryStatus::Pending,
+        State::Delivered { .. } => DeliveryStatus::Delivered,
+        State::Failed { .. } => DeliveryStatus::Failed,
+        State::Stopped { .. } => DeliveryStatus::Stopped,
     }
 }
 
 impl WebhookDeliveryView {
-    fn of(it: &Delivery) -> WebhookDeliveryView {
+    fn from_delivery(it: &Delivery) -> WebhookDeliveryView {
         let (next, finished) = match it.state {
             State::Pending { next_attempt_at } => (Some(next_attempt_at), None),
             State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(at)),
@@ -146,7 +146,7 @@ impl WebhookDeliveryView {
 
 /// Returns the filter of deliveries for the caller. The endpoint has messages of all its subscriptions; a key sees
 /// those that it could subscribe to itself.
-fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
+fn may_see(call: &ApiCall) -> impl Fn(&Delivery) -> bool + use<> {
     let own: Vec<InstitutionId> = call.tenants().iter().map(|tenant| tenant.institution.id).collect();
     let key = call.key.clone();
     move |delivery| {
@@ -156,14 +156,14 @@ fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
 }
 
 pub(crate) struct ListWebhookDeliveries {
-    filter: Filter,
+    filter: DeliveryFilter,
     paging: Paging,
 }
 
 impl FromInput for ListWebhookDeliveries {
     fn from_input(input: &mut Input) -> ListWebhookDeliveries {
         let subscription = |id: u32| SubscriptionId(id as i32);
-        let filter = Filter {
+        let filter = DeliveryFilter {
             status: input.query.optional("status", word().about("Only records with this status.")),
             event: input.query.optional("event_name", text(MAX_NAME).about("Only messages of this event.")),
             subscription: input
@@ -176,13 +176,13 @@ impl FromInput for ListWebhookDeliveries {
 }
 
 /// Filters of a list.
-struct Filter {
-    status: Option<Status>,
+struct DeliveryFilter {
+    status: Option<DeliveryStatus>,
     event: Option<String>,
     subscription: Option<SubscriptionId>,
 }
 
-impl Filter {
+impl DeliveryFilter {
     fn takes(&self, it: &Delivery) -> bool {
         self.status.is_none_or(|wanted| status(it) == wanted)
             && self.event.as_ref().is_none_or(|event| it.event_name.eq_ignore_ascii_case(event))
@@ -194,7 +194,7 @@ impl ListWebhookDeliveries {
     /// Lists the deliveries, newest first.
     pub(super) fn answer(
         self,
-        call: &Call,
+        call: &ApiCall,
         endpoint: EndpointId,
         may_see: impl Fn(&Delivery) -> bool,
     ) -> Answer<Paged<WebhookDeliveryView>> {
@@ -210,12 +210,12 @@ impl ListWebhookDeliveries {
                 Position { at: Timestamp(high.cast_signed()), id: low }
             },
         )?;
-        Ok(call.page(&page.views(WebhookDeliveryView::of)))
+        Ok(call.page(&page.views(WebhookDeliveryView::from_delivery)))
     }
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     endpoint: EndpointId,
     Anywhere(asked): Anywhere<ListWebhookDeliveries>,
 ) -> Answer<Paged<WebhookDeliveryView>> {
@@ -224,7 +224,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryDetail>> {
@@ -233,11 +233,11 @@ pub(crate) async fn show(
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
     let body = String::from_utf8(body).map_err(|_| ApiError::Internal)?;
     let message = RawValue::from_string(body).map_err(|_| ApiError::Internal)?;
-    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::of(&delivery), message }))
+    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::from_delivery(&delivery), message }))
 }
 
 pub(crate) async fn redeliver(
-    call: Call,
+    call: ApiCall,
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
@@ -245,16 +245,20 @@ pub(crate) async fn redeliver(
     redelivered(&call, &owner(&call), &delivery).await
 }
 
-pub(super) async fn redelivered(call: &Call, owner: &Owner, delivery: &Delivery) -> Answer<One<WebhookDeliveryView>> {
+pub(super) async fn redelivered(
+    call: &ApiCall,
+    owner: &Owner,
+    delivery: &Delivery,
+) -> Answer<One<WebhookDeliveryView>> {
     audit(call, "send", delivery);
     let engine = &call.api.engine;
     let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
     let again = again.map_err(|error| unknown(error.into(), delivery.id))?;
-    Ok(call.show(WebhookDeliveryView::of(&again)))
+    Ok(call.show(WebhookDeliveryView::from_delivery(&again)))
 }
 
 /// Audits the record in a message; the id of the message is not that of a record.
-fn audit(call: &Call, what: &'static str, delivery: &Delivery) {
+fn audit(call: &ApiCall, what: &'static str, delivery: &Delivery) {
     call.audit(what, "webhook message", record_of(delivery));
 }
 
@@ -280,7 +284,7 @@ impl FromInput for ReplayWebhooks {
 }
 
 pub(crate) async fn replay(
-    call: Call,
+    call: ApiCall,
     endpoint: EndpointId,
     Anywhere(ReplayWebhooks(asked)): Anywhere<ReplayWebhooks>,
 ) -> Answer<One<WebhookReplayView>> {
@@ -291,7 +295,7 @@ pub(crate) async fn replay(
 }
 
 pub(crate) async fn test(
-    call: Call,
+    call: ApiCall,
     endpoint: EndpointId,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<Created<WebhookDeliveryView>> {
@@ -299,17 +303,17 @@ pub(crate) async fn test(
     let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.idempotency_key());
     let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), endpoint))?;
-    Ok(call.made(made.replay, WebhookDeliveryView::of(&made.record)))
+    Ok(call.created(made.replay, WebhookDeliveryView::from_delivery(&made.record)))
 }
 
 /// Finds a delivery of the caller's endpoint that the caller may see.
-fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
+fn find(call: &ApiCall, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
     own_endpoint(call, endpoint)?;
     logged(call, endpoint, id, may_see(call))
 }
 
 pub(super) fn logged(
-    call: &Call,
+    call: &ApiCall,
     endpoint: EndpointId,
     id: Uuid,
     may_see: impl Fn(&Delivery) -> bool,

@@ -14,7 +14,7 @@ use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 use crate::{
     access::{
         arguments::{Anywhere, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Created, Empty, Listed, One},
     },
     http::errors::ApiError,
@@ -61,7 +61,7 @@ pub(crate) struct WebhookEndpointView<'a> {
 }
 
 impl<'a> WebhookEndpointView<'a> {
-    fn of(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
+    fn new(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let backlog = call.api.engine.webhooks().subscriptions().backlogs.of(endpoint.id);
         let overflow = backlog.overflow;
         WebhookEndpointView {
@@ -81,9 +81,9 @@ impl<'a> WebhookEndpointView<'a> {
     }
 
     /// Returns the view with the new secret.
-    fn with_secret(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
+    fn with_secret(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let made = endpoint.next_secret.as_ref().map_or(&endpoint.secret_key, |next| &next.secret_key);
-        WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::of(call, endpoint) }
+        WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::new(call, endpoint) }
     }
 }
 
@@ -91,7 +91,7 @@ impl<'a> WebhookEndpointView<'a> {
 fn https_url() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "uri", "maxLength": MAX_URL, "pattern": "^https://"});
     let plain = text(MAX_URL);
-    Kind::of_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
+    Kind::for_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
         .about("The URL that receives messages: HTTPS, on the public internet.")
 }
 
@@ -101,7 +101,7 @@ reads!(NewWebhookEndpoint |input| {
 });
 
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     Anywhere(NewWebhookEndpoint { target_url, active }): Anywhere<NewWebhookEndpoint>,
 ) -> Answer<Created<WebhookEndpointView<'static>>> {
     let engine = &call.api.engine;
@@ -109,15 +109,15 @@ pub(crate) async fn create(
     let (once, now) = (call.idempotency_key(), engine.now());
     let registry = engine.webhooks();
     let made = registry.create_endpoint(&owner(&call), &target_url, active, secret_key, once.as_ref(), now).await?;
-    Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
+    Ok(call.created(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookEndpointView<'static>>> {
-    Ok(call.show(WebhookEndpointView::of(&call, &*own_endpoint(&call, id)?)))
+    Ok(call.show(WebhookEndpointView::new(&call, &*own_endpoint(&call, id)?)))
 }
 
 reads!(SecretRotation |input| {
@@ -128,7 +128,7 @@ reads!(SecretRotation |input| {
 });
 
 pub(crate) async fn rotate_secret(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     Anywhere(SecretRotation { overlap_hours }): Anywhere<SecretRotation>,
 ) -> Answer<Created<WebhookEndpointView<'static>>> {
@@ -139,7 +139,7 @@ pub(crate) async fn rotate_secret(
     let (secret_key, once) = (SecretKey::from_entropy(random()), call.idempotency_key());
     let made = registry.rotate_secret(&owner(&call), id, secret_key, overlap, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
+    Ok(call.created(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
 reads!(WebhookEndpointUpdate |input| {
@@ -148,7 +148,7 @@ reads!(WebhookEndpointUpdate |input| {
 });
 
 pub(crate) async fn update(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     Anywhere(WebhookEndpointUpdate { target_url, active }): Anywhere<WebhookEndpointUpdate>,
 ) -> Answer<One<WebhookEndpointView<'static>>> {
@@ -157,10 +157,10 @@ pub(crate) async fn update(
     let updated =
         engine.webhooks().update_endpoint(&owner(&call), id, target_url.as_deref(), active, engine.now()).await;
     let endpoint = updated.map_err(|error| named(error.into(), id))?;
-    Ok(call.show(WebhookEndpointView::of(&call, &endpoint)))
+    Ok(call.show(WebhookEndpointView::new(&call, &endpoint)))
 }
 
-pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
+pub(crate) async fn delete(call: ApiCall, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
     check_may_manage(&call, id)?;
     let deleted = call.api.engine.webhooks().delete_endpoint(&owner(&call), id).await;
     deleted.map_err(|error| named(error.into(), id))?;
@@ -169,7 +169,7 @@ pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()
 
 /// Checks that the key may receive all messages of the endpoint before it changes the URL, the secret or the
 /// activation. Subscriptions that no key of the organisation may receive do not count; a change leaves them inactive.
-fn check_may_manage(call: &Call, id: EndpointId) -> Result<(), ApiError> {
+fn check_may_manage(call: &ApiCall, id: EndpointId) -> Result<(), ApiError> {
     let endpoint = own_endpoint(call, id)?;
     let known = call.api.engine.webhooks().subscriptions();
     let all = known.subscriptions_of(id);
@@ -183,11 +183,11 @@ reads!(ListWebhookEndpoints |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     Anywhere(ListWebhookEndpoints { active }): Anywhere<ListWebhookEndpoints>,
 ) -> Answer<Listed<WebhookEndpointView<'static>>> {
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));
-    let rows: Vec<_> = wanted.map(|endpoint| WebhookEndpointView::of(&call, endpoint)).collect();
+    let rows: Vec<_> = wanted.map(|endpoint| WebhookEndpointView::new(&call, endpoint)).collect();
     Ok(call.list(&rows))
 }

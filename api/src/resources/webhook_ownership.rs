@@ -17,24 +17,24 @@ use super::resource_names;
 use crate::{
     access::{
         arguments::{FromPath, Id},
-        call::Call,
+        call::ApiCall,
         keys::{ApiKey, KeyRing},
     },
     http::errors::{ApiError, sentence},
 };
 
-pub(super) fn owner(call: &Call) -> Owner {
+pub(super) fn owner(call: &ApiCall) -> Owner {
     Owner(call.key.organisation.clone())
 }
 
 impl FromPath for EndpointId {
-    fn from_path(call: &Call) -> Result<EndpointId, ApiError> {
+    fn from_path(call: &ApiCall) -> Result<EndpointId, ApiError> {
         Id::from_path(call).map(|Id(id): Id<u32>| EndpointId(id as i32))
     }
 }
 
 /// Returns an endpoint of the caller; others are not found.
-pub(super) fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
+pub(super) fn own_endpoint(call: &ApiCall, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
     call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
 }
 
@@ -56,18 +56,18 @@ pub(super) fn may_receive(key: &ApiKey, kind: ResourceType) -> bool {
 /// subscription. The content is that visible to this key.
 impl Audience for KeyRing {
     fn may_receive(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        self.keys().of_institution(&owner.0, institution).any(|key| may_receive(key, kind))
+        self.keys().for_institution(&owner.0, institution).any(|key| may_receive(key, kind))
     }
 
     fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool {
         let sees = |key: &Arc<ApiKey>| key.locations.is_none() && key.grants.financial;
-        self.keys().of_institution(&owner.0, institution).any(sees)
+        self.keys().for_institution(&owner.0, institution).any(sees)
     }
 }
 
 /// Returns whether the caller could create the subscription. Only such callers may change or delete it, or change the
 /// URL of its messages.
-pub(super) fn may_subscribe(call: &Call, subscription: &Subscription) -> bool {
+pub(super) fn may_subscribe(call: &ApiCall, subscription: &Subscription) -> bool {
     let own = call.tenants().iter().any(|tenant| tenant.institution.id == subscription.institution_id);
     own && may_receive(&call.key, subscription.event.resource_type())
 }

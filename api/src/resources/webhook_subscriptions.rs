@@ -16,7 +16,7 @@ use super::webhook_ownership::{may_receive, may_subscribe, named, owner};
 use crate::{
     access::{
         arguments::{FromInput, FromPath, InLocationsOfQuery, InTenants, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Empty, Listed, One},
         tenancy::Tenant,
@@ -58,7 +58,7 @@ pub(crate) struct WebhookSubscriptionView {
 }
 
 impl WebhookSubscriptionView {
-    fn of(subscription: &Subscription) -> WebhookSubscriptionView {
+    fn from_subscription(subscription: &Subscription) -> WebhookSubscriptionView {
         WebhookSubscriptionView {
             id: subscription.id,
             webhook_endpoint_id: subscription.webhook_endpoint_id,
@@ -74,7 +74,7 @@ impl WebhookSubscriptionView {
 }
 
 impl FromPath for SubscriptionId {
-    fn from_path(call: &Call) -> Result<SubscriptionId, ApiError> {
+    fn from_path(call: &ApiCall) -> Result<SubscriptionId, ApiError> {
         call.path("subscription_id", id().about("The subscription.")).map(|id| SubscriptionId(id as i32))
     }
 }
@@ -98,7 +98,7 @@ impl FromInput for NewWebhookSubscription {
 /// Creates a subscription. `subdomain` is read from the query only (specification 5.7); without it the institution is
 /// unknown. `location_id` in the query limits the subscription to that location.
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<NewWebhookSubscription>,
 ) -> Answer<Created<WebhookSubscriptionView>> {
@@ -119,16 +119,16 @@ pub(crate) async fn create(
     let (once, now) = (call.idempotency_key(), engine.now());
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.made(made.replay, WebhookSubscriptionView::of(&made.record)))
+    Ok(call.created(made.replay, WebhookSubscriptionView::from_subscription(&made.record)))
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     (endpoint, id): (EndpointId, SubscriptionId),
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<One<WebhookSubscriptionView>> {
-    let here = of_tenants(&call, &tenants, endpoint, id)?;
-    Ok(call.show(WebhookSubscriptionView::of(&here)))
+    let here = find_in_tenants(&call, &tenants, endpoint, id)?;
+    Ok(call.show(WebhookSubscriptionView::from_subscription(&here)))
 }
 
 reads!(WebhookSubscriptionUpdate |input| {
@@ -139,7 +139,7 @@ reads!(WebhookSubscriptionUpdate |input| {
 });
 
 pub(crate) async fn update(
-    call: Call,
+    call: ApiCall,
     (endpoint, subscription): (EndpointId, SubscriptionId),
     InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<WebhookSubscriptionUpdate>,
 ) -> Answer<One<WebhookSubscriptionView>> {
@@ -154,11 +154,11 @@ pub(crate) async fn update(
     let updated = engine.webhooks();
     let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
     let updated = updated.map_err(|error| unknown(error.into(), subscription))?;
-    Ok(call.show(WebhookSubscriptionView::of(&updated)))
+    Ok(call.show(WebhookSubscriptionView::from_subscription(&updated)))
 }
 
 pub(crate) async fn delete(
-    call: Call,
+    call: ApiCall,
     (endpoint, subscription): (EndpointId, SubscriptionId),
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<Empty> {
@@ -169,8 +169,8 @@ pub(crate) async fn delete(
 }
 
 /// Finds a subscription. One of another institution is not found.
-fn of_tenants(
-    call: &Call,
+fn find_in_tenants(
+    call: &ApiCall,
     tenants: &[Tenant],
     endpoint: EndpointId,
     id: SubscriptionId,
@@ -182,12 +182,12 @@ fn of_tenants(
 
 /// Finds a subscription that the caller may change.
 fn own_subscription(
-    call: &Call,
+    call: &ApiCall,
     tenants: &[Tenant],
     endpoint: EndpointId,
     id: SubscriptionId,
 ) -> Result<Arc<Subscription>, ApiError> {
-    let found = of_tenants(call, tenants, endpoint, id)?;
+    let found = find_in_tenants(call, tenants, endpoint, id)?;
     if may_subscribe(call, &found) { Ok(found) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
@@ -215,7 +215,7 @@ impl FromInput for ListWebhookSubscriptions {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     InTenants(tenants, ListWebhookSubscriptions { resource_type, event }): InTenants<ListWebhookSubscriptions>,
 ) -> Answer<Listed<WebhookSubscriptionView>> {
@@ -226,13 +226,13 @@ pub(crate) async fn list(
             && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
             && event.as_ref().is_none_or(|event| it.topic().to_string().eq_ignore_ascii_case(event))
     });
-    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::of(it)).collect();
+    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::from_subscription(it)).collect();
     Ok(call.list(&rows))
 }
 
 fn resource_type() -> Kind<ResourceType> {
     let names = || ResourceType::ALL.iter().map(|it| it.name()).collect::<Vec<_>>();
-    Kind::of_text(
+    Kind::for_text(
         move || json!({"type": "string", "examples": names()}),
         "Appointment",
         |name| catalogue::parse_resource_type(name).map_err(|error| format!("is invalid: {error}")),

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     access::{
         arguments::{Anywhere, DeliveryId},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed, One, Paged},
     },
     http::errors::ApiError,
@@ -53,7 +53,7 @@ pub(crate) enum Health {
 }
 
 impl Health {
-    pub(crate) fn of(endpoint: &Endpoint) -> Health {
+    pub(crate) fn from_endpoint(endpoint: &Endpoint) -> Health {
         match (endpoint.active, endpoint.failing_since) {
             (false, _) => Health::Inactive,
             (true, Some(_)) => Health::Failing,
@@ -74,14 +74,14 @@ closed! {
 }
 
 impl<'a> WebhookView<'a> {
-    fn of(call: &Call, endpoint: &'a Endpoint) -> WebhookView<'a> {
+    fn new(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookView<'a> {
         let known = call.api.engine.webhooks().subscriptions();
         let backlog = known.backlogs.of(endpoint.id);
         WebhookView {
             id: endpoint.id,
             organisation: &endpoint.owner.0,
             target_url: without_secrets(&endpoint.target_url),
-            status: Word(Health::of(endpoint)),
+            status: Word(Health::from_endpoint(endpoint)),
             failing_since: endpoint.failing_since.map(At),
             waiting_deliveries: backlog.waiting(),
             dropped_events: backlog.overflow.map_or(0, |it| it.events),
@@ -91,15 +91,15 @@ impl<'a> WebhookView<'a> {
 }
 
 /// Lists the endpoints, failing ones first.
-pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<WebhookView<'static>>> {
+pub(crate) async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Listed<WebhookView<'static>>> {
     let endpoints = call.api.engine.webhooks().subscriptions().endpoints();
-    let mut rows: Vec<_> = endpoints.iter().map(|it| WebhookView::of(&call, it)).collect();
+    let mut rows: Vec<_> = endpoints.iter().map(|it| WebhookView::new(&call, it)).collect();
     rows.sort_by_key(|it| (it.status.0, Reverse(it.waiting_deliveries), it.id));
     Ok(call.list(&rows))
 }
 
 pub(crate) async fn deliveries(
-    call: Call,
+    call: ApiCall,
     id: EndpointId,
     Anywhere(asked): Anywhere<ListWebhookDeliveries>,
 ) -> Answer<Paged<WebhookDeliveryView>> {
@@ -108,7 +108,7 @@ pub(crate) async fn deliveries(
 }
 
 pub(crate) async fn redeliver(
-    call: Call,
+    call: ApiCall,
     (id, DeliveryId(delivery)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
@@ -118,7 +118,7 @@ pub(crate) async fn redeliver(
 }
 
 /// Finds an endpoint of any organisation.
-fn endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
+fn endpoint(call: &ApiCall, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
     let found = call.api.engine.webhooks().subscriptions().endpoint(id);
     found.ok_or_else(|| named(ApiError::NotFound(String::new()), id))
 }

@@ -10,10 +10,10 @@ use engine::{
 use crate::{
     access::{
         arguments::{InLocations, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Paged},
     },
-    http::paging::{Page, Paging},
+    http::paging::{ListPage, Paging},
     values::kinds::shared::{active, part_of_name},
     views::hours::{WorkingHourLabelView, label_id},
 };
@@ -25,7 +25,7 @@ reads!(ListLabels |input| {
 });
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, location, ListLabels { name, active, paging }): InLocations<ListLabels>,
 ) -> Answer<Paged<WorkingHourLabelView<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
@@ -61,6 +61,6 @@ pub(crate) async fn list(
         |id| Position::id(**id),
     )?;
     let rows = page.rows.iter().filter_map(|id| labels.get(id));
-    let rows = rows.map(|(location, name, _)| WorkingHourLabelView::of(*location, name)).collect();
-    Ok(call.page(&Page { rows, info: page.info }))
+    let rows = rows.map(|(location, name, _)| WorkingHourLabelView::new(*location, name)).collect();
+    Ok(call.page(&ListPage { rows, info: page.info }))
 }

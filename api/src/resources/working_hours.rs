@@ -18,7 +18,7 @@ use super::appointment_types;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
         tenancy::{OpenLocation, Tenant},
@@ -67,7 +67,7 @@ impl FromInput for ListWorkingHours {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListWorkingHours { listing, criteria, include }): AtLocation<ListWorkingHours>,
 ) -> Answer<Paged<WorkingHourView<'static>>> {
     let now = call.api.engine.now();
@@ -107,7 +107,7 @@ fn is_shown(it: &Record<WorkingHour>) -> bool {
 included!(ShowWorkingHour: &["appointment_types"]);
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ShowWorkingHour { include }): InTenant<ShowWorkingHour>,
 ) -> Answer<One<WorkingHourView<'static>>> {
@@ -151,13 +151,13 @@ impl FromInput for NewWorkingHour {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewWorkingHour(new)): AtLocation<NewWorkingHour>,
 ) -> Answer<Created<WorkingHourView<'static>>> {
     let saved = save(&mut call, &location, CreateWorkingHour(new)).await?;
     name_oddities(&mut call, &location, &saved.record);
-    let view = WorkingHourView::of(&saved.record, location.setup.zone, call.api.engine.now());
-    Ok(call.made(saved.replay, view))
+    let view = WorkingHourView::from_record(&saved.record, location.setup.zone, call.api.engine.now());
+    Ok(call.created(saved.replay, view))
 }
 
 pub(crate) struct WorkingHourUpdate(WorkingHourChange);
@@ -186,7 +186,7 @@ impl FromInput for WorkingHourUpdate {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, WorkingHourUpdate(change)): InTenant<WorkingHourUpdate>,
 ) -> Answer<One<WorkingHourView<'static>>> {
@@ -197,14 +197,14 @@ pub(crate) async fn update(
     Ok(call.show(view(&saved.record, &location, &types, call.api.engine.now())))
 }
 
-pub(crate) async fn delete(mut call: Call, Id(id): Id<u32>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
+pub(crate) async fn delete(mut call: ApiCall, Id(id): Id<u32>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
     let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
     save(&mut call, &location, RemoveWorkingHour(id)).await?;
     Ok(call.empty())
 }
 
 /// Warns about valid hours that may be typing errors.
-fn name_oddities(call: &mut Call, location: &OpenLocation, it: &Record<WorkingHour>) {
+fn name_oddities(call: &mut ApiCall, location: &OpenLocation, it: &Record<WorkingHour>) {
     if it.end <= it.begin && it.end > 0 {
         let (hours, minutes) = (it.end / 60, it.end % 60);
         call.warn(&format!("The hours end after midnight: at {hours:02}:{minutes:02} of the next day."));
@@ -218,7 +218,7 @@ fn name_oddities(call: &mut Call, location: &OpenLocation, it: &Record<WorkingHo
 }
 
 async fn save(
-    call: &mut Call,
+    call: &mut ApiCall,
     location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<WorkingHour>>> + Clone,
 ) -> Result<Saved<Record<WorkingHour>>, ApiError> {
@@ -252,7 +252,7 @@ fn end_time() -> Kind<i64> {
 }
 
 fn types_of_hours() -> Kind<u32> {
-    id().of(Resource::AppointmentTypes).about(
+    id().referring_to(Resource::AppointmentTypes).about(
         "Only appointments of these types can be booked in these hours; empty: all types. The time is not reserved for \
          them: other types can be booked if other hours cover the same time.",
     )
@@ -298,7 +298,7 @@ fn recurrence(b: &mut Fields) -> Option<Recurrence> {
 
 /// Finds working hours of the caller at any location.
 fn find(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     id: u32,
     wanted: impl Fn(&Record<WorkingHour>) -> bool,
@@ -314,7 +314,7 @@ fn find(
 
 pub(crate) type Types = Option<HashMap<u32, AppointmentTypeView>>;
 
-fn types_of(call: &Call, location: &OpenLocation, include: &[&str]) -> Result<Types, ApiError> {
+fn types_of(call: &ApiCall, location: &OpenLocation, include: &[&str]) -> Result<Types, ApiError> {
     let tenant = Tenant { institution: location.institution.clone() };
     (!include.is_empty()).then(|| appointment_types::by_id(call, &tenant)).transpose()
 }
@@ -325,7 +325,7 @@ pub(crate) fn view<'a>(
     types: &Types,
     now: location::time::Timestamp,
 ) -> WorkingHourView<'a> {
-    let mut view = WorkingHourView::of(it, location.setup.zone, now);
+    let mut view = WorkingHourView::from_record(it, location.setup.zone, now);
     view.appointment_types = types.as_ref().map(|types| {
         let own = it.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned();
         own.collect()

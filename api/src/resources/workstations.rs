@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::{
     access::{
         arguments::{Anywhere, FromInput, Id, InTenants, OfLocation, WorkstationId},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Empty, Listed, One, Plain},
     },
@@ -183,7 +183,7 @@ impl FromInput for NewPairingCode {
 }
 
 pub(crate) async fn new_code(
-    call: Call,
+    call: ApiCall,
     OfLocation(location, NewPairingCode { uses, hours }): OfLocation<NewPairingCode>,
 ) -> Answer<One<PairingCodeView>> {
     let location = location.setup.id;
@@ -202,14 +202,14 @@ pub(crate) async fn new_code(
     Ok(call.show(view))
 }
 
-pub(crate) async fn list(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<WorkstationView>> {
+pub(crate) async fn list(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<WorkstationView>> {
     let location = location.setup.id;
     let all = call.api.engine.gateway().workstations(location)?;
     Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn revoke(
-    call: Call,
+    call: ApiCall,
     (Id(id), WorkstationId(workstation)): (Id<u32>, WorkstationId),
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<Empty> {
@@ -238,7 +238,7 @@ impl FromInput for NewWorkstation {
 }
 
 pub(crate) async fn pair(
-    call: Call,
+    call: ApiCall,
     Anywhere(NewWorkstation { code, name, install }): Anywhere<NewWorkstation>,
 ) -> Answer<Plain<PairedWorkstationView, 201>> {
     let client = call.client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));

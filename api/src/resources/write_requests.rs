@@ -16,7 +16,7 @@ use super::resource_names::{granted, name, resource};
 use crate::{
     access::{
         arguments::{AtLocation, FromCall, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
@@ -76,7 +76,7 @@ pub(crate) enum RecordId {
 }
 
 impl RecordId {
-    fn of(resource: Resource, source: Option<u32>, id: u64) -> RecordId {
+    fn new(resource: Resource, source: Option<u32>, id: u64) -> RecordId {
         match (resource, source) {
             (Resource::CommunicationLogs, Some(source)) => RecordId::Uuid(uuid(resource, source, id)),
             _ => RecordId::Number(id),
@@ -98,14 +98,14 @@ closed! {
 }
 
 impl WriteRequestView {
-    fn of(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
+    fn new(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
         let (resource, record_id, operation) = subject(it.work);
         WriteRequestView {
             id: public_id(it.location_id, it.id),
             location_id: it.location_id,
             status: Word(it.status),
             resource: name(resource),
-            record_id: RecordId::of(resource, source, record_id),
+            record_id: RecordId::new(resource, source, record_id),
             operation,
             attempts: it.attempts,
             reason: it.reason.clone(),
@@ -136,7 +136,7 @@ pub(crate) fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
 }
 
 /// Filters of a list.
-struct Filter {
+struct WriteRequestFilter {
     status: Option<Status>,
     open: Option<bool>,
     resource: Option<Resource>,
@@ -145,10 +145,10 @@ struct Filter {
     updated_since: Option<Timestamp>,
 }
 
-impl Filter {
-    fn read(input: &mut Input) -> Filter {
+impl WriteRequestFilter {
+    fn read(input: &mut Input) -> WriteRequestFilter {
         let (q, clock) = (&mut input.query, &input.clock);
-        Filter {
+        WriteRequestFilter {
             status: q.optional("status", word().about("Only records with this status.")),
             open: q.optional(
                 "open",
@@ -170,7 +170,7 @@ impl Filter {
         self.status.is_none_or(|status| status == it.status)
             && self.open.is_none_or(|open| open == is_open(it))
             && self.resource.is_none_or(|wanted| wanted == resource)
-            && self.record.as_ref().is_none_or(|given| RecordId::of(resource, source, id).is(given))
+            && self.record.as_ref().is_none_or(|given| RecordId::new(resource, source, id).is(given))
             && self.since.is_none_or(|since| it.queued_at >= since)
             && self.updated_since.is_none_or(changed)
     }
@@ -186,14 +186,14 @@ fn is_open(it: &WriteRequest) -> bool {
 }
 
 pub(crate) struct ListWriteRequests {
-    filter: Filter,
+    filter: WriteRequestFilter,
     descending: bool,
     paging: Paging,
 }
 
 impl FromInput for ListWriteRequests {
     fn from_input(input: &mut Input) -> ListWriteRequests {
-        let filter = Filter::read(input);
+        let filter = WriteRequestFilter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
         ListWriteRequests { filter, descending, paging: input.paging() }
     }
@@ -201,7 +201,7 @@ impl FromInput for ListWriteRequests {
 
 /// Lists the writes, newest first by default.
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, ListWriteRequests { filter, descending, paging }): AtLocation<ListWriteRequests>,
 ) -> Answer<Paged<WriteRequestView>> {
     let (id, source) = (location.setup.id, location.setup.source);
@@ -212,7 +212,7 @@ pub(crate) async fn list(
         |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
         |it| Position::id(it.id),
     )?;
-    Ok(call.page(&page.views(|it| WriteRequestView::of(it, source))))
+    Ok(call.page(&page.views(|it| WriteRequestView::new(it, source))))
 }
 
 /// The write named by the path, at the location of the query.
@@ -222,7 +222,7 @@ pub(crate) struct OneWriteRequest {
 }
 
 impl FromCall for OneWriteRequest {
-    fn from_call(call: &mut Call) -> Result<OneWriteRequest, ApiError> {
+    fn from_call(call: &mut ApiCall) -> Result<OneWriteRequest, ApiError> {
         let (location_id, id) = call.path("id", write_id().about("The id of the record."))?;
         let AtLocation(location, ()) = AtLocation::from_call(call)?;
         if location.setup.id.0 != location_id {
@@ -233,7 +233,7 @@ impl FromCall for OneWriteRequest {
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
     shown_one(&call, &location, id).await
@@ -241,7 +241,7 @@ pub(crate) async fn show(
 
 /// Retries a failed write as a new write.
 pub(crate) async fn retry(
-    call: Call,
+    call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
     find(&call, &location, id).await?;
@@ -252,7 +252,7 @@ pub(crate) async fn retry(
 
 /// Drops a failed write permanently.
 pub(crate) async fn give_up(
-    call: Call,
+    call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
     find(&call, &location, id).await?;
@@ -269,19 +269,19 @@ pub(crate) fn parsed(id: &str) -> Option<(u32, u64)> {
 
 fn write_id() -> Kind<(u32, u64)> {
     let schema = || json!({"type": "string", "pattern": "^(?:[0-9]{1,9}|[1-3][0-9]{9})-[1-9][0-9]{0,18}$"});
-    Kind::of_text(schema, "101-8", |given| {
+    Kind::for_text(schema, "101-8", |given| {
         parsed(given).ok_or_else(|| "must be an id of a write request, such as 101-8".to_owned())
     })
 }
 
-async fn find(call: &Call, location: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
+async fn find(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
     let found = call.api.engine.write_request(location.setup.id, id).await?;
     let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
     found.ok_or_else(|| not_found(location.setup.id.0, id))
 }
 
-async fn shown_one(call: &Call, location: &OpenLocation, id: u64) -> Answer<One<WriteRequestView>> {
-    Ok(call.show(WriteRequestView::of(&find(call, location, id).await?, location.setup.source)))
+async fn shown_one(call: &ApiCall, location: &OpenLocation, id: u64) -> Answer<One<WriteRequestView>> {
+    Ok(call.show(WriteRequestView::new(&find(call, location, id).await?, location.setup.source)))
 }
 
 fn not_found(location: u32, id: u64) -> ApiError {

@@ -23,9 +23,9 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::{self, AuditGuard, Caller},
+        audited::{self, AuditCaller, AuditGuard},
         authentication::{for_operators, is_of_operator},
-        call::Call,
+        call::ApiCall,
         conditional,
     },
     http::{
@@ -90,14 +90,15 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.rights_generation();
-        let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
-        let caller = Caller::of(&call, context.as_deref());
+        let call =
+            ApiCall::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let caller = AuditCaller::from_call(&call, context.as_deref());
         if route.method != Method::GET {
             let api = api.clone();
             let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);
             return run_to_completion(api, route, (call, caller), read_permits.clone(), here).await;
         }
-        let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
+        let tagging = route.is_conditional().then(|| api.tags.for_caller(&call.key, version));
         let answer = answer(route, call, read_permits.clone()).await;
         // A read is valid only while this node owns the institution.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
@@ -136,14 +137,14 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
 async fn run_to_completion(
     api: Data<Api>,
     route: &'static Route,
-    (call, caller): (Call, Caller),
+    (call, caller): (ApiCall, AuditCaller),
     read_permits: Option<FairSemaphore>,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
-    let handling = AuditGuard::of(&api, &caller);
+    let handling = AuditGuard::new(&api, &caller);
     let origin = origin::current().map(|origin| handling.within(origin));
     let changing = async move {
         let answer = answer(route, call, read_permits).await;
@@ -168,13 +169,19 @@ const MAX_READ_ATTEMPTS: usize = 3;
 /// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither
 /// delay other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
 /// machine, because they read from it too.
-async fn answer(route: &'static Route, call: Call, read_permits: Option<FairSemaphore>) -> Result<HttpResponse, Error> {
+async fn answer(
+    route: &'static Route,
+    call: ApiCall,
+    read_permits: Option<FairSemaphore>,
+) -> Result<HttpResponse, Error> {
     let Some(turns) = read_permits else { return route.answer(call).ok_or(ApiError::Internal)?.await };
     let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
     let read = web::block(move || {
-        let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
+        let Some(answering) = route.answer(call) else {
+            return Finished::from_response(ApiError::Internal.error_response());
+        };
         let answer = runtime.block_on(turns.run(on_behalf_of(origin, answering)));
-        Finished::of(answer.unwrap_or_else(|error| error.error_response()))
+        Finished::from_response(answer.unwrap_or_else(|error| error.error_response()))
     });
     let finished = read.await.map_err(|_| {
         tracing::error!(route = route.path, "a request ended in a panic");
@@ -191,13 +198,13 @@ struct Finished {
 }
 
 impl Finished {
-    fn of(answer: HttpResponse) -> Finished {
+    fn from_response(answer: HttpResponse) -> Finished {
         let (head, body) = answer.into_parts();
         let (status, headers) = (head.status(), head.headers().clone());
         match body.try_into_bytes() {
             Ok(body) => Finished { status, headers, body },
             // No authenticated read responds with a stream.
-            Err(_) => Finished::of(ApiError::Internal.error_response()),
+            Err(_) => Finished::from_response(ApiError::Internal.error_response()),
         }
     }
 
@@ -250,7 +257,7 @@ mod tests {
 
     async fn thread_of(read_permits: bool) -> String {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
-        let call = Call::describing(route, Version::V3_0_0, Notes::default());
+        let call = ApiCall::describing(route, Version::V3_0_0, Notes::default());
         let answer = answer(route, call, read_permits.then(|| FairSemaphore::at_once(1))).await.unwrap();
         serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
@@ -259,12 +266,12 @@ mod tests {
     struct Here(String);
 
     impl FromCall for Here {
-        fn from_call(_: &mut Call) -> Result<Here, ApiError> {
+        fn from_call(_: &mut ApiCall) -> Result<Here, ApiError> {
             Ok(Here(format!("{:?}", thread::current().id())))
         }
     }
 
-    async fn here(call: Call, Here(thread): Here) -> Answer<Plain<String>> {
+    async fn here(call: ApiCall, Here(thread): Here) -> Answer<Plain<String>> {
         Ok(call.plain(thread))
     }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use crate::{
     access::{
         arguments::{FromCall, FromPath},
-        call::Call,
+        call::ApiCall,
         respond::{Answers, schema_of},
     },
     http::{
@@ -35,7 +35,7 @@ impl Deref for Route {
 }
 
 pub enum Serves {
-    Call { answer: Box<dyn Fn(Call) -> Answering + Send + Sync>, describe: Box<dyn Fn(Call) + Send + Sync> },
+    Call { answer: Box<dyn Fn(ApiCall) -> Answering + Send + Sync>, describe: Box<dyn Fn(ApiCall) + Send + Sync> },
     Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
 }
 
@@ -44,13 +44,13 @@ pub trait Handler<Arguments>: Copy + Send + Sync + 'static {
     type Answer: Answers;
     type Failure: Fails + From<ApiError>;
 
-    fn read(call: &mut Call) -> Result<Arguments, ApiError>;
-    fn handle(self, call: Call, arguments: Arguments) -> impl Future<Output = Result<Self::Answer, Self::Failure>>;
+    fn read(call: &mut ApiCall) -> Result<Arguments, ApiError>;
+    fn handle(self, call: ApiCall, arguments: Arguments) -> impl Future<Output = Result<Self::Answer, Self::Failure>>;
 }
 
 impl<F, R, A, E, S> Handler<(S,)> for F
 where
-    F: Fn(Call, S) -> R + Copy + Send + Sync + 'static,
+    F: Fn(ApiCall, S) -> R + Copy + Send + Sync + 'static,
     R: Future<Output = Result<A, E>>,
     A: Answers,
     E: Fails + From<ApiError>,
@@ -59,18 +59,18 @@ where
     type Answer = A;
     type Failure = E;
 
-    fn read(call: &mut Call) -> Result<(S,), ApiError> {
+    fn read(call: &mut ApiCall) -> Result<(S,), ApiError> {
         Ok((S::from_call(call)?,))
     }
 
-    fn handle(self, call: Call, (scope,): (S,)) -> impl Future<Output = Result<A, E>> {
+    fn handle(self, call: ApiCall, (scope,): (S,)) -> impl Future<Output = Result<A, E>> {
         self(call, scope)
     }
 }
 
 impl<F, R, A, E, P, S> Handler<(P, S)> for F
 where
-    F: Fn(Call, P, S) -> R + Copy + Send + Sync + 'static,
+    F: Fn(ApiCall, P, S) -> R + Copy + Send + Sync + 'static,
     R: Future<Output = Result<A, E>>,
     A: Answers,
     E: Fails + From<ApiError>,
@@ -80,17 +80,17 @@ where
     type Answer = A;
     type Failure = E;
 
-    fn read(call: &mut Call) -> Result<(P, S), ApiError> {
+    fn read(call: &mut ApiCall) -> Result<(P, S), ApiError> {
         Ok((P::from_path(call)?, S::from_call(call)?))
     }
 
-    fn handle(self, call: Call, (path, scope): (P, S)) -> impl Future<Output = Result<A, E>> {
+    fn handle(self, call: ApiCall, (path, scope): (P, S)) -> impl Future<Output = Result<A, E>> {
         self(call, path, scope)
     }
 }
 
 fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'static str, handler: H) -> Route {
-    let answer = move |mut call: Call| -> Answering {
+    let answer = move |mut call: ApiCall| -> Answering {
         let notices = call.notices.clone();
         Box::pin(async move {
             let answer = match H::read(&mut call) {
@@ -111,7 +111,7 @@ fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'stat
 }
 
 /// Runs only the argument readers. The error that ends the description is ignored.
-fn describe<H: Handler<Arguments>, Arguments>(mut call: Call) {
+fn describe<H: Handler<Arguments>, Arguments>(mut call: ApiCall) {
     let _ = H::read(&mut call);
 }
 
@@ -252,7 +252,7 @@ impl Route {
     }
 
     /// Returns `None` for routes without a call.
-    pub(crate) fn answer(&self, call: Call) -> Option<Answering> {
+    pub(crate) fn answer(&self, call: ApiCall) -> Option<Answering> {
         match &self.serves {
             Serves::Call { answer, .. } => Some(answer(call)),
             Serves::Open(_) => None,
@@ -260,7 +260,7 @@ impl Route {
     }
 
     /// Records the inputs that the handler reads.
-    pub(crate) fn describe(&self, call: Call) {
+    pub(crate) fn describe(&self, call: ApiCall) {
         if let Serves::Call { describe, .. } = &self.serves {
             describe(call);
         }

@@ -14,27 +14,27 @@
 //! });
 //!
 //! pub async fn list(
-//!     call: Call,
+//!     call: ApiCall,
 //!     AtLocation(location, asked): AtLocation<ListPayments>,
 //! ) -> Answer<Paged<PaymentView<'static>>> {
 //!     let page = asked.listing.entries_at::<Payment>(&call, &location, |it| !asked.large || is_large(it))?;
-//!     Ok(call.page(&page.views(PaymentView::of)))
+//!     Ok(call.page(&page.views(PaymentView::from_record)))
 //! }
 //!
 //! pub async fn show(
-//!     call: Call,
+//!     call: ApiCall,
 //!     Id(id): Id<u64>,
 //!     InTenant(tenant, ()): InTenant<()>,
 //! ) -> Answer<One<PaymentView<'static>>> {
-//!     Ok(call.show(PaymentView::of(&find(&call, &tenant, id)?)))
+//!     Ok(call.show(PaymentView::from_record(&find(&call, &tenant, id)?)))
 //! }
 //!
 //! pub async fn create(
-//!     call: Call,
+//!     call: ApiCall,
 //!     AtLocation(location, new): AtLocation<NewPayment>,          // read with `input.body.required(...)`
 //! ) -> Answer<Accepted<PaymentView<'static>>> {
 //!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, if the client sent one
-//!     Ok(call.made(made.replay, view))
+//!     Ok(call.created(made.replay, view))
 //! }
 //!
 //! get("/payments", payments::list).about("Payments on the ledger", "4.10").financial(),
@@ -425,7 +425,7 @@ fn schedule() -> Vec<Route> {
             .noting("Only the sent fields change. `cancelled: true` cannot be combined with other changes. `subdomain` is read from the query only."),
         get("/appointments/{id}/appointment_descriptors", appointments::descriptors)
             .about("Descriptors of an appointment", "4.10"),
-        get("/locations/{id}/appointment_descriptors", descriptors::of_location)
+        get("/locations/{id}/appointment_descriptors", descriptors::list_at_location)
             .about("Appointment descriptors of a location", "4.10"),
     ]
     .into_iter()
@@ -714,12 +714,12 @@ fn ledger() -> Vec<Route> {
         get("/fee_schedules", fee_schedules::list).about("Fee schedules", "2.4"),
         get("/fee_schedules/{id}", fee_schedules::show).about("One fee schedule", "2.4"),
         get("/fee_schedule_procedures", fee_schedules::fees).about("Fees of procedure codes", "2.4"),
-        get("/guarantor_balances", balances::of_guarantors)
+        get("/guarantor_balances", balances::list_guarantor_balances)
             .about("Guarantor balances", "4.10")
             .noting("`patient_id` selects the balance of the patient's guarantor."),
-        get("/guarantor_balances/{id}", balances::of_guarantor).about("One guarantor balance", "4.10"),
-        get("/insurance_balances", balances::of_insurance).about("Insurance balances", "4.10"),
-        get("/insurance_balances/{id}", balances::of_insurance_one).about("One insurance balance", "4.10"),
+        get("/guarantor_balances/{id}", balances::show_guarantor_balance).about("One guarantor balance", "4.10"),
+        get("/insurance_balances", balances::list_insurance_balances).about("Insurance balances", "4.10"),
+        get("/insurance_balances/{id}", balances::show_insurance_balance).about("One insurance balance", "4.10"),
     ];
     let catalogues = vec![
         get("/payment_types", ledger_types::payment_types).about("Payment types", "4.10"),

@@ -145,8 +145,8 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
     let is_of_the_program = response.extensions().contains::<StaticBody>();
     let (head, body) = response.into_parts();
     let body = match body.try_into_bytes() {
-        Err(stream) => SlicedBody::of_stream(stream),
-        Ok(bytes) if is_of_the_program || request.method() == Method::HEAD => SlicedBody::of_bytes(bytes, None),
+        Err(stream) => SlicedBody::from_stream(stream),
+        Ok(bytes) if is_of_the_program || request.method() == Method::HEAD => SlicedBody::from_bytes(bytes, None),
         Ok(bytes) => {
             let (size, limit) = (bytes.len() as u64, api.edge().rules.max_response_bytes);
             let may_refuse = request.method() == Method::GET && !for_operators(&request);
@@ -160,7 +160,7 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
                 let response = error.because(Reason::Unavailable).error_response();
                 return ServiceResponse::new(request, response);
             }
-            SlicedBody::of_bytes(bytes, reserved)
+            SlicedBody::from_bytes(bytes, reserved)
         }
     };
     ServiceResponse::new(request, head.set_body(body).map_into_boxed_body())

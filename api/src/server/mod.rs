@@ -45,7 +45,7 @@ pub fn app(
 > {
     App::new()
         .app_data(api)
-        .app_data(Documents(|audience, version| openapi::of(audience, version).text()))
+        .app_data(Documents(|audience, version| openapi::document_for(audience, version).text()))
         .configure(table::serve)
         .default_service(web::to(table::no_such_route))
         .wrap(from_fn(guard))

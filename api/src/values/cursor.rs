@@ -5,13 +5,13 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use engine::lists::Position;
 use location::time::Timestamp;
 
-use crate::values::secret::{Key, Secret};
+use crate::values::secret::{MacKey, Secret};
 
 const TAG: usize = 16;
 /// Position, id, and the time of the walk's first page.
 const CONTENT: usize = 24;
 
-pub struct Cursors(Key);
+pub struct Cursors(MacKey);
 
 impl Cursors {
     pub(crate) fn new(secret: &Secret) -> Cursors {
@@ -41,7 +41,7 @@ fn length_prefixed(text: &str) -> Vec<u8> {
 /// Encoder and decoder for the cursors of one query.
 #[derive(Clone)]
 pub struct QueryCursors {
-    key: Key,
+    key: MacKey,
     query: [u8; 32],
 }
 

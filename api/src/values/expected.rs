@@ -26,7 +26,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    pub(crate) fn of<T: 'static>(name: &str, kind: &Kind<T>) -> Expected {
+    pub(crate) fn new<T: 'static>(name: &str, kind: &Kind<T>) -> Expected {
         let example_reads = kind.example().is_some();
         Expected {
             name: name.to_owned(),
@@ -42,11 +42,11 @@ impl Expected {
 
     /// Describes a list of objects whose fields are described one by one.
     pub(crate) fn objects(name: &str, about: &'static str) -> Expected {
-        Expected::of(name, &object(about)).list(MAX_VALUES)
+        Expected::new(name, &object(about)).list(MAX_VALUES)
     }
 
     pub(crate) fn container(name: &str, about: &'static str) -> Expected {
-        Expected { container: true, ..Expected::of(name, &object(about)) }
+        Expected { container: true, ..Expected::new(name, &object(about)) }
     }
 
     pub(crate) fn required(self) -> Expected {

@@ -63,7 +63,7 @@ impl<T: 'static> Kind<T> {
     }
 
     /// Creates a kind for values that are strings in JSON.
-    pub(crate) fn of_text(
+    pub(crate) fn for_text(
         schema: impl Fn() -> Value + 'static,
         example: impl Into<Value> + Clone + 'static,
         read: impl Fn(&str) -> Parsed<T> + 'static,
@@ -240,7 +240,7 @@ const PLAIN: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$"
 pub(crate) fn text(max: usize) -> Kind<String> {
     let schema = move || json!({"type": "string", "maxLength": max, "pattern": PLAIN});
     let example: String = "text".chars().take(max).collect();
-    Kind::of_text(schema, example, move |text| {
+    Kind::for_text(schema, example, move |text| {
         if text.chars().count() > max {
             Err(format!("must not be longer than {max} characters"))
         } else if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
@@ -268,7 +268,7 @@ pub(crate) fn person_name(max: usize) -> Kind<String> {
         let seen = format!("^[^{REFUSED}]*[^{REFUSED}{BLANK}][^{REFUSED}]*$");
         json!({"type": "string", "minLength": 1, "maxLength": max, "pattern": seen})
     };
-    Kind::of_text(schema, "text", move |given| read.text(given))
+    Kind::for_text(schema, "text", move |given| read.text(given))
 }
 
 /// Characters refused in names: line ends, marks of writing direction, and invisible characters.
@@ -296,7 +296,7 @@ fn invisible(c: char) -> bool {
 pub(crate) fn gender() -> Kind<&'static str> {
     const KNOWN: &[&str] = &["Male", "Female", "Other"];
     let schema = || named("Gender", "Gender, as the health record systems know it.", KNOWN).to_value();
-    Kind::of_text(schema, "Female", |given| {
+    Kind::for_text(schema, "Female", |given| {
         let known = KNOWN.iter().find(|known| {
             let letter = known[..1].eq_ignore_ascii_case(given) && **known != "Other";
             letter || known.eq_ignore_ascii_case(given)
@@ -352,7 +352,7 @@ pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T
     let all = || names.iter().map(|(name, _)| *name);
     let example = all().next().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": all().collect::<Vec<_>>()});
-    Kind::of_text(schema, example, move |text| match names.iter().find(|(name, _)| *name == text) {
+    Kind::for_text(schema, example, move |text| match names.iter().find(|(name, _)| *name == text) {
         Some((_, value)) => Ok(*value),
         None => Err(format!("must be one of {}", all().collect::<Vec<_>>().join(", "))),
     })
@@ -362,7 +362,7 @@ pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T
 pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     let example = names.first().copied().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": names});
-    Kind::of_text(schema, example, move |text| {
+    Kind::for_text(schema, example, move |text| {
         let known = names.iter().find(|name| **name == text);
         known.copied().ok_or_else(|| format!("must be one of {}", names.join(", ")))
     })
@@ -392,7 +392,7 @@ const SORT: &str = "The sort order; a leading `-` means descending.";
 pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
     let example = names.first().copied().unwrap_or_default();
     let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
-    Kind::of_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
+    Kind::for_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
         .about(SORT)
 }
 
@@ -402,7 +402,7 @@ pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
     let one = names.join("|");
     let schema =
         move || json!({"type": "string", "pattern": format!("^-?({one})(,-?({one}))*$"), "maxLength": MAX_NAME});
-    Kind::of_text(schema, example, move |given| {
+    Kind::for_text(schema, example, move |given| {
         let given = text(MAX_NAME).text(given)?;
         given.split(',').map(|given| sort_by(names, given.trim())).collect()
     })
@@ -412,7 +412,7 @@ pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
 /// Reads a local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
 pub(crate) fn email() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "email", "maxLength": MAX_EMAIL});
-    Kind::of_text(schema, "pat.lee@example.com", |given| {
+    Kind::for_text(schema, "pat.lee@example.com", |given| {
         let given = text(MAX_EMAIL).text(given)?;
         let label = |label: &str| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-');
         let valid = given.rsplit_once('@').is_some_and(|(local, domain)| {
@@ -429,7 +429,7 @@ const PHONE: &str = "^[+]?[ (]*([0-9][ ().-]*){7,20}((x|#|ext[.]|;ext=) ?[0-9]{1
 
 pub(crate) fn phone() -> Kind<String> {
     let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": PHONE});
-    Kind::of_text(schema, "+1 (555) 010-9999", |given| {
+    Kind::for_text(schema, "+1 (555) 010-9999", |given| {
         let given = text(MAX_PHONE).text(given)?;
         if phone::is_number(&given) { Ok(given) } else { Err("must be a phone number".into()) }
     })
@@ -439,7 +439,7 @@ pub(crate) fn phone() -> Kind<String> {
 /// Reads a social security number, with its dashes or without.
 pub(crate) fn ssn() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[0-9]{3}-?[0-9]{2}-?[0-9]{4}$"});
-    Kind::of_text(schema, "000-00-0000", |given| {
+    Kind::for_text(schema, "000-00-0000", |given| {
         let shape: String = given.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
         let known = ["999-99-9999", "999999999", "99999-9999", "999-999999"].contains(&shape.as_str());
         if known { Ok(given.to_owned()) } else { Err("must have 9 digits, such as 000-00-0000".into()) }
@@ -450,7 +450,7 @@ pub(crate) fn ssn() -> Kind<String> {
 /// Reads the code of a country or a state: two letters, converted to upper case.
 pub(crate) fn two_letters() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{2}$"});
-    Kind::of_text(schema, "NY", |given| {
+    Kind::for_text(schema, "NY", |given| {
         let valid = given.len() == 2 && given.bytes().all(|b| b.is_ascii_alphabetic());
         if valid { Ok(given.to_ascii_uppercase()) } else { Err("must be a code of two letters".into()) }
     })
@@ -458,13 +458,13 @@ pub(crate) fn two_letters() -> Kind<String> {
 
 pub(crate) fn uuid() -> Kind<uuid::Uuid> {
     let schema = || json!({"type": "string", "format": "uuid"});
-    Kind::of_text(schema, "3d8f2c1e-6f0b-4f6e-9f53-0a3a5f6f8b11", |given| {
+    Kind::for_text(schema, "3d8f2c1e-6f0b-4f6e-9f53-0a3a5f6f8b11", |given| {
         uuid::Uuid::try_parse(given).ok().filter(|_| given.len() == 36).ok_or_else(|| "must be a uuid".into())
     })
 }
 
 pub(crate) fn zone() -> Kind<Tz> {
-    Kind::of_text(
+    Kind::for_text(
         || json!({"type": "string", "maxLength": MAX_NAME}),
         "America/New_York",
         |text| {
@@ -478,14 +478,14 @@ pub(crate) fn zone() -> Kind<Tz> {
 // Objects, in bodies only. Their fields are read by path.
 
 pub(crate) fn object(about: &'static str) -> Kind<()> {
-    of_objects(|_| ()).about(about)
+    object_kind(|_| ()).about(about)
 }
 
 pub(crate) fn json_object() -> Kind<Map<String, Value>> {
-    of_objects(Map::clone)
+    object_kind(Map::clone)
 }
 
-fn of_objects<T: 'static>(take: impl Fn(&Map<String, Value>) -> T + 'static) -> Kind<T> {
+fn object_kind<T: 'static>(take: impl Fn(&Map<String, Value>) -> T + 'static) -> Kind<T> {
     Kind::new(
         || json!({"type": "object"}),
         Map::new(),

@@ -24,12 +24,12 @@ impl Secret {
     }
 
     /// Reads the secret of a data directory, or creates it at the first start. Tokens survive a restart.
-    pub(crate) fn of_directory(dir: &Path) -> io::Result<Secret> {
-        Secret::of_file(&dir.join(FILE))
+    pub(crate) fn load_or_create_in(dir: &Path) -> io::Result<Secret> {
+        Secret::load_or_create(&dir.join(FILE))
     }
 
     /// Reads the secret from a file, or creates the file.
-    pub(crate) fn of_file(path: &Path) -> io::Result<Secret> {
+    pub(crate) fn load_or_create(path: &Path) -> io::Result<Secret> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(path),
             text => text?,
@@ -52,7 +52,7 @@ impl Secret {
         match files::write_new(path, &secret.written())? {
             true => Ok(secret),
             // Another process created the file.
-            false => Secret::of_file(path),
+            false => Secret::load_or_create(path),
         }
     }
 
@@ -80,16 +80,16 @@ impl Secret {
     }
 
     /// Derives a key for one purpose. Keys of different purposes are independent.
-    pub(crate) fn key(&self, purpose: &str) -> Key {
-        Key(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
+    pub(crate) fn key(&self, purpose: &str) -> MacKey {
+        MacKey(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
     }
 }
 
 /// Authenticates data that clients receive and send back.
 #[derive(Clone)]
-pub(crate) struct Key(Hmac<Sha256>);
+pub(crate) struct MacKey(Hmac<Sha256>);
 
-impl Key {
+impl MacKey {
     pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
         mac(self.0.clone(), parts)
     }
@@ -133,36 +133,36 @@ mod tests {
     #[test]
     fn a_directory_keeps_its_secret() {
         let dir = tempfile::tempdir().unwrap();
-        let first = Secret::of_directory(dir.path()).unwrap();
-        assert_eq!(first.0, Secret::of_directory(dir.path()).unwrap().0);
+        let first = Secret::load_or_create_in(dir.path()).unwrap();
+        assert_eq!(first.0, Secret::load_or_create_in(dir.path()).unwrap().0);
         fs::write(dir.path().join(FILE), "short").unwrap();
-        assert_eq!(Secret::of_directory(dir.path()).err().unwrap().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(Secret::load_or_create_in(dir.path()).err().unwrap().kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]
     fn a_damaged_secret_is_reported_and_never_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
-        let made = Secret::of_directory(dir.path()).unwrap();
+        let made = Secret::load_or_create_in(dir.path()).unwrap();
         let written = fs::read(&path).unwrap();
         for at in 0..written.len() - 1 {
             let mut bent = written.clone();
             bent[at] = if bent[at] == b'0' { b'1' } else { b'0' };
             fs::write(&path, &bent).unwrap();
             assert!(
-                Secret::of_directory(dir.path()).is_err_and(|error| error.to_string().contains("is damaged")),
+                Secret::load_or_create_in(dir.path()).is_err_and(|error| error.to_string().contains("is damaged")),
                 "{at}"
             );
             assert_eq!(fs::read(&path).unwrap(), bent, "nothing is written in its place");
         }
         for cut in 1..64 {
             fs::write(&path, &written[..cut]).unwrap();
-            assert!(Secret::of_directory(dir.path()).is_err(), "{cut}");
+            assert!(Secret::load_or_create_in(dir.path()).is_err(), "{cut}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         // A file without a checksum is upgraded.
         fs::write(&path, &written[..64]).unwrap();
-        assert_eq!(Secret::of_directory(dir.path()).unwrap().0, made.0);
+        assert_eq!(Secret::load_or_create_in(dir.path()).unwrap().0, made.0);
         assert_eq!(fs::read(&path).unwrap(), written);
     }
 

@@ -3,7 +3,7 @@
 use location::time::{HOUR, Millis, SECOND, Timestamp};
 
 use super::{
-    secret::{Key, Secret},
+    secret::{MacKey, Secret},
     token::Tokens,
 };
 
@@ -12,12 +12,12 @@ pub(crate) const SESSION: Millis = 12 * HOUR;
 
 pub(crate) struct Sessions {
     tokens: Tokens,
-    forms: Key,
+    forms: MacKey,
 }
 
 /// The session of an operator.
 #[derive(Clone, Debug)]
-pub(crate) struct Session {
+pub(crate) struct OperatorSession {
     /// The id of the operator's token. Its revocation ends the session.
     pub operator: String,
     /// The CSRF token in the session's forms.
@@ -37,10 +37,10 @@ impl Sessions {
     }
 
     /// Returns `None` if the cookie is forged or expired.
-    pub(crate) fn read(&self, cookie: &str, now: Timestamp) -> Option<Session> {
+    pub(crate) fn read(&self, cookie: &str, now: Timestamp) -> Option<OperatorSession> {
         let claims = self.tokens.verify(cookie, now).ok()?;
         let csrf_token = hex::encode(&self.forms.tag(&[claims.jti.as_bytes()])[..16]);
-        Some(Session { operator: claims.sub, csrf_token, ends: Timestamp(claims.exp * SECOND) })
+        Some(OperatorSession { operator: claims.sub, csrf_token, ends: Timestamp(claims.exp * SECOND) })
     }
 }
 

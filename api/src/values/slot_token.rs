@@ -8,7 +8,7 @@ use location::{
     time::{Span, Timestamp},
 };
 
-use crate::values::secret::{Key, Secret, random};
+use crate::values::secret::{MacKey, Secret, random};
 
 const PREFIX: &str = "slt_";
 /// Bytes of the authentication tag in a token.
@@ -18,7 +18,7 @@ const HAS_OPERATORY: u8 = 1;
 const HAS_TYPE: u8 = 2;
 const JOINS_BLOCKS: u8 = 4;
 
-pub struct SlotTokens(Key);
+pub struct SlotTokens(MacKey);
 
 /// The common properties of the slots of one search.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ fn encode(terms: &Terms, slot: &Slot, nonce: [u8; 8]) -> Vec<u8> {
 }
 
 fn decode(bytes: &[u8], hold: u64) -> Option<Offer> {
-    let mut fields = Fields(bytes);
+    let mut fields = ByteReader(bytes);
     let flags = fields.take::<1>()?[0];
     let set = |bit: u8| flags & bit != 0;
     let (institution, location) = (InstitutionId(fields.u32()?), LocationId(fields.u32()?));
@@ -126,9 +126,9 @@ fn decode(bytes: &[u8], hold: u64) -> Option<Offer> {
 }
 
 /// Reader of big-endian numbers from the front.
-struct Fields<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl ByteReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::{
     limits::MAX_TOKEN,
-    secret::{Key, Secret, random},
+    secret::{MacKey, Secret, random},
 };
 
 /// The only header of issued tokens, so the only one accepted.
@@ -22,7 +22,7 @@ pub struct Claims {
 }
 
 pub struct Tokens {
-    key: Key,
+    key: MacKey,
     header: String,
 }
 
@@ -32,7 +32,7 @@ impl Tokens {
     }
 
     /// Creates tokens of another kind with a separate key.
-    pub(crate) fn signed_by(key: Key) -> Tokens {
+    pub(crate) fn signed_by(key: MacKey) -> Tokens {
         Tokens { key, header: BASE64.encode(HEADER) }
     }
 

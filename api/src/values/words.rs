@@ -121,7 +121,7 @@ impl<T: WireEnum> JsonSchema for Word<T> {
 /// Parses a word of a request.
 pub(crate) fn word<T: WireEnum>() -> Kind<T> {
     let example = all::<T>().first().copied().unwrap_or_default();
-    Kind::of_text(
+    Kind::for_text(
         || named(T::NAME, T::ABOUT, &all::<T>()).to_value(),
         example,
         |text| spelled(text).ok_or_else(|| format!("must be one of {}", all::<T>().join(", "))),

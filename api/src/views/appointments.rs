@@ -101,7 +101,7 @@ pub(crate) struct AppointmentView<'a> {
 }
 
 impl<'a> AppointmentView<'a> {
-    pub(crate) fn of(
+    pub(crate) fn from_record(
         record: &'a Record<Appointment>,
         location: &LocationSetup,
         adapter: Option<&'a str>,
@@ -149,7 +149,7 @@ impl<'a> AppointmentView<'a> {
             start_time_with_tz: times::with_zone(span.start, zone),
             end_time_with_tz: times::with_zone(span.end, zone),
             created_at_with_tz: times::with_zone(record.created_at, zone),
-            write: WriteState::of_appointment(record),
+            write: WriteState::from_appointment(record),
         }
     }
 }
@@ -182,7 +182,7 @@ pub(crate) struct AppointmentEvent<'a> {
 }
 
 impl<'a> AppointmentEvent<'a> {
-    pub(crate) fn of(
+    pub(crate) fn from_record(
         record: &'a Record<Appointment>,
         context: &ViewContext<'a>,
         patient: Option<&Record<Patient>>,
@@ -191,7 +191,12 @@ impl<'a> AppointmentEvent<'a> {
     ) -> AppointmentEvent<'a> {
         let (location, adapter) = (context.location, context.adapter(context.location.source));
         AppointmentEvent {
-            appointment: AppointmentView::of(record, location, adapter, provider.map(|provider| provider.name())),
+            appointment: AppointmentView::from_record(
+                record,
+                location,
+                adapter,
+                provider.map(|provider| provider.name()),
+            ),
             patient_name: patient.map(|patient| patient.name()),
             operatory_name: operatory.map(|it| it.display_name.as_deref().unwrap_or(&it.name)),
             status: status(record),

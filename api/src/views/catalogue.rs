@@ -53,7 +53,7 @@ pub(crate) struct AppointmentTypeView {
 }
 
 impl AppointmentTypeView {
-    pub(crate) fn of(record: &Record<AppointmentType>) -> AppointmentTypeView {
+    pub(crate) fn from_record(record: &Record<AppointmentType>) -> AppointmentTypeView {
         AppointmentTypeView {
             id: record.id,
             name: record.name.clone(),
@@ -102,7 +102,7 @@ pub(crate) struct AppointmentDescriptorView<'a> {
 }
 
 impl<'a> AppointmentDescriptorView<'a> {
-    pub(crate) fn of(
+    pub(crate) fn from_record(
         entry: &'a Record<AppointmentDescriptor>,
         adapter: Option<&'a str>,
     ) -> AppointmentDescriptorView<'a> {
@@ -134,8 +134,8 @@ pub(crate) struct AppointmentTypeDetail<'a> {
 }
 
 impl AppointmentTypeDetail<'_> {
-    pub(crate) fn of(record: &Record<AppointmentType>) -> Self {
-        AppointmentTypeDetail { appointment_type: AppointmentTypeView::of(record), descriptors: None }
+    pub(crate) fn from_record(record: &Record<AppointmentType>) -> Self {
+        AppointmentTypeDetail { appointment_type: AppointmentTypeView::from_record(record), descriptors: None }
     }
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct FeeScheduleView<'a> {
 }
 
 impl<'a> FeeScheduleView<'a> {
-    pub(crate) fn of(entry: &'a Record<FeeSchedule>) -> FeeScheduleView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<FeeSchedule>) -> FeeScheduleView<'a> {
         FeeScheduleView {
             id: entry.id,
             name: &entry.body.name,
@@ -184,11 +184,11 @@ pub(crate) struct ProcedureFee<'a> {
 }
 
 impl<'a> ProcedureFee<'a> {
-    pub(crate) fn of(entry: &'a Record<Fee>) -> ProcedureFee<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Fee>) -> ProcedureFee<'a> {
         let code = entry.body.procedure_code_id;
         ProcedureFee {
             procedure_code_id: code.map(|id| uuid(Resource::ProcedureCodes, entry.source(), id)),
-            fee: Price::of(&entry.body.amount),
+            fee: Price::from_money(&entry.body.amount),
             code: entry.body.code.as_deref(),
         }
     }
@@ -210,10 +210,10 @@ pub(crate) struct FeeView<'a> {
 }
 
 impl<'a> FeeView<'a> {
-    pub(crate) fn of(entry: &'a Record<Fee>) -> FeeView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Fee>) -> FeeView<'a> {
         FeeView {
             id: entry.id,
-            fee: ProcedureFee::of(entry),
+            fee: ProcedureFee::from_record(entry),
             location_id: entry.location_id,
             fee_schedule_id: Some(entry.body.fee_schedule_id),
             updated_at: At(entry.updated_at),
@@ -235,7 +235,7 @@ pub(crate) struct PaymentTypeView<'a> {
 }
 
 impl<'a> PaymentTypeView<'a> {
-    pub(crate) fn of(entry: &'a Record<PaymentType>) -> PaymentTypeView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<PaymentType>) -> PaymentTypeView<'a> {
         PaymentTypeView {
             id: entry.id,
             name: &entry.body.name,
@@ -263,7 +263,7 @@ pub(crate) struct AdjustmentTypeView<'a> {
 }
 
 impl<'a> AdjustmentTypeView<'a> {
-    pub(crate) fn of(entry: &'a Record<AdjustmentType>) -> AdjustmentTypeView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<AdjustmentType>) -> AdjustmentTypeView<'a> {
         AdjustmentTypeView {
             id: entry.id,
             name: &entry.body.name,

@@ -37,7 +37,7 @@ pub(crate) struct ProcedureCodeView<'a> {
 }
 
 impl<'a> ProcedureCodeView<'a> {
-    pub(crate) fn of(entry: &'a Record<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
         ProcedureCodeView {
             id: uuid(ProcedureCode::RESOURCE, entry.source(), entry.id),
             code: &entry.body.code,
@@ -65,7 +65,7 @@ pub(crate) struct ProcedureCodeCategoryView<'a> {
 }
 
 impl<'a> ProcedureCodeCategoryView<'a> {
-    pub(crate) fn of(entry: &'a Record<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
         ProcedureCodeCategoryView {
             id: entry.id,
             name: &entry.body.name,
@@ -126,7 +126,7 @@ pub(crate) struct BodySite<'a> {
 }
 
 impl<'a> ProcedureView<'a> {
-    pub(crate) fn of(entry: &'a Record<Procedure>) -> ProcedureView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Procedure>) -> ProcedureView<'a> {
         let procedure = &entry.body;
         ProcedureView {
             id: entry.id,
@@ -173,7 +173,7 @@ pub(crate) struct TreatmentPlanView<'a> {
 
 impl<'a> TreatmentPlanView<'a> {
     /// `procedures`: those of `procedure_ids` that exist.
-    pub(crate) fn of(
+    pub(crate) fn from_record(
         entry: &'a Record<TreatmentPlan>,
         procedures: impl IntoIterator<Item = &'a Record<Procedure>>,
     ) -> TreatmentPlanView<'a> {
@@ -183,7 +183,7 @@ impl<'a> TreatmentPlanView<'a> {
             patient_id: entry.body.patient_id,
             updated_at: At(entry.updated_at),
             status: entry.body.status.map(Word),
-            procedures: procedures.into_iter().map(ProcedureView::of).collect(),
+            procedures: procedures.into_iter().map(ProcedureView::from_record).collect(),
         }
     }
 
@@ -216,7 +216,7 @@ pub(crate) struct ClinicalNoteView<'a> {
 }
 
 impl<'a> ClinicalNoteView<'a> {
-    pub(crate) fn of(entry: &'a Record<ClinicalNote>) -> ClinicalNoteView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<ClinicalNote>) -> ClinicalNoteView<'a> {
         let note = &entry.body;
         ClinicalNoteView {
             id: entry.id,
@@ -257,7 +257,7 @@ pub(crate) struct RecallTypeView<'a> {
 }
 
 impl<'a> RecallTypeView<'a> {
-    pub(crate) fn of(entry: &'a Record<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
         RecallTypeView {
             id: entry.id.into(),
             name: &entry.body.name,
@@ -315,7 +315,7 @@ pub(crate) struct RecallTypeBasic<'a> {
 }
 
 impl<'a> PatientRecallView<'a> {
-    pub(crate) fn of(
+    pub(crate) fn from_record(
         entry: &'a Record<PatientRecall>,
         kind: Option<&'a Record<RecallType>>,
         adapter: Option<&'a str>,
@@ -327,7 +327,7 @@ impl<'a> PatientRecallView<'a> {
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             recall_id: entry.body.recall_type_id,
-            recall_type: kind.map(RecallTypeBasic::of),
+            recall_type: kind.map(RecallTypeBasic::from_record),
             patient_id: entry.body.patient_id,
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
@@ -336,7 +336,7 @@ impl<'a> PatientRecallView<'a> {
 }
 
 impl<'a> RecallTypeBasic<'a> {
-    fn of(entry: &'a Record<RecallType>) -> RecallTypeBasic<'a> {
+    fn from_record(entry: &'a Record<RecallType>) -> RecallTypeBasic<'a> {
         RecallTypeBasic {
             id: entry.id.into(),
             name: &entry.body.name,

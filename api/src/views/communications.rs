@@ -40,7 +40,7 @@ pub(crate) struct PatientAlertView<'a> {
 }
 
 impl<'a> PatientAlertView<'a> {
-    pub(crate) fn of(entry: &'a Record<PatientAlert>) -> PatientAlertView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<PatientAlert>) -> PatientAlertView<'a> {
         PatientAlertView {
             id: entry.id.into(),
             patient_id: entry.body.patient_id,
@@ -48,7 +48,7 @@ impl<'a> PatientAlertView<'a> {
             disabled_at: entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)),
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
-            write: WriteState::of(entry.write.as_ref()),
+            write: WriteState::from_write(entry.write.as_ref()),
         }
     }
 }
@@ -80,7 +80,7 @@ pub(crate) struct CommunicationLogView<'a> {
 }
 
 impl<'a> CommunicationLogView<'a> {
-    pub(crate) fn of(entry: &'a Record<CommunicationLog>) -> CommunicationLogView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<CommunicationLog>) -> CommunicationLogView<'a> {
         CommunicationLogView {
             id: uuid(CommunicationLog::RESOURCE, entry.source(), entry.id),
             status: status(entry),
@@ -120,7 +120,7 @@ pub(crate) struct ConversationView<'a> {
 }
 
 impl<'a> ConversationView<'a> {
-    pub(crate) fn of(entry: &'a Record<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
         ConversationView {
             id: entry.id,
             patient_id: entry.body.patient_id,

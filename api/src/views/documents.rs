@@ -18,7 +18,7 @@ pub(crate) struct DocumentTypeView<'a> {
 }
 
 impl<'a> DocumentTypeView<'a> {
-    pub(crate) fn of(entry: &'a Record<DocumentType>) -> DocumentTypeView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<DocumentType>) -> DocumentTypeView<'a> {
         let active = entry.body.active && entry.deleted_at.is_none();
         DocumentTypeView { id: entry.id.into(), name: &entry.body.name, active }
     }
@@ -45,7 +45,7 @@ pub(crate) struct PatientDocumentView<'a> {
 
 impl<'a> PatientDocumentView<'a> {
     /// `url`: the address from which an uploaded file can be fetched.
-    pub(crate) fn of(entry: &'a Record<Document>, url: Option<String>) -> PatientDocumentView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Document>, url: Option<String>) -> PatientDocumentView<'a> {
         PatientDocumentView {
             id: entry.id.into(),
             filename: &entry.body.filename,

@@ -29,7 +29,7 @@ pub(crate) struct FormSchemaView<'a> {
 }
 
 impl<'a> FormSchemaView<'a> {
-    pub(crate) fn of(entry: &'a Record<FormSchema>) -> FormSchemaView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<FormSchema>) -> FormSchemaView<'a> {
         FormSchemaView {
             id: uuid(FormSchema::RESOURCE, entry.source(), entry.id),
             title: &entry.body.title,
@@ -51,8 +51,8 @@ pub(crate) struct FormSchemaDetail<'a> {
 }
 
 impl<'a> FormSchemaDetail<'a> {
-    pub(crate) fn of(entry: &'a Record<FormSchema>) -> FormSchemaDetail<'a> {
-        FormSchemaDetail { form: FormSchemaView::of(entry), formio_schema: formio_schema(&entry.body) }
+    pub(crate) fn from_record(entry: &'a Record<FormSchema>) -> FormSchemaDetail<'a> {
+        FormSchemaDetail { form: FormSchemaView::from_record(entry), formio_schema: formio_schema(&entry.body) }
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct FormResponseView<'a> {
 }
 
 impl<'a> FormResponseView<'a> {
-    pub(crate) fn of(entry: &'a Record<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
         let mut submitted_at = second(entry.body.submitted_at, entry.created_at);
         if entry.write.is_some() {
             // A response sent through the API is not submitted before its creation.
@@ -115,7 +115,7 @@ impl<'a> FormResponseView<'a> {
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             status: status(entry),
-            write: WriteState::of(entry.write.as_ref()),
+            write: WriteState::from_write(entry.write.as_ref()),
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct GateView {
 const STATES: [&str; 5] = ["closed", "connected", "logged_out", "paused", "waiting_for_approval"];
 
 impl GateView {
-    pub(crate) fn of(location_id: LocationId, state: &SyncState, now: Timestamp) -> Option<GateView> {
+    pub(crate) fn from_state(location_id: LocationId, state: &SyncState, now: Timestamp) -> Option<GateView> {
         let GateStatus { state: gate, since, connected, holder, awaiting } = state.gate.clone()?;
         let seconds = |oldest: Timestamp| u64::try_from(now.since(oldest) / SECOND).unwrap_or(0);
         Some(GateView {

@@ -16,7 +16,7 @@ pub(crate) struct MedicalHistoryItemView<'a> {
 }
 
 impl<'a> MedicalHistoryItemView<'a> {
-    pub(crate) fn of(entry: &'a Record<HistoryItem>) -> MedicalHistoryItemView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<HistoryItem>) -> MedicalHistoryItemView<'a> {
         MedicalHistoryItemView { id: entry.id.into(), name: &entry.body.name }
     }
 }
@@ -39,7 +39,7 @@ pub(crate) struct PatientMedicalHistoryItemView<'a> {
 }
 
 impl<'a> PatientMedicalHistoryItemView<'a> {
-    pub(crate) fn of(
+    pub(crate) fn from_record(
         entry: &'a Record<PatientHistoryItem>,
         item: Option<&'a Record<HistoryItem>>,
     ) -> PatientMedicalHistoryItemView<'a> {
@@ -49,7 +49,7 @@ impl<'a> PatientMedicalHistoryItemView<'a> {
             item_name: item.map(|item| item.body.name.as_str()),
             note: entry.body.note.as_deref(),
             active: entry.body.active && entry.deleted_at.is_none(),
-            write: WriteState::of(entry.write.as_ref()),
+            write: WriteState::from_write(entry.write.as_ref()),
         }
     }
 }

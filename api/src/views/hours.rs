@@ -82,7 +82,7 @@ pub(crate) struct WorkingHourLabelView<'a> {
 }
 
 impl<'a> WorkingHourView<'a> {
-    pub(crate) fn of(record: &'a Record<WorkingHour>, zone: Tz, now: Timestamp) -> WorkingHourView<'a> {
+    pub(crate) fn from_record(record: &'a Record<WorkingHour>, zone: Tz, now: Timestamp) -> WorkingHourView<'a> {
         let (days, specific_date, custom_recurrence) = match &record.recurrence {
             Recurrence::Weekly(days) => (days.as_slice(), None, None),
             Recurrence::On(date) => (&[][..], Some(date.to_string()), None),
@@ -104,15 +104,15 @@ impl<'a> WorkingHourView<'a> {
             tz_offset: times::offset(now, zone),
             active: record.in_force(),
             source: Word(record.source),
-            label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location(), name)),
-            write: WriteState::of(record.write.as_ref()),
+            label: record.label.as_deref().map(|name| WorkingHourLabelView::new(record.location(), name)),
+            write: WriteState::from_write(record.write.as_ref()),
             appointment_types: None,
         }
     }
 }
 
 impl<'a> WorkingHourLabelView<'a> {
-    pub(crate) fn of(location: u32, name: &'a str) -> WorkingHourLabelView<'a> {
+    pub(crate) fn new(location: u32, name: &'a str) -> WorkingHourLabelView<'a> {
         WorkingHourLabelView { id: label_id(location, name), location_id: Some(location), name }
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct InsurancePlanView<'a> {
 }
 
 impl<'a> InsurancePlanView<'a> {
-    pub(crate) fn of(entry: &'a Record<InsurancePlan>) -> InsurancePlanView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<InsurancePlan>) -> InsurancePlanView<'a> {
         let plan = &entry.body;
         let address = plan.address.as_ref();
         InsurancePlanView {
@@ -83,7 +83,7 @@ impl<'a> InsurancePlanView<'a> {
             deleted_at: entry.deleted_at.map(At),
             annual_max_individual: Price::maybe(&plan.annual_max_individual),
             benefit_year_renewal_month: plan.benefit_year_renewal_month,
-            write: WriteState::of(entry.write.as_ref()),
+            write: WriteState::from_write(entry.write.as_ref()),
             patient_coverages: None,
             subscribers: None,
             fee_schedule: None,
@@ -131,7 +131,7 @@ pub(crate) struct InsuranceCoverageView<'a> {
 }
 
 impl<'a> InsuranceCoverageView<'a> {
-    pub(crate) fn of(entry: &'a Record<Coverage>) -> InsuranceCoverageView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Coverage>) -> InsuranceCoverageView<'a> {
         let coverage = &entry.body;
         InsuranceCoverageView {
             id: entry.id,
@@ -145,7 +145,7 @@ impl<'a> InsuranceCoverageView<'a> {
             insurance_type: coverage.insurance_type.map(Word),
             updated_at: At(entry.updated_at),
             active: Some(coverage.active && entry.deleted_at.is_none()),
-            write: WriteState::of(entry.write.as_ref()),
+            write: WriteState::from_write(entry.write.as_ref()),
             subscriber: None,
         }
     }

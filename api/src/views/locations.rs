@@ -32,7 +32,7 @@ pub(crate) struct LocationBasic<'a> {
 }
 
 impl<'a> LocationBasic<'a> {
-    pub(crate) fn of(location: &'a LocationSetup) -> LocationBasic<'a> {
+    pub(crate) fn from_setup(location: &'a LocationSetup) -> LocationBasic<'a> {
         LocationBasic {
             id: location.id,
             name: &location.name,

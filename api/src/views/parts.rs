@@ -25,13 +25,13 @@ pub(crate) struct Price {
 }
 
 impl Price {
-    pub(crate) fn of(money: &Money) -> Price {
+    pub(crate) fn from_money(money: &Money) -> Price {
         let money = money.spelled();
         Price { amount: money.amount.to_string(), currency: money.currency.to_string() }
     }
 
     pub(crate) fn maybe(money: &Option<Money>) -> Option<Price> {
-        money.as_ref().map(Price::of)
+        money.as_ref().map(Price::from_money)
     }
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct WriteState<'a> {
 }
 
 impl<'a> WriteState<'a> {
-    pub(crate) fn of(write: Option<&'a RecordWrite>) -> WriteState<'a> {
+    pub(crate) fn from_write(write: Option<&'a RecordWrite>) -> WriteState<'a> {
         WriteState::new(write.map(RecordWrite::writeback))
     }
 
     /// Returns the state of an appointment's insert, then of its last change.
-    pub(crate) fn of_appointment(appointment: &'a Record<Appointment>) -> WriteState<'a> {
+    pub(crate) fn from_appointment(appointment: &'a Record<Appointment>) -> WriteState<'a> {
         WriteState::new(appointment.last_write())
     }
 

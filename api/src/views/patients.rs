@@ -247,13 +247,13 @@ pub(crate) struct PatientCreated<'a> {
 }
 
 impl<'a> PatientListItem<'a> {
-    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientListItem<'a> {
-        PatientListItem { patient: PatientBasic::of(record, adapter), hipaa: PrivacyAuthorization::default() }
+    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientListItem<'a> {
+        PatientListItem { patient: PatientBasic::from_record(record, adapter), hipaa: PrivacyAuthorization::default() }
     }
 }
 
 impl<'a> PatientAddressView<'a> {
-    pub(crate) fn of(record: &'a Address) -> PatientAddressView<'a> {
+    pub(crate) fn from_address(record: &'a Address) -> PatientAddressView<'a> {
         PatientAddressView {
             line_1: record.line1.as_deref(),
             line_2: record.line2.as_deref(),
@@ -265,9 +265,9 @@ impl<'a> PatientAddressView<'a> {
 }
 
 impl<'a> PatientDetail<'a> {
-    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientDetail<'a> {
+    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientDetail<'a> {
         PatientDetail {
-            patient: PatientBasic::of(record, adapter),
+            patient: PatientBasic::from_record(record, adapter),
             hipaa: PrivacyAuthorization::default(),
             along: PatientIncludes::default(),
             address: None,
@@ -284,7 +284,7 @@ impl<'a> PatientDetail<'a> {
 }
 
 impl<'a> PatientProfile<'a> {
-    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientProfile<'a> {
+    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientProfile<'a> {
         PatientProfile {
             id: record.id,
             email: record.email.as_deref(),
@@ -314,14 +314,14 @@ impl<'a> PatientProfile<'a> {
             non_patient: record.non_patient,
             date_of_birth: record.date_of_birth.as_deref(),
             premedication: record.premedication.as_deref(),
-            address: record.address.as_ref().map(PatientAddressView::of),
+            address: record.address.as_ref().map(PatientAddressView::from_address),
             hipaa: PrivacyAuthorization::default(),
             ehr_unsubscribe_sms: record.unsubscribed_sms,
             ehr_unsubscribe_emails: record.unsubscribed_email,
             preferred_locale: None,
             location_ids: &record.location_ids,
             along: PatientIncludes::default(),
-            write: WriteState::of(record.write.as_ref()),
+            write: WriteState::from_write(record.write.as_ref()),
         }
     }
 
@@ -331,7 +331,7 @@ impl<'a> PatientProfile<'a> {
 }
 
 impl AppointmentBasic {
-    pub(crate) fn of(record: &Record<Appointment>, provider_name: Option<String>) -> AppointmentBasic {
+    pub(crate) fn from_record(record: &Record<Appointment>, provider_name: Option<String>) -> AppointmentBasic {
         AppointmentBasic {
             id: record.id,
             provider_id: record.placement.provider.map(|it| it.0),

@@ -131,7 +131,7 @@ impl<'a> PersonView<'a> {
             institution_id: record.institution_id,
             foreign_id: record.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            bio: PersonBio::of(record),
+            bio: PersonBio::from_record(record),
             inactive: record.inactive,
             last_sync_time: record.last_sync_time.map(At),
         }
@@ -158,7 +158,7 @@ impl<'a> PersonView<'a> {
 }
 
 impl<'a> PersonBio<'a> {
-    fn of(record: &'a Record<Patient>) -> PersonBio<'a> {
+    fn from_record(record: &'a Record<Patient>) -> PersonBio<'a> {
         let address = record.address.as_ref();
         let line_1 = address.and_then(|it| it.line1.as_deref());
         PersonBio {
@@ -191,7 +191,7 @@ pub(crate) fn preferred_phone(record: &Record<Patient>) -> Option<&str> {
 }
 
 impl<'a> PatientBasic<'a> {
-    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientBasic<'a> {
+    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientBasic<'a> {
         PatientBasic {
             user: PersonView::patient(record, adapter),
             guarantor_id: record.guarantor_id,
@@ -201,13 +201,13 @@ impl<'a> PatientBasic<'a> {
             preferred_locale: None,
             provider_id: record.provider_id,
             location_ids: &record.location_ids,
-            write: WriteState::of(record.write.as_ref()),
+            write: WriteState::from_write(record.write.as_ref()),
         }
     }
 }
 
 impl<'a> ProviderBasic<'a> {
-    pub(crate) fn of(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderBasic<'a> {
+    pub(crate) fn from_record(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderBasic<'a> {
         ProviderBasic {
             user: PersonView::provider(record, adapter),
             display_name: record.display_name.as_deref(),

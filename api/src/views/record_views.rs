@@ -68,7 +68,7 @@ impl Views for RecordViews {
     }
 
     fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
-        json(&sync_status::view(context.setup, &sync_status::of_one(context.location, state, context.now)))
+        json(&sync_status::view(context.setup, &sync_status::location_status(context.location, state, context.now)))
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn view_of(
     match resource {
         Providers => {
             let it: Record<Provider> = read(stored)?;
-            json(&ProviderBasic::of(&it, context.adapter(it.source_id)))
+            json(&ProviderBasic::from_record(&it, context.adapter(it.source_id)))
         }
         Patients => patient(context, &read(stored)?),
         Operatories => {
@@ -92,75 +92,85 @@ pub(crate) fn view_of(
         }
         WorkingHours => {
             let it: Record<WorkingHour> = read(stored)?;
-            json(&WorkingHourView::of(&it, context.location.zone, context.now))
+            json(&WorkingHourView::from_record(&it, context.location.zone, context.now))
         }
         AppointmentTypes => {
             let it: Record<AppointmentType> = read(stored)?;
-            json(&AppointmentTypeView::of(&it))
+            json(&AppointmentTypeView::from_record(&it))
         }
         Appointments => appointment(context, &read(stored)?, related),
-        AppointmentDescriptors => {
-            entry(stored, |it: &Record<AppointmentDescriptor>| json(&AppointmentDescriptorView::of(it, adapter)))
-        }
-        FeeSchedules => entry(stored, |it: &Record<FeeSchedule>| json(&FeeScheduleView::of(it))),
-        InsurancePlans => {
-            entry(stored, |it: &Record<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(context.amounts)))
-        }
-        Coverages => entry(stored, |it: &Record<Coverage>| json(&InsuranceCoverageView::of(it))),
-        HistoryItems => entry(stored, |it: &Record<HistoryItem>| json(&MedicalHistoryItemView::of(it))),
+        AppointmentDescriptors => entry(stored, |it: &Record<AppointmentDescriptor>| {
+            json(&AppointmentDescriptorView::from_record(it, adapter))
+        }),
+        FeeSchedules => entry(stored, |it: &Record<FeeSchedule>| json(&FeeScheduleView::from_record(it))),
+        InsurancePlans => entry(stored, |it: &Record<InsurancePlan>| {
+            json(&InsurancePlanView::from_record(it).amounts(context.amounts))
+        }),
+        Coverages => entry(stored, |it: &Record<Coverage>| json(&InsuranceCoverageView::from_record(it))),
+        HistoryItems => entry(stored, |it: &Record<HistoryItem>| json(&MedicalHistoryItemView::from_record(it))),
         PatientHistoryItems => entry(stored, |it: &Record<PatientHistoryItem>| {
             let item: Option<Record<HistoryItem>> = related.get(it.source(), it.body.item_id)?;
-            json(&PatientMedicalHistoryItemView::of(it, item.as_ref()))
+            json(&PatientMedicalHistoryItemView::from_record(it, item.as_ref()))
         }),
-        PatientAlerts => entry(stored, |it: &Record<PatientAlert>| json(&PatientAlertView::of(it))),
-        CommunicationLogs => entry(stored, |it: &Record<CommunicationLog>| json(&CommunicationLogView::of(it))),
-        Conversations => entry(stored, |it: &Record<Conversation>| json(&ConversationView::of(it, adapter))),
-        FormSchemas => entry(stored, |it: &Record<FormSchema>| json(&FormSchemaDetail::of(it))),
-        FormResponses => entry(stored, |it: &Record<FormResponse>| json(&FormResponseView::of(it, adapter))),
-        ProcedureCodeCategories => {
-            entry(stored, |it: &Record<ProcedureCodeCategory>| json(&ProcedureCodeCategoryView::of(it)))
+        PatientAlerts => entry(stored, |it: &Record<PatientAlert>| json(&PatientAlertView::from_record(it))),
+        CommunicationLogs => {
+            entry(stored, |it: &Record<CommunicationLog>| json(&CommunicationLogView::from_record(it)))
         }
-        ProcedureCodes => entry(stored, |it: &Record<ProcedureCode>| json(&ProcedureCodeView::of(it, adapter))),
-        Fees => entry(stored, |it: &Record<Fee>| json(&FeeView::of(it))),
-        Procedures => entry(stored, |it: &Record<Procedure>| json(&ProcedureView::of(it).amounts(context.amounts))),
+        Conversations => entry(stored, |it: &Record<Conversation>| json(&ConversationView::from_record(it, adapter))),
+        FormSchemas => entry(stored, |it: &Record<FormSchema>| json(&FormSchemaDetail::from_record(it))),
+        FormResponses => entry(stored, |it: &Record<FormResponse>| json(&FormResponseView::from_record(it, adapter))),
+        ProcedureCodeCategories => {
+            entry(stored, |it: &Record<ProcedureCodeCategory>| json(&ProcedureCodeCategoryView::from_record(it)))
+        }
+        ProcedureCodes => {
+            entry(stored, |it: &Record<ProcedureCode>| json(&ProcedureCodeView::from_record(it, adapter)))
+        }
+        Fees => entry(stored, |it: &Record<Fee>| json(&FeeView::from_record(it))),
+        Procedures => {
+            entry(stored, |it: &Record<Procedure>| json(&ProcedureView::from_record(it).amounts(context.amounts)))
+        }
         TreatmentPlans => entry(stored, |it: &Record<TreatmentPlan>| {
             let mut procedures: Vec<Record<Procedure>> = Vec::new();
             for id in &it.body.procedure_ids {
                 procedures.extend(related.get(it.source(), *id)?);
             }
-            json(&TreatmentPlanView::of(it, &procedures).amounts(context.amounts))
+            json(&TreatmentPlanView::from_record(it, &procedures).amounts(context.amounts))
         }),
-        ClinicalNotes => entry(stored, |it: &Record<ClinicalNote>| json(&ClinicalNoteView::of(it))),
-        RecallTypes => entry(stored, |it: &Record<RecallType>| json(&RecallTypeView::of(it, adapter))),
+        ClinicalNotes => entry(stored, |it: &Record<ClinicalNote>| json(&ClinicalNoteView::from_record(it))),
+        RecallTypes => entry(stored, |it: &Record<RecallType>| json(&RecallTypeView::from_record(it, adapter))),
         PatientRecalls => entry(stored, |it: &Record<PatientRecall>| {
             let kind = it.body.recall_type_id.map(|id| related.get::<Record<RecallType>>(it.source(), id));
-            json(&PatientRecallView::of(it, kind.transpose()?.flatten().as_ref(), adapter))
+            json(&PatientRecallView::from_record(it, kind.transpose()?.flatten().as_ref(), adapter))
         }),
-        DocumentTypes => entry(stored, |it: &Record<DocumentType>| json(&DocumentTypeView::of(it))),
-        Documents => entry(stored, |it: &Record<Document>| json(&PatientDocumentView::of(it, None))),
-        PaymentTypes => entry(stored, |it: &Record<PaymentType>| json(&PaymentTypeView::of(it))),
-        AdjustmentTypes => entry(stored, |it: &Record<AdjustmentType>| json(&AdjustmentTypeView::of(it))),
+        DocumentTypes => entry(stored, |it: &Record<DocumentType>| json(&DocumentTypeView::from_record(it))),
+        Documents => entry(stored, |it: &Record<Document>| json(&PatientDocumentView::from_record(it, None))),
+        PaymentTypes => entry(stored, |it: &Record<PaymentType>| json(&PaymentTypeView::from_record(it))),
+        AdjustmentTypes => entry(stored, |it: &Record<AdjustmentType>| json(&AdjustmentTypeView::from_record(it))),
         Charges => {
             entry(stored, |it: &Record<Charge>| json(&ChargeView::in_version(it, Version::stored(context.version))))
         }
-        Claims => entry(stored, |it: &Record<Claim>| json(&ClaimView::of(it))),
-        PaymentPlans => entry(stored, |it: &Record<PaymentPlan>| json(&PaymentPlanView::of(it))),
+        Claims => entry(stored, |it: &Record<Claim>| json(&ClaimView::from_record(it))),
+        PaymentPlans => entry(stored, |it: &Record<PaymentPlan>| json(&PaymentPlanView::from_record(it))),
         Payments => {
             entry(stored, |it: &Record<Payment>| json(&PaymentView::in_version(it, Version::stored(context.version))))
         }
         Adjustments => entry(stored, |it: &Record<Adjustment>| {
             json(&AdjustmentView::in_version(it, Version::stored(context.version)))
         }),
-        GuarantorBalances => entry(stored, |it: &Record<GuarantorBalance>| json(&GuarantorBalanceView::of(it))),
-        InsuranceBalances => entry(stored, |it: &Record<InsuranceBalance>| json(&InsuranceBalanceView::of(it))),
+        GuarantorBalances => {
+            entry(stored, |it: &Record<GuarantorBalance>| json(&GuarantorBalanceView::from_record(it)))
+        }
+        InsuranceBalances => {
+            entry(stored, |it: &Record<InsuranceBalance>| json(&InsuranceBalanceView::from_record(it)))
+        }
     }
 }
 
 fn patient(context: &ViewContext<'_>, it: &Record<Patient>) -> Result<Value, ViewError> {
     let adapter = context.adapter(it.source_id);
     match Version::stored(context.version) {
-        Version::V3_1_0 => json(&PatientProfile::of(it, adapter)),
-        Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::of(it, adapter)),
+        Version::V3_1_0 => json(&PatientProfile::from_record(it, adapter)),
+        Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::from_record(it, adapter)),
     }
 }
 
@@ -175,7 +185,7 @@ fn appointment(
         place.provider.map(|id| related.get::<Record<Provider>>(institution, id.0.into())).transpose()?.flatten();
     let operatory =
         place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
-    json(&AppointmentEvent::of(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+    json(&AppointmentEvent::from_record(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
 }
 
 fn entry<T: Body>(

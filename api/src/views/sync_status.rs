@@ -59,20 +59,20 @@ struct SyncSource {
 #[derive(Default)]
 pub(crate) struct SourceStatus {
     locations: Vec<Arc<LocationSetup>>,
-    pub read: Health,
-    pub write: Health,
+    pub read: DirectionHealth,
+    pub write: DirectionHealth,
     ehr: Option<(String, Option<String>)>,
     gates: Vec<GateView>,
 }
 
 /// The health of a direction. Red while one of the locations is red, since the first of them turned red.
 #[derive(Default)]
-pub(crate) struct Health {
+pub(crate) struct DirectionHealth {
     red_since: Option<Timestamp>,
     green_at: Timestamp,
 }
 
-impl Health {
+impl DirectionHealth {
     fn add(&mut self, ok: bool, at: Timestamp) {
         if ok {
             self.green_at = self.green_at.max(at);
@@ -92,7 +92,7 @@ impl Health {
 
 impl SourceStatus {
     pub(crate) fn add(&mut self, location: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
-        self.gates.extend(GateView::of(location.id, &state, now));
+        self.gates.extend(GateView::from_state(location.id, &state, now));
         self.read.add(state.read_ok, state.read_at);
         self.write.add(state.write_ok, state.write_at);
         self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
@@ -101,7 +101,7 @@ impl SourceStatus {
 }
 
 /// Returns the status of a single location, for messages.
-pub(crate) fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> SourceStatus {
+pub(crate) fn location_status(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> SourceStatus {
     let mut shared = SourceStatus::default();
     shared.add(location.clone(), state.clone(), now);
     shared
@@ -124,7 +124,7 @@ pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatus
         read_status_at: shared.read.at(),
         write_status: shared.write.color(),
         write_status_at: shared.write.at(),
-        locations: shared.locations.iter().map(|location| LocationBasic::of(location)).collect(),
+        locations: shared.locations.iter().map(|location| LocationBasic::from_setup(location)).collect(),
         gates: &shared.gates,
     }
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn standing(states: &[(bool, i64)]) -> (&'static str, At) {
-        let mut standing = Health::default();
+        let mut standing = DirectionHealth::default();
         states.iter().for_each(|(ok, at)| standing.add(*ok, Timestamp(*at)));
         (standing.color(), standing.at())
     }

@@ -51,7 +51,7 @@ pub fn check(asked: &Asked, reply: &Reply) {
 /// Asserts that a webhook message matches the documented schema of its event.
 pub fn check_message(event: &str, version: &str, body: &Value) {
     CONTRACT.with_borrow_mut(|contract| {
-        let wanted = openapi::of(Audience::Clients, Some(Version::stored(version)));
+        let wanted = openapi::document_for(Audience::Clients, Some(Version::stored(version)));
         let (_, document) = contract.documents.iter().find(|(it, _)| it.file == wanted.file).unwrap();
         let content = &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"];
         let new = || Some(Rc::new(build(document, content["schema"].clone())));
@@ -72,7 +72,7 @@ impl Contract {
     fn check(&mut self, asked: &Asked, reply: &Reply) {
         let version = asked.version;
         let files: Vec<&str> =
-            Audience::NAMES.iter().map(|(_, audience)| openapi::of(*audience, Some(version)).file).collect();
+            Audience::NAMES.iter().map(|(_, audience)| openapi::document_for(*audience, Some(version)).file).collect();
         let described = self.documents.iter().filter(|(it, _)| files.contains(&it.file));
         let found = described.into_iter().find_map(|(_, document)| Some((document, find(document, asked)?)));
         let Some((document, (template, operation))) = found else { return };

@@ -71,7 +71,7 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
     let documented = TABLE.iter().filter(|route| route.access != Access::Anyone);
     documented.flat_map(|route| {
         route.versions.iter().map(move |version| {
-            let document = &DOCUMENTS[openapi::of(route.audience(), Some(*version)).file];
+            let document = &DOCUMENTS[openapi::document_for(route.audience(), Some(*version)).file];
             let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
             assert!(operation.is_object(), "{} is not documented", route.method_and_path());
             Endpoint { route, version: *version, document, operation }

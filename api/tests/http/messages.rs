@@ -13,7 +13,7 @@ use actix_web::{
 use api::{
     access::{
         arguments::Anywhere,
-        call::Call,
+        call::ApiCall,
         respond::{Answer, One},
     },
     routes::{
@@ -294,7 +294,7 @@ async fn a_timeout_allows_a_retry() {
 #[derive(Serialize, JsonSchema)]
 struct Nothing;
 
-async fn broken(_: Call, _: Anywhere<()>) -> Answer<One<Nothing>> {
+async fn broken(_: ApiCall, _: Anywhere<()>) -> Answer<One<Nothing>> {
     panic!("of a patient's secret")
 }
 

@@ -9,7 +9,7 @@ use actix_web::{
 use api::{
     access::{
         arguments::{Anywhere, FromPath, Id},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Empty, One},
     },
     http::errors::ApiError,
@@ -33,7 +33,7 @@ struct Seen {
     parts: Vec<u64>,
 }
 
-async fn show<const STATUS: u16>(call: Call, _: Anywhere<()>) -> Answer<One<Seen, STATUS>> {
+async fn show<const STATUS: u16>(call: ApiCall, _: Anywhere<()>) -> Answer<One<Seen, STATUS>> {
     let once = call.idempotency_key();
     let seen = Seen {
         key: once.map(|once| hex(once.key)),
@@ -46,16 +46,16 @@ async fn show<const STATUS: u16>(call: Call, _: Anywhere<()>) -> Answer<One<Seen
 struct PartId(u64);
 
 impl FromPath for PartId {
-    fn from_path(call: &Call) -> Result<PartId, ApiError> {
+    fn from_path(call: &ApiCall) -> Result<PartId, ApiError> {
         call.path("part_id", long_id()).map(PartId)
     }
 }
 
-async fn parts(call: Call, (Id(whole), PartId(part)): (Id<u32>, PartId), _: Anywhere<()>) -> Answer<One<Seen>> {
+async fn parts(call: ApiCall, (Id(whole), PartId(part)): (Id<u32>, PartId), _: Anywhere<()>) -> Answer<One<Seen>> {
     Ok(call.show(Seen { key: None, fingerprint: None, parts: vec![whole.into(), part] }))
 }
 
-async fn remove(call: Call, _: Anywhere<()>) -> Answer<Empty> {
+async fn remove(call: ApiCall, _: Anywhere<()>) -> Answer<Empty> {
     Ok(call.empty())
 }
 

@@ -107,7 +107,7 @@ fn api_keys_are_read_from_the_key_file_only() {
 fn changes_are_listed_by_key() {
     let dir = folder(&[("practice-sync.toml", MAIN), ("institutions/a.toml", &institution(1))]);
     let before = Config::load(dir.path()).unwrap().values;
-    assert_eq!(before.changes(&before), Changes::default());
+    assert_eq!(before.changes(&before), ConfigChanges::default());
     let changed = institution(1)
         .replace("max_queue = 9", "max_queue = 10")
         .replace("base_url", "headers = { Authorization = \"one\" }\nbase_url");

@@ -5,13 +5,13 @@ use location::{decision::Refusal, zone::Date};
 
 use super::{
     BookingAnswer, BookingResponse, booked,
-    failure::Failure,
+    failure::BookingFailure,
     offers::{like, offers, open, recall},
 };
 use crate::{
     access::{
         arguments::{FromInput, InLocations},
-        call::Call,
+        call::ApiCall,
         input::Input,
     },
     http::{body::Fields, errors::ApiError},
@@ -49,7 +49,7 @@ impl FromInput for BookingInput {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     InLocations(tenant, at, asked): InLocations<BookingInput>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);
@@ -66,8 +66,8 @@ pub(crate) async fn create(
     };
     let answer = call.api.engine.book(request).await;
     let made = answer.map_err(|refused| match refused {
-        EngineError::Refused(Refusal::SlotExpired) if !vouched => Failure::slot_not_found(),
-        refused => Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
+        EngineError::Refused(Refusal::SlotExpired) if !vouched => BookingFailure::slot_not_found(),
+        refused => BookingFailure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
     // The trail records a new booking as a creation, and a replay as a read.

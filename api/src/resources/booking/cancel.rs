@@ -3,11 +3,11 @@
 use engine::records::Writeback;
 use location::ids::AppointmentId;
 
-use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::Failure, find};
+use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::BookingFailure, find};
 use crate::{
     access::{
         arguments::{InTenant, reads},
-        call::Call,
+        call::ApiCall,
     },
     values::{
         kinds::{filled, text},
@@ -23,19 +23,19 @@ reads!(NewCancellation |input| {
 });
 
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, NewCancellation { reference, reason }): InTenant<NewCancellation>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;
     if booking.writeback == Writeback::Failed && !appointment.cancelled {
-        return Err(Failure::booking_failed());
+        return Err(BookingFailure::booking_failed());
     }
     // A cancelled appointment leaves the location's calendar after some time, so the command could not find it.
     if appointment.cancelled {
         call.audit("read", "booking", appointment.id);
     } else {
         let cancelled = call.api.engine.cancel(location.setup.id, AppointmentId(appointment.id), reason).await;
-        cancelled.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
+        cancelled.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
         call.audit("cancel", "appointment", appointment.id);
     }
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;

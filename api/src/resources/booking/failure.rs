@@ -21,10 +21,10 @@ use crate::{
 };
 
 /// The result of a handler of the booking intent.
-pub(crate) type BookingAnswer<V> = Result<Plain<V>, Failure>;
+pub(crate) type BookingAnswer<V> = Result<Plain<V>, BookingFailure>;
 
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum BookingFailure {
     Reason(Box<BookingRefusal>),
     /// A failure that is common to all endpoints.
     Other(ApiError),
@@ -56,71 +56,77 @@ pub(crate) struct BookingRefusal {
     data: Option<()>,
 }
 
-impl Failure {
-    fn of(reason: Reason, message: impl Into<String>) -> Failure {
-        Failure::Reason(Box::new(BookingRefusal::of(reason, message.into())))
+impl BookingFailure {
+    fn new(reason: Reason, message: impl Into<String>) -> BookingFailure {
+        BookingFailure::Reason(Box::new(BookingRefusal::new(reason, message.into())))
     }
 
-    pub(crate) fn slot_not_found() -> Failure {
-        Failure::of(Reason::SlotNotFound, "Unknown slot; please search for slots again.")
+    pub(crate) fn slot_not_found() -> BookingFailure {
+        BookingFailure::new(Reason::SlotNotFound, "Unknown slot; please search for slots again.")
     }
 
     /// Before the first complete read of a practice its free times are unknown.
-    pub(crate) fn not_read(name: &str) -> Failure {
+    pub(crate) fn not_read(name: &str) -> BookingFailure {
         let why = format!("The schedule of {name} has not been read yet, so its free slots are not known.");
-        Failure::of(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
+        BookingFailure::new(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
     }
 
-    pub(crate) fn booking_not_found(booking_ref: &str) -> Failure {
-        Failure::of(Reason::BookingNotFound, format!("There is no booking with the reference {}.", echo(booking_ref)))
+    pub(crate) fn booking_not_found(booking_ref: &str) -> BookingFailure {
+        BookingFailure::new(
+            Reason::BookingNotFound,
+            format!("There is no booking with the reference {}.", echo(booking_ref)),
+        )
     }
 
-    pub(crate) fn booking_failed() -> Failure {
+    pub(crate) fn booking_failed() -> BookingFailure {
         let why = "The practice's system refused the booking; there is nothing to cancel.";
-        Failure::of(Reason::BookingFailed, why)
+        BookingFailure::new(Reason::BookingFailed, why)
     }
 
     /// Converts a refusal of the engine. `alternatives` converts the engine's slots into offers.
     pub(crate) fn refused(
         refused: EngineError,
         alternatives: impl FnOnce(&[location::slots::Slot]) -> Result<Vec<OfferView>, ApiError>,
-    ) -> Failure {
+    ) -> BookingFailure {
         let refusal = match refused {
             EngineError::Refused(refusal) => refusal,
-            other => return Failure::Other(other.into()),
+            other => return BookingFailure::Other(other.into()),
         };
         match refusal {
-            Refusal::SlotExpired => {
-                Failure::of(Reason::SlotExpired, "The offer of this slot has expired; please search for slots again.")
-            }
+            Refusal::SlotExpired => BookingFailure::new(
+                Reason::SlotExpired,
+                "The offer of this slot has expired; please search for slots again.",
+            ),
             Refusal::SlotTaken { fit, alternatives: slots } => match alternatives(&slots) {
-                Ok(offers) => Failure::Reason(Box::new(BookingRefusal {
+                Ok(offers) => BookingFailure::Reason(Box::new(BookingRefusal {
                     alternatives: Some(offers),
-                    ..BookingRefusal::of(Reason::SlotTaken, slot_taken(&fit).into())
+                    ..BookingRefusal::new(Reason::SlotTaken, slot_taken(&fit).into())
                 })),
-                Err(error) => Failure::Other(error),
+                Err(error) => BookingFailure::Other(error),
             },
-            Refusal::IdempotencyConflict => Failure::of(
+            Refusal::IdempotencyConflict => BookingFailure::new(
                 Reason::IdempotencyConflict,
                 "The idempotency_key is recorded against different request data.",
             ),
             Refusal::PatientFieldsRequired { missing } => {
                 let message = format!("The practice needs more to register the patient: {}.", missing.join(", "));
-                let reason = BookingRefusal::of(Reason::PatientFieldsRequired, message);
-                Failure::Reason(Box::new(BookingRefusal { missing_fields: Some(missing), ..reason }))
+                let reason = BookingRefusal::new(Reason::PatientFieldsRequired, message);
+                BookingFailure::Reason(Box::new(BookingRefusal { missing_fields: Some(missing), ..reason }))
             }
-            Refusal::NewPatientNotSupported => Failure::of(
+            Refusal::NewPatientNotSupported => BookingFailure::new(
                 Reason::NewPatientNotSupported,
                 "The practice cannot accept new patients this way; please call the practice.",
             ),
-            Refusal::TypeNotOnline => Failure::of(
+            Refusal::TypeNotOnline => BookingFailure::new(
                 Reason::NotBookableOnline,
                 "Only the practice can book appointments of this type; please call the practice.",
             ),
-            Refusal::AppointmentNotOpen(over) => Failure::of(Reason::BookingNotOpen, closed(over)),
+            Refusal::AppointmentNotOpen(over) => BookingFailure::new(Reason::BookingNotOpen, closed(over)),
             // A finished appointment leaves the location's calendar after some time.
-            Refusal::AppointmentNotFound => Failure::of(Reason::BookingNotOpen, closed(NotOpenReason::Forgotten)),
-            other => Failure::Other(other.into()),
+            Refusal::AppointmentNotFound => {
+                BookingFailure::new(Reason::BookingNotOpen, closed(NotOpenReason::Forgotten))
+            }
+            other => BookingFailure::Other(other.into()),
         }
     }
 }
@@ -167,7 +173,7 @@ impl BookingRefusal {
         }
     }
 
-    fn of(reason: Reason, message: String) -> BookingRefusal {
+    fn new(reason: Reason, message: String) -> BookingRefusal {
         let error = [message.clone()];
         BookingRefusal {
             ok: false,
@@ -183,38 +189,38 @@ impl BookingRefusal {
     }
 }
 
-impl Fails for Failure {
+impl Fails for BookingFailure {
     fn answer(self, notices: Option<&str>) -> HttpResponse {
         let status = self.status_code();
         match self {
-            Failure::Reason(mut refusal) => {
+            BookingFailure::Reason(mut refusal) => {
                 refusal.description = described(refusal.advice(), notices);
                 refusal.answer(status)
             }
-            Failure::Other(error) => error.answer(notices),
+            BookingFailure::Other(error) => error.answer(notices),
         }
     }
 }
 
-impl From<ApiError> for Failure {
-    fn from(error: ApiError) -> Failure {
-        Failure::Other(error)
+impl From<ApiError> for BookingFailure {
+    fn from(error: ApiError) -> BookingFailure {
+        BookingFailure::Other(error)
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for BookingFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Failure::Reason(reason) => f.write_str(reason.reason.word()),
-            Failure::Other(error) => error.fmt(f),
+            BookingFailure::Reason(reason) => f.write_str(reason.reason.word()),
+            BookingFailure::Other(error) => error.fmt(f),
         }
     }
 }
 
-impl ResponseError for Failure {
+impl ResponseError for BookingFailure {
     fn status_code(&self) -> StatusCode {
         match self {
-            Failure::Reason(reason) => match reason.reason {
+            BookingFailure::Reason(reason) => match reason.reason {
                 Reason::SlotTaken | Reason::IdempotencyConflict | Reason::BookingFailed | Reason::BookingNotOpen => {
                     StatusCode::CONFLICT
                 }
@@ -225,14 +231,14 @@ impl ResponseError for Failure {
                 Reason::ScheduleNotRead => StatusCode::SERVICE_UNAVAILABLE,
                 _ => StatusCode::NOT_FOUND,
             },
-            Failure::Other(error) => error.status_code(),
+            BookingFailure::Other(error) => error.status_code(),
         }
     }
 
     fn error_response(&self) -> HttpResponse {
         match self {
-            Failure::Reason(refusal) => refusal.answer(self.status_code()),
-            Failure::Other(error) => error.error_response(),
+            BookingFailure::Reason(refusal) => refusal.answer(self.status_code()),
+            BookingFailure::Other(error) => error.error_response(),
         }
     }
 }

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    failure::{BookingAnswer, Failure},
+    failure::{BookingAnswer, BookingFailure},
     offers::{like, offers, open},
 };
 use crate::{
     access::{
         arguments::{FromInput, InLocations, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
     },
     values::{
@@ -39,13 +39,14 @@ reads!(NewHold |input| {
 });
 
 pub(crate) async fn create(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, at, NewHold { slot_token }): InLocations<NewHold>,
 ) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer, call.key.short()).await;
-    let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)))?;
+    let until =
+        held.map_err(|refused| BookingFailure::refused(refused, |slots| offers(&call, &location, wanted, slots)))?;
     let zone = location.setup.zone;
     let message =
         format!("{} is held for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
@@ -69,12 +70,12 @@ impl FromInput for ReleaseHold {
 }
 
 pub(crate) async fn delete(
-    call: Call,
+    call: ApiCall,
     InLocations(tenant, at, ReleaseHold { slot_token }): InLocations<ReleaseHold>,
 ) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
     let released = call.api.engine.release(offer).await;
-    released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
+    released.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
     Ok(call.plain(SlotHold { ok: true, message, held_until: None, description: call.description() }))
 }

@@ -17,11 +17,11 @@ use serde::Serialize;
 
 pub(crate) use self::failure::BookingRefusal;
 
-use self::failure::{BookingAnswer, Failure};
-use super::providers::Names;
+use self::failure::{BookingAnswer, BookingFailure};
+use super::providers::ProviderNames;
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
@@ -98,14 +98,14 @@ pub(crate) struct BookingResponse<'a> {
 }
 
 fn booked(
-    call: &Call,
+    call: &ApiCall,
     location: &OpenLocation,
     it: &Record<Appointment>,
     booking: &Booking,
     replay: Option<bool>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let tenant = Tenant { institution: location.institution.clone() };
-    let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
+    let provider = it.placement.provider.map(|id| ProviderNames::new(call, &tenant).get(id.0)).transpose()?.flatten();
     let start = it.placement.span.start;
     let insert = (booking.writeback, booking.failure_reason.as_deref());
     let (last, failure_reason) = it.last_write().unwrap_or(insert);
@@ -172,16 +172,16 @@ fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated
 
 /// Finds a booking of the caller; those of other tenants do not exist.
 fn find(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     booking_ref: &str,
-) -> Result<(OpenLocation, Record<Appointment>, Booking), Failure> {
+) -> Result<(OpenLocation, Record<Appointment>, Booking), BookingFailure> {
     let found = call.api.engine.booking(booking_ref).map_err(ApiError::from)?;
     let own = found.filter(|it| it.institution_id == tenant.institution.id.0);
     let own = own.and_then(|it| it.booking.clone().map(|booking| (it, booking)));
-    let (appointment, booking) = own.ok_or_else(|| Failure::booking_not_found(booking_ref))?;
+    let (appointment, booking) = own.ok_or_else(|| BookingFailure::booking_not_found(booking_ref))?;
     let location = call.location(tenant, LocationId(appointment.location())).map_err(|error| match error {
-        error if error.is_not_found() => Failure::booking_not_found(booking_ref),
+        error if error.is_not_found() => BookingFailure::booking_not_found(booking_ref),
         other => other.into(),
     })?;
     Ok((location, appointment, booking))

@@ -8,16 +8,16 @@ use location::{
 };
 
 use super::{
-    failure::Failure,
+    failure::BookingFailure,
     offer_view::{OfferLocation, OfferView},
 };
 use crate::{
     access::{
-        call::Call,
+        call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
-    resources::providers::Names,
+    resources::providers::ProviderNames,
     values::{
         slot_token::Terms,
         times::{self, At},
@@ -33,13 +33,13 @@ pub(super) struct OfferProperties {
 }
 
 pub(super) fn offers(
-    call: &Call,
+    call: &ApiCall,
     location: &OpenLocation,
     wanted: OfferProperties,
     slots: &[Slot],
 ) -> Result<Vec<OfferView>, ApiError> {
     let tenant = Tenant { institution: location.institution.clone() };
-    let mut names = Names::new(call, &tenant);
+    let mut names = ProviderNames::new(call, &tenant);
     let here = booking_location(&location.setup);
     let here = OfferLocation { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address };
     let terms = Terms {
@@ -56,7 +56,7 @@ pub(super) fn offers(
             start_iso: times::utc(slot.span.start),
             start_local: times::for_people(slot.span.start, location.setup.zone),
             duration_minutes: slot.span.length() / MINUTE,
-            provider: names.of(slot.provider.0)?,
+            provider: names.get(slot.provider.0)?,
             provider_id: slot.provider.0,
             operatory_id: slot.operatory.map(|id| id.0),
             location: here.clone(),
@@ -73,35 +73,35 @@ fn expiry(at: Timestamp) -> Timestamp {
 
 /// Returns the offer of a token at a location the caller may reach. Tokens of others are refused like invented ones.
 pub(super) fn open(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     slot_token: &str,
-) -> Result<(OpenLocation, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), BookingFailure> {
     reach(call, tenant, at, call.api.slot_tokens.open(slot_token))
 }
 
 /// Like `open`, for a token of an earlier secret. The offer cannot be booked, but its earlier booking is found.
 pub(super) fn recall(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     slot_token: &str,
-) -> Result<(OpenLocation, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), BookingFailure> {
     reach(call, tenant, at, call.api.slot_tokens.recall(slot_token))
 }
 
 fn reach(
-    call: &Call,
+    call: &ApiCall,
     tenant: &Tenant,
     at: Option<&OpenLocation>,
     offer: Option<Offer>,
-) -> Result<(OpenLocation, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), BookingFailure> {
     let offer = offer.filter(|offer| offer.institution == tenant.institution.id);
     let offer = offer.filter(|offer| at.is_none_or(|location| location.setup.id == offer.location));
-    let offer = offer.ok_or_else(Failure::slot_not_found)?;
+    let offer = offer.ok_or_else(BookingFailure::slot_not_found)?;
     let location = call.location(tenant, offer.location).map_err(|error| match error {
-        error if error.is_not_found() => Failure::slot_not_found(),
+        error if error.is_not_found() => BookingFailure::slot_not_found(),
         other => other.into(),
     })?;
     Ok((location, offer))

@@ -17,14 +17,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    failure::{BookingAnswer, Failure},
+    failure::{BookingAnswer, BookingFailure},
     offer_view::OfferView,
     offers::{OfferProperties, offers},
 };
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         tenancy::{OpenLocation, Tenant},
     },
@@ -84,11 +84,13 @@ impl FromInput for SearchInput {
         let b = &mut input.body;
         SearchInput {
             appointment_type: b.optional("appointment_type_id", appointment_type().omit_from_example()),
-            providers: b
-                .list("provider_ids", id().of(Resource::Providers).about("Only these providers.").omit_from_example()),
+            providers: b.list(
+                "provider_ids",
+                id().referring_to(Resource::Providers).about("Only these providers.").omit_from_example(),
+            ),
             operatories: b.list(
                 "operatory_ids",
-                long_id().of(Resource::Operatories).about("Only these operatories.").omit_from_example(),
+                long_id().referring_to(Resource::Operatories).about("Only these operatories.").omit_from_example(),
             ),
             start_date: b.optional("start_date", first_day().omit_from_example()),
             days: b.defaulted(
@@ -128,7 +130,7 @@ impl FromInput for SearchInput {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, asked): AtLocation<SearchInput>,
 ) -> BookingAnswer<SlotSearchResult<'static>> {
     let now = call.api.engine.now();
@@ -163,9 +165,9 @@ pub(crate) async fn create(
 }
 
 /// Explains the failure in words for a caller.
-fn not_read(error: ApiError, location: &OpenLocation) -> Failure {
+fn not_read(error: ApiError, location: &OpenLocation) -> BookingFailure {
     match error {
-        ApiError::NotRead => Failure::not_read(&location.setup.name),
+        ApiError::NotRead => BookingFailure::not_read(&location.setup.name),
         other => other.into(),
     }
 }
@@ -173,7 +175,7 @@ fn not_read(error: ApiError, location: &OpenLocation) -> Failure {
 impl SearchInput {
     fn query(
         &self,
-        call: &Call,
+        call: &ApiCall,
         location: &OpenLocation,
         from: Date,
         now: Timestamp,
@@ -210,7 +212,7 @@ impl SearchInput {
     /// returns the next date with one.
     async fn find(
         &self,
-        call: &mut Call,
+        call: &mut ApiCall,
         location: &OpenLocation,
         mut query: SlotQuery,
     ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
@@ -253,7 +255,7 @@ impl SearchInput {
 
 fn weekday() -> Kind<Weekday> {
     let names = || Weekday::ALL.map(|day| format!("{day:?}").to_lowercase());
-    Kind::of_text(
+    Kind::for_text(
         move || json!({"type": "string", "enum": names()}),
         "monday",
         |name| {

@@ -3,7 +3,7 @@
 use super::{BookingAnswer, BookingResponse, booked, booking_ref, find};
 use crate::access::{
     arguments::{InTenant, reads},
-    call::Call,
+    call::ApiCall,
 };
 
 reads!(ShowBooking |input| {
@@ -11,7 +11,7 @@ reads!(ShowBooking |input| {
 });
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     InTenant(tenant, ShowBooking { reference }): InTenant<ShowBooking>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;

@@ -68,12 +68,12 @@ pub(crate) async fn glossary(request: HttpRequest) -> HttpResult {
 }
 
 /// Returns a text for operators, for the console.
-pub(crate) fn of_operators(request: &HttpRequest, name: &str) -> HttpResult {
-    let page = pages::of_operators(name).ok_or_else(|| ApiError::NotFound("Page".to_owned()))?;
+pub(crate) fn operator_page(request: &HttpRequest, name: &str) -> HttpResult {
+    let page = pages::operator_page(name).ok_or_else(|| ApiError::NotFound("Page".to_owned()))?;
     Ok(file(request, "text/html; charset=utf-8", page))
 }
 
-fn text(request: &HttpRequest, page: &'static pages::Page) -> HttpResult {
+fn text(request: &HttpRequest, page: &'static pages::DocumentationPage) -> HttpResult {
     Ok(file(request, "text/html; charset=utf-8", page.html()))
 }
 

@@ -5,7 +5,7 @@ use std::{fmt::Write, sync::OnceLock};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// A text and its address.
-pub(crate) struct Page {
+pub(crate) struct DocumentationPage {
     /// `/docs/` or `/console/docs/`.
     base: &'static str,
     /// Path below `base`.
@@ -17,13 +17,18 @@ pub(crate) struct Page {
     html: OnceLock<String>,
 }
 
-impl Page {
-    const fn new(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> Page {
-        Page { base: "/docs/", name, file, title, text, html: OnceLock::new() }
+impl DocumentationPage {
+    const fn new(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> DocumentationPage {
+        DocumentationPage { base: "/docs/", name, file, title, text, html: OnceLock::new() }
     }
 
-    const fn of_operators(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> Page {
-        Page { base: OPERATORS, name, file, title, text, html: OnceLock::new() }
+    const fn for_operators(
+        name: &'static str,
+        file: &'static str,
+        title: &'static str,
+        text: &'static str,
+    ) -> DocumentationPage {
+        DocumentationPage { base: OPERATORS, name, file, title, text, html: OnceLock::new() }
     }
 
     fn path(&self) -> String {
@@ -35,73 +40,133 @@ impl Page {
     }
 }
 
-pub(crate) static GUIDE: Page = Page::new("guide", "guide.md", "Guide", include_str!("../../../docs/guide.md"));
-pub(crate) static MOVING: Page = Page::new(
+pub(crate) static GUIDE: DocumentationPage =
+    DocumentationPage::new("guide", "guide.md", "Guide", include_str!("../../../docs/guide.md"));
+pub(crate) static MOVING: DocumentationPage = DocumentationPage::new(
     "coming-from-another-api",
     "coming-from-another-api.md",
     "Coming from a v2 or v3 API",
     include_str!("../../../docs/coming-from-another-api.md"),
 );
-pub(crate) static RULES: Page =
-    Page::new("specification", "specification.md", "Rules", include_str!("../../../docs/specification.md"));
-pub(crate) static GLOSSARY: Page =
-    Page::new("glossary", "glossary.md", "Glossary", include_str!("../../../docs/glossary.md"));
+pub(crate) static RULES: DocumentationPage = DocumentationPage::new(
+    "specification",
+    "specification.md",
+    "Rules",
+    include_str!("../../../docs/specification.md"),
+);
+pub(crate) static GLOSSARY: DocumentationPage =
+    DocumentationPage::new("glossary", "glossary.md", "Glossary", include_str!("../../../docs/glossary.md"));
 
 /// Base path of the texts for operators in the console.
 const OPERATORS: &str = "/console/docs/";
 
-static OF_OPERATORS: [Page; 15] = [
-    Page::of_operators("runbooks", "runbooks.md", "Runbooks", include_str!("../../../docs/operations/runbooks.md")),
-    Page::of_operators(
+static OPERATOR_PAGES: [DocumentationPage; 15] = [
+    DocumentationPage::for_operators(
+        "runbooks",
+        "runbooks.md",
+        "Runbooks",
+        include_str!("../../../docs/operations/runbooks.md"),
+    ),
+    DocumentationPage::for_operators(
         "commands",
         "commands.md",
         "Commands and calls",
         include_str!("../../../docs/operations/commands.md"),
     ),
-    Page::of_operators("console", "console.md", "Console", include_str!("../../../docs/operations/console.md")),
-    Page::of_operators("observe", "observe.md", "Observe", include_str!("../../../docs/operations/observe.md")),
-    Page::of_operators("install", "install.md", "Install", include_str!("../../../docs/operations/install.md")),
-    Page::of_operators("configure", "configure.md", "Configure", include_str!("../../../docs/operations/configure.md")),
-    Page::of_operators(
+    DocumentationPage::for_operators(
+        "console",
+        "console.md",
+        "Console",
+        include_str!("../../../docs/operations/console.md"),
+    ),
+    DocumentationPage::for_operators(
+        "observe",
+        "observe.md",
+        "Observe",
+        include_str!("../../../docs/operations/observe.md"),
+    ),
+    DocumentationPage::for_operators(
+        "install",
+        "install.md",
+        "Install",
+        include_str!("../../../docs/operations/install.md"),
+    ),
+    DocumentationPage::for_operators(
+        "configure",
+        "configure.md",
+        "Configure",
+        include_str!("../../../docs/operations/configure.md"),
+    ),
+    DocumentationPage::for_operators(
         "configuration",
         "configuration.md",
         "Every key",
         include_str!("../../../docs/operations/configuration.md"),
     ),
-    Page::of_operators("store", "store.md", "The store", include_str!("../../../docs/operations/store.md")),
-    Page::of_operators(
+    DocumentationPage::for_operators(
+        "store",
+        "store.md",
+        "The store",
+        include_str!("../../../docs/operations/store.md"),
+    ),
+    DocumentationPage::for_operators(
         "backup",
         "backup.md",
         "Back up and restore",
         include_str!("../../../docs/operations/backup.md"),
     ),
-    Page::of_operators("audit", "audit.md", "The audit trail", include_str!("../../../docs/operations/audit.md")),
-    Page::of_operators("nodes", "nodes.md", "Several nodes", include_str!("../../../docs/operations/nodes.md")),
-    Page::of_operators("adapters", "adapters.md", "Adapters", include_str!("../../../docs/operations/adapters.md")),
-    Page::of_operators(
+    DocumentationPage::for_operators(
+        "audit",
+        "audit.md",
+        "The audit trail",
+        include_str!("../../../docs/operations/audit.md"),
+    ),
+    DocumentationPage::for_operators(
+        "nodes",
+        "nodes.md",
+        "Several nodes",
+        include_str!("../../../docs/operations/nodes.md"),
+    ),
+    DocumentationPage::for_operators(
+        "adapters",
+        "adapters.md",
+        "Adapters",
+        include_str!("../../../docs/operations/adapters.md"),
+    ),
+    DocumentationPage::for_operators(
         "workstations",
         "workstations.md",
         "Workstations",
         include_str!("../../../docs/operations/workstations.md"),
     ),
-    Page::of_operators("security", "security.md", "Security", include_str!("../../../docs/operations/security.md")),
-    Page::of_operators("upgrade", "upgrade.md", "Upgrade", include_str!("../../../docs/operations/upgrade.md")),
+    DocumentationPage::for_operators(
+        "security",
+        "security.md",
+        "Security",
+        include_str!("../../../docs/operations/security.md"),
+    ),
+    DocumentationPage::for_operators(
+        "upgrade",
+        "upgrade.md",
+        "Upgrade",
+        include_str!("../../../docs/operations/upgrade.md"),
+    ),
 ];
 
 /// Returns a text for operators as a page.
-pub(crate) fn of_operators(name: &str) -> Option<&'static str> {
-    OF_OPERATORS.iter().find(|page| page.name == name).map(Page::html)
+pub(crate) fn operator_page(name: &str) -> Option<&'static str> {
+    OPERATOR_PAGES.iter().find(|page| page.name == name).map(DocumentationPage::html)
 }
 
-static PAGES: [&Page; 4] = [&GUIDE, &MOVING, &RULES, &GLOSSARY];
+static PAGES: [&DocumentationPage; 4] = [&GUIDE, &MOVING, &RULES, &GLOSSARY];
 /// Pages written in HTML.
 const OTHERS: [(&str, &str); 3] =
     [("/docs", "Reference"), ("/docs/webhooks", "Receiving webhooks"), ("/docs/sandbox", "Rehearsing trouble")];
 
-fn layout(page: &Page) -> String {
+fn layout(page: &DocumentationPage) -> String {
     let (mut links, mut contents, mut body) = (String::new(), String::new(), String::new());
     let texts: Vec<(String, &str)> = match page.base == OPERATORS {
-        true => OF_OPERATORS.iter().map(|it| (it.path(), it.title)).collect(),
+        true => OPERATOR_PAGES.iter().map(|it| (it.path(), it.title)).collect(),
         false => {
             let others = OTHERS.map(|(path, title)| (path.to_owned(), title));
             PAGES.iter().map(|it| (it.path(), it.title)).chain(others).collect()
@@ -131,7 +196,7 @@ fn layout(page: &Page) -> String {
 
 /// Rewrites links between files into links between pages, and shows HTML in a text as text.
 struct Links<'p> {
-    page: &'p Page,
+    page: &'p DocumentationPage,
     /// The current link has no target; only its text is shown.
     is_dead: bool,
 }
@@ -159,7 +224,7 @@ impl Links<'_> {
         let anchor = rest.map(|rest| format!("#{rest}")).unwrap_or_default();
         let of_operators = self.page.base == OPERATORS;
         let clients = || PAGES.iter().copied().find(|it| it.file == file.strip_prefix("../").unwrap_or(file));
-        let operators = || OF_OPERATORS.iter().find(|it| of_operators && it.file == file);
+        let operators = || OPERATOR_PAGES.iter().find(|it| of_operators && it.file == file);
         match operators().or_else(clients) {
             Some(page) => Some(format!("{}{anchor}", page.path())),
             None if of_operators && !file.is_empty() && !file.contains("://") => None,
@@ -202,11 +267,11 @@ mod tests {
     #[test]
     fn every_link_leads_to_an_existing_page_and_heading() {
         let known = |path: &str| OTHERS.iter().any(|(other, _)| *other == path);
-        for page in PAGES.into_iter().chain(&OF_OPERATORS) {
+        for page in PAGES.into_iter().chain(&OPERATOR_PAGES) {
             let links = page.html().split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
             for link in links.filter(|link| !["data:,", "/docs/style.css"].contains(link)) {
                 let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-                let of = PAGES.into_iter().chain(&OF_OPERATORS).find(|it| path == it.path());
+                let of = PAGES.into_iter().chain(&OPERATOR_PAGES).find(|it| path == it.path());
                 let target = if path.is_empty() { Some(page) } else { of };
                 let there =
                     target.is_some_and(|it| anchor.is_empty() || it.html().contains(&format!("id=\"{anchor}\"")));
@@ -219,7 +284,7 @@ mod tests {
     fn every_problem_leads_to_a_heading_of_a_runbook() {
         for link in crate::resources::problems::RUNBOOKS {
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let page = OF_OPERATORS.iter().find(|it| it.path() == path);
+            let page = OPERATOR_PAGES.iter().find(|it| it.path() == path);
             let page = page.unwrap_or_else(|| panic!("{link} is no page"));
             assert!(anchor.is_empty() || page.html().contains(&format!("id=\"{anchor}\"")), "{link}");
         }
@@ -227,8 +292,12 @@ mod tests {
 
     #[test]
     fn markup_in_a_text_stays_text() {
-        static ODD: Page =
-            Page::new("odd", "odd.md", "Odd", "# A <script>x</script>\n\n<b>bold</b> [x](guide.md#errors)\n");
+        static ODD: DocumentationPage = DocumentationPage::new(
+            "odd",
+            "odd.md",
+            "Odd",
+            "# A <script>x</script>\n\n<b>bold</b> [x](guide.md#errors)\n",
+        );
         let html = ODD.html();
         assert!(!html.contains("<script>") && !html.contains("<b>"), "{html}");
         assert!(html.contains("href=\"/docs/guide#errors\""), "{html}");

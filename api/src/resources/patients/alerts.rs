@@ -11,7 +11,7 @@ use super::find;
 use crate::{
     access::{
         arguments::{AlertId, FromInput, Id, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created, Listed, One},
         tenancy::Tenant,
@@ -31,7 +31,7 @@ reads!(ListAlerts |input| {
 });
 
 pub(crate) async fn list(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ListAlerts { include_disabled }): InTenant<ListAlerts>,
 ) -> Answer<Listed<PatientAlertView<'static>>> {
@@ -40,15 +40,15 @@ pub(crate) async fn list(
     let theirs = vec![Filter::Patient(id.into())];
     let mut alerts: Vec<Record<PatientAlert>> = call.all_entries_including_deleted(&source, theirs)?;
     alerts.retain(|it| include_disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
-    Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
+    Ok(call.list(&alerts.iter().map(PatientAlertView::from_record).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn show(
-    call: Call,
+    call: ApiCall,
     (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<PatientAlertView<'static>>> {
-    Ok(call.show(PatientAlertView::of(&one(&call, &tenant, patient, alert)?)))
+    Ok(call.show(PatientAlertView::from_record(&one(&call, &tenant, patient, alert)?)))
 }
 
 pub(crate) struct NewAlert {
@@ -63,7 +63,7 @@ impl FromInput for NewAlert {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, NewAlert { note }): InTenant<NewAlert>,
 ) -> Answer<Created<PatientAlertView<'static>>> {
@@ -75,7 +75,7 @@ pub(crate) async fn create(
         EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
         other => other.into(),
     })?;
-    Ok(call.made(saved.replay, PatientAlertView::of(&saved.record)))
+    Ok(call.created(saved.replay, PatientAlertView::from_record(&saved.record)))
 }
 
 /// Refuses alerts of a patient that the EHR does not have (specification 7.3).
@@ -99,7 +99,7 @@ impl FromInput for AlertUpdate {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
     InTenant(tenant, AlertUpdate { disabled }): InTenant<AlertUpdate>,
 ) -> Answer<One<PatientAlertView<'static>>> {
@@ -111,17 +111,17 @@ pub(crate) async fn update(
                 .because(Reason::NotSupportedByEhr));
         }
         Some(true) if !is_disabled => {}
-        _ => return Ok(call.show(PatientAlertView::of(&alert))),
+        _ => return Ok(call.show(PatientAlertView::from_record(&alert))),
     }
     let location =
         call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
     let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body }).await?;
     call.audit("update", "Patient Alert", alert.id.into());
-    Ok(call.show(PatientAlertView::of(&saved.record)))
+    Ok(call.show(PatientAlertView::from_record(&saved.record)))
 }
 
-fn one(call: &Call, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<PatientAlert>, ApiError> {
+fn one(call: &ApiCall, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<PatientAlert>, ApiError> {
     find(call, tenant, patient)?;
     let alert = call.entry::<PatientAlert>(tenant, id)?;
     let theirs = alert.body.patient_id == patient;

@@ -5,7 +5,7 @@ use engine::{PatientDetails, commands::CreatePatient, records::values::Address};
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Created},
     },
@@ -65,14 +65,14 @@ impl FromInput for NewPatient {
 }
 
 pub(crate) async fn create(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, NewPatient(new)): AtLocation<NewPatient>,
 ) -> Answer<Created<PatientCreated<'static>>> {
     let saved = call.save(&location, new).await?;
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
     let adapter = call.directory.adapter_of_source(saved.record.source_id);
-    let view = PatientCreated { user: PatientBasic::of(&saved.record, adapter) };
-    Ok(if saved.existing { call.show_as(200, view) } else { call.made(saved.replay, view) })
+    let view = PatientCreated { user: PatientBasic::from_record(&saved.record, adapter) };
+    Ok(if saved.existing { call.show_as(200, view) } else { call.created(saved.replay, view) })
 }
 
 fn address(b: &mut Fields) -> Option<Address> {

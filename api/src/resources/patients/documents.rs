@@ -9,7 +9,7 @@ use super::find;
 use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, reads},
-        call::Call,
+        call::ApiCall,
         respond::{Answer, Listed, Never, One},
     },
     http::errors::ApiError,
@@ -18,18 +18,18 @@ use crate::{
 };
 
 pub(crate) async fn list(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<Listed<PatientDocumentView<'static>>> {
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];
     let documents: Vec<Record<Document>> = call.all_entries(&source, theirs)?;
-    Ok(call.list(&documents.iter().map(|it| PatientDocumentView::of(it, None)).collect::<Vec<_>>()))
+    Ok(call.list(&documents.iter().map(|it| PatientDocumentView::from_record(it, None)).collect::<Vec<_>>()))
 }
 
 /// Refuses uploads, because the contract of adapters has no write for documents.
-pub(crate) async fn create(call: Call, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
+pub(crate) async fn create(call: ApiCall, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
     super::find_at(&call, &location, id)?;
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
@@ -39,18 +39,18 @@ reads!(ListDocumentTypes |input| {
 });
 
 pub(crate) async fn types(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, ListDocumentTypes { active }): AtLocation<ListDocumentTypes>,
 ) -> Answer<Listed<DocumentTypeView<'static>>> {
     let mut types: Vec<Record<DocumentType>> = call.all_entries_including_deleted(&location.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
-    Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
+    Ok(call.list(&types.iter().map(DocumentTypeView::from_record).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn show_type(
-    call: Call,
+    call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<DocumentTypeView<'static>>> {
-    Ok(call.show(DocumentTypeView::of(&call.entry_at(&location, id)?)))
+    Ok(call.show(DocumentTypeView::from_record(&call.entry_at(&location, id)?)))
 }

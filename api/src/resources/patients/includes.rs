@@ -14,9 +14,9 @@ use engine::{
 
 use super::{find, reachable};
 use crate::{
-    access::{call::Call, input::Input, tenancy::Tenant},
+    access::{call::ApiCall, input::Input, tenancy::Tenant},
     http::errors::{ApiError, name_of},
-    resources::{insurance_plans::subscriber, providers::Names},
+    resources::{insurance_plans::subscriber, providers::ProviderNames},
     values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
     views::{
         communications::PatientAlertView,
@@ -58,7 +58,7 @@ pub(super) const INCLUDES_OF_LIST: &[&str] = &[
 const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
 
 /// Returns the requested includes that the caller may see. The others are reported as withheld.
-pub(super) fn asked(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
+pub(super) fn requested_includes(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
     let financial = input.grants.financial;
     let asked = input.includes(known);
     let (asked, denied): (Vec<_>, Vec<_>) = asked.into_iter().partition(|it| financial || !LEDGER.contains(it));
@@ -90,7 +90,7 @@ pub(super) struct Related {
 
 impl Related {
     pub(super) async fn read(
-        call: &mut Call,
+        call: &mut ApiCall,
         tenant: &Tenant,
         patient: &Record<Patient>,
         asked: &[&str],
@@ -100,7 +100,7 @@ impl Related {
 
     /// Reads the related records of a page, one kind at a time for all patients.
     pub(super) async fn read_all(
-        call: &mut Call,
+        call: &mut ApiCall,
         tenant: &Tenant,
         patients: &[Record<Patient>],
         asked: &[&str],
@@ -112,10 +112,10 @@ impl Related {
             true => Some(coverages(call, tenant, patients).await?),
             false => None,
         };
-        let mut procedures = asked("procedures").then(|| of_patients(call, patients)).transpose()?;
-        let mut adjustments = asked("adjustments").then(|| of_patients(call, patients)).transpose()?;
-        let mut charges = asked("charges").then(|| of_patients(call, patients)).transpose()?;
-        let mut payments = asked("payments").then(|| of_patients(call, patients)).transpose()?;
+        let mut procedures = asked("procedures").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut adjustments = asked("adjustments").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut charges = asked("charges").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut payments = asked("payments").then(|| list_by_patient(call, patients)).transpose()?;
         let mut alerts = asked("patient_alerts").then(|| alerts(call, patients)).transpose()?;
         let mut all = Vec::with_capacity(patients.len());
         for patient in patients {
@@ -132,19 +132,19 @@ impl Related {
                 guarantor,
                 provider,
                 visits: visits.remove(&patient.id).unwrap_or_default(),
-                coverages: of(&mut coverages, patient),
-                procedures: of(&mut procedures, patient),
-                adjustments: of(&mut adjustments, patient),
-                charges: of(&mut charges, patient),
-                payments: of(&mut payments, patient),
-                alerts: of(&mut alerts, patient),
+                coverages: take_for(&mut coverages, patient),
+                procedures: take_for(&mut procedures, patient),
+                adjustments: take_for(&mut adjustments, patient),
+                charges: take_for(&mut charges, patient),
+                payments: take_for(&mut payments, patient),
+                alerts: take_for(&mut alerts, patient),
                 address: asked("address"),
             });
         }
         Ok(all)
     }
 
-    pub(super) fn shown<'a>(&'a self, call: &'a Call) -> PatientIncludes<'a> {
+    pub(super) fn view<'a>(&'a self, call: &'a ApiCall) -> PatientIncludes<'a> {
         let adapter = |source: Option<u32>| call.directory.adapter_of_source(source);
         let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
         let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
@@ -156,23 +156,23 @@ impl Related {
             last_visited_appointment: self.visits.last.as_ref().map(|it| it.as_ref().map(basic)),
             appointments: each(&self.visits.all, basic),
             procedures: each(&self.procedures, |it| call.procedure(it)),
-            insurance_coverages: each(&self.coverages, |it| it.shown(call)),
+            insurance_coverages: each(&self.coverages, |it| it.view(call)),
             adjustments: each(&self.adjustments, |it| call.adjustment(it)),
             charges: each(&self.charges, |it| call.charge(it)),
             payments: each(&self.payments, |it| call.payment(it)),
-            patient_alerts: each(&self.alerts, PatientAlertView::of),
+            patient_alerts: each(&self.alerts, PatientAlertView::from_record),
         }
     }
 
     /// Returns the address for views in which it is optional.
     pub(super) fn address<'a>(&self, patient: &'a Record<Patient>) -> Included<PatientAddressView<'a>> {
-        self.address.then(|| patient.address.as_ref().map(PatientAddressView::of))
+        self.address.then(|| patient.address.as_ref().map(PatientAddressView::from_address))
     }
 }
 
 impl Covered {
-    fn shown<'a>(&'a self, call: &'a Call) -> IndividualCoverageView<'a> {
-        let mut coverage = InsuranceCoverageView::of(&self.coverage);
+    fn view<'a>(&'a self, call: &'a ApiCall) -> IndividualCoverageView<'a> {
+        let mut coverage = InsuranceCoverageView::from_record(&self.coverage);
         coverage.subscriber = Some(self.subscriber.clone());
         IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.insurance_plan(it)) }
     }
@@ -189,13 +189,13 @@ fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
 /// The records of each patient of a page.
 type ByPatient<R> = HashMap<u32, Vec<R>>;
 
-fn of<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Option<Vec<R>> {
+fn take_for<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Option<Vec<R>> {
     records.as_mut().map(|records| records.remove(&patient.id).unwrap_or_default())
 }
 
 /// Reads the records of all patients. The list of a single patient ends after `limit`; those of a page are complete.
 fn read_of<T: Body>(
-    call: &mut Call,
+    call: &mut ApiCall,
     owners: &[u32],
     patients: &[Record<Patient>],
     limit: usize,
@@ -226,7 +226,10 @@ fn by_patient<T: Body>(records: Vec<Record<T>>) -> ByPatient<Record<T>> {
 }
 
 /// Reads the records from the patients' EHRs that are not deleted.
-fn of_patients<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<T>>, ApiError> {
+fn list_by_patient<T: Body>(
+    call: &mut ApiCall,
+    patients: &[Record<Patient>],
+) -> Result<ByPatient<Record<T>>, ApiError> {
     let sources: BTreeSet<u32> = patients.iter().filter_map(|it| it.source_id).collect();
     let sources: Vec<u32> = sources.into_iter().collect();
     let mut records: Vec<Record<T>> = read_of(call, &sources, patients, MAX_WHOLE)?;
@@ -238,18 +241,18 @@ fn of_patients<T: Body>(call: &mut Call, patients: &[Record<Patient>]) -> Result
 }
 
 /// Reads the alerts that are not disabled.
-fn alerts(call: &mut Call, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
-    let mut alerts = of_patients(call, patients)?;
+fn alerts(call: &mut ApiCall, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
+    let mut alerts = list_by_patient(call, patients)?;
     alerts.values_mut().for_each(|list: &mut Vec<Record<PatientAlert>>| list.retain(|it| it.disabled_at.is_none()));
     Ok(alerts)
 }
 
 async fn coverages(
-    call: &mut Call,
+    call: &mut ApiCall,
     tenant: &Tenant,
     patients: &[Record<Patient>],
 ) -> Result<ByPatient<Covered>, ApiError> {
-    let coverages: ByPatient<Record<Coverage>> = of_patients(call, patients)?;
+    let coverages: ByPatient<Record<Coverage>> = list_by_patient(call, patients)?;
     let (mut plans, mut subscribers) = (HashMap::new(), HashMap::new());
     let mut covered = ByPatient::with_capacity(coverages.len());
     for (patient, list) in coverages {
@@ -274,7 +277,7 @@ async fn coverages(
 }
 
 /// Reads the patients for whom the patient is the guarantor.
-fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
+fn children(call: &mut ApiCall, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
     let theirs = vec![Filter::Guarantor(patient.id.into())];
     let mut children: Vec<Record<Patient>> = call.whole(&[tenant.institution.id.0], theirs)?;
     children.retain(|it| it.id != patient.id && reachable(call, tenant, it));
@@ -282,21 +285,22 @@ fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Resu
     Ok(children)
 }
 
-type Visit = (Record<Appointment>, Option<String>);
+type PatientVisit = (Record<Appointment>, Option<String>);
 /// Appointments as in `Visits`, without the names of their providers.
-type Found = (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
+type FoundVisits =
+    (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
 
 /// The requested appointments with the names of their providers.
 #[derive(Default)]
 struct Visits {
-    upcoming: Option<Vec<Visit>>,
-    last: Option<Option<Visit>>,
-    all: Option<Vec<Visit>>,
+    upcoming: Option<Vec<PatientVisit>>,
+    last: Option<Option<PatientVisit>>,
+    all: Option<Vec<PatientVisit>>,
 }
 
 impl Visits {
     fn read(
-        call: &mut Call,
+        call: &mut ApiCall,
         tenant: &Tenant,
         patients: &[Record<Patient>],
         asked: impl Fn(&str) -> bool,
@@ -319,13 +323,13 @@ impl Visits {
             [&mut upcoming, &mut all].into_iter().flatten().for_each(|list| call.end_after(MAX_WHOLE, list));
             shown.insert(patient.id, (upcoming, last, all));
         }
-        let mut names = Names::new(call, tenant);
+        let mut names = ProviderNames::new(call, tenant);
         let mut named = |it: Record<Appointment>| {
             call.audit("read", "appointment", it.id);
-            let name = it.placement.provider.map(|provider| names.of(provider.0)).transpose()?.flatten();
+            let name = it.placement.provider.map(|provider| names.get(provider.0)).transpose()?.flatten();
             Ok::<_, ApiError>((it, name))
         };
-        let visits = |(patient, (upcoming, last, all)): (u32, Found)| {
+        let visits = |(patient, (upcoming, last, all)): (u32, FoundVisits)| {
             let visits = Visits {
                 upcoming: upcoming.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
                 last: last.map(|last| last.map(&mut named).transpose()).transpose()?,
@@ -342,6 +346,6 @@ fn is_scheduled(it: &Record<Appointment>) -> bool {
     !it.cancelled && !it.unavailable && !failed
 }
 
-fn basic((appointment, provider): &Visit) -> AppointmentBasic {
-    AppointmentBasic::of(appointment, provider.clone())
+fn basic((appointment, provider): &PatientVisit) -> AppointmentBasic {
+    AppointmentBasic::from_record(appointment, provider.clone())
 }

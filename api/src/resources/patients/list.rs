@@ -9,18 +9,18 @@ use engine::{
 use location::zone::Date;
 
 use super::{
-    includes::{INCLUDES_OF_LIST, Related, asked},
+    includes::{INCLUDES_OF_LIST, Related, requested_includes},
     reachable,
 };
 use crate::{
     access::{
         arguments::{AtLocation, FromInput},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{errors::ApiError, paging::Page, query::Params},
+    http::{errors::ApiError, paging::ListPage, query::Params},
     records::listing::Listing,
     values::{
         kinds::{
@@ -44,7 +44,7 @@ pub(crate) struct ListPatients {
 
 impl FromInput for ListPatients {
     fn from_input(input: &mut Input) -> ListPatients {
-        let include = if input.version.is_v2() { asked(input, INCLUDES_OF_LIST) } else { Vec::new() };
+        let include = if input.version.is_v2() { requested_includes(input, INCLUDES_OF_LIST) } else { Vec::new() };
         let criteria = Criteria::read(&mut input.query);
         let today = input.today;
         let people = input.listing().sort().name().since().foreign_ids();
@@ -63,16 +63,16 @@ impl FromInput for ListPatients {
 }
 
 pub(crate) async fn list(
-    call: Call,
+    call: ApiCall,
     AtLocation(location, asked): AtLocation<ListPatients>,
 ) -> Answer<Paged<PatientListItemByVersion<'static>>> {
     let page = found(&call, &location, asked.listing, &asked.criteria)?;
     Ok(call.page_of(&page, |it| {
         let adapter = call.directory.adapter_of_source(it.source_id);
         match call.version {
-            Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::of(it, adapter))),
+            Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::from_record(it, adapter))),
             Version::V3_0_0 | Version::V2_2_2 => {
-                PatientListItemByVersion::Listed(Box::new(PatientListItem::of(it, adapter)))
+                PatientListItemByVersion::Listed(Box::new(PatientListItem::from_record(it, adapter)))
             }
         }
     }))
@@ -80,7 +80,7 @@ pub(crate) async fn list(
 
 /// Lists patients in the form of v2.2.2, with the requested includes.
 pub(crate) async fn list_v2(
-    mut call: Call,
+    mut call: ApiCall,
     AtLocation(location, asked): AtLocation<ListPatients>,
 ) -> Answer<Paged<PatientDetail<'static>>> {
     let ListPatients { listing, criteria, include } = asked;
@@ -90,18 +90,18 @@ pub(crate) async fn list_v2(
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {
         let adapter = call.directory.adapter_of_source(patient.source_id);
-        let (includes, address) = (related.shown(&call), related.address(patient));
-        rows.push(PatientDetail::of(patient, adapter).with(includes, address));
+        let (includes, address) = (related.view(&call), related.address(patient));
+        rows.push(PatientDetail::from_record(patient, adapter).with(includes, address));
     }
-    Ok(call.page(&Page { rows, info: page.info }))
+    Ok(call.page(&ListPage { rows, info: page.info }))
 }
 
 fn found(
-    call: &Call,
+    call: &ApiCall,
     location: &OpenLocation,
     listing: Listing,
     criteria: &Criteria,
-) -> Result<Page<Record<Patient>>, ApiError> {
+) -> Result<ListPage<Record<Patient>>, ApiError> {
     let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
     let (country, number) = (location.setup.country(&location.institution), criteria.number(location));
     let takes_forms = criteria.forms_syncable.is_some() && takes_forms(call, location)?;
@@ -183,7 +183,7 @@ fn takes_answers() -> Kind<bool> {
 }
 
 /// Returns whether form responses can be written to the location's EHR.
-fn takes_forms(call: &Call, location: &OpenLocation) -> Result<bool, ApiError> {
+fn takes_forms(call: &ApiCall, location: &OpenLocation) -> Result<bool, ApiError> {
     let ehr = match location.setup.source {
         Some(_) => call.api.engine.description(location.setup.id)?,
         None => None,

@@ -2,12 +2,12 @@
 
 use super::{
     find,
-    includes::{INCLUDES, Related, asked},
+    includes::{INCLUDES, Related, requested_includes},
 };
 use crate::{
     access::{
         arguments::{FromInput, Id, InTenant},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One},
     },
@@ -21,24 +21,26 @@ pub(crate) struct ShowPatient {
 
 impl FromInput for ShowPatient {
     fn from_input(input: &mut Input) -> ShowPatient {
-        ShowPatient { include: asked(input, INCLUDES) }
+        ShowPatient { include: requested_includes(input, INCLUDES) }
     }
 }
 
 pub(crate) async fn show(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     InTenant(tenant, ShowPatient { include }): InTenant<ShowPatient>,
 ) -> Answer<One<PatientByVersion<'static>>> {
     let patient = find(&call, &tenant, id)?;
     let related = Related::read(&mut call, &tenant, &patient, &include).await?;
     let adapter = call.directory.adapter_of_source(patient.source_id);
-    let includes = related.shown(&call);
+    let includes = related.view(&call);
     let view = match call.version {
-        Version::V3_1_0 => PatientByVersion::Detailed(Box::new(PatientProfile::of(&patient, adapter).with(includes))),
+        Version::V3_1_0 => {
+            PatientByVersion::Detailed(Box::new(PatientProfile::from_record(&patient, adapter).with(includes)))
+        }
         Version::V3_0_0 | Version::V2_2_2 => {
             let address = related.address(&patient);
-            PatientByVersion::Detail(Box::new(PatientDetail::of(&patient, adapter).with(includes, address)))
+            PatientByVersion::Detail(Box::new(PatientDetail::from_record(&patient, adapter).with(includes, address)))
         }
     };
     Ok(call.show(view))

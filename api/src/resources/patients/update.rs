@@ -9,7 +9,7 @@ use location::zone::Date;
 use crate::{
     access::{
         arguments::{AtLocation, FromInput, Id},
-        call::Call,
+        call::ApiCall,
         input::Input,
         respond::{Answer, One},
     },
@@ -38,13 +38,13 @@ impl FromInput for PatientUpdate {
 }
 
 pub(crate) async fn update(
-    mut call: Call,
+    mut call: ApiCall,
     Id(id): Id<u32>,
     AtLocation(location, PatientUpdate(change)): AtLocation<PatientUpdate>,
 ) -> Answer<One<PatientProfile<'static>>> {
     let saved = call.save(&location, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
-    Ok(call.show(PatientProfile::of(&saved.record, call.directory.adapter(&location.setup))))
+    Ok(call.show(PatientProfile::from_record(&saved.record, call.directory.adapter(&location.setup))))
 }
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {

@@ -84,10 +84,10 @@ struct Frames {
     rest: u64,
     /// Length of the current message so far.
     message: u64,
-    window: Option<Window>,
+    window: Option<FrameWindow>,
 }
 
-struct Window {
+struct FrameWindow {
     since: Instant,
     messages: u32,
     fragments: u32,
@@ -109,7 +109,7 @@ impl Frames {
             }
             self.head.push(bytes.get_u8());
             debug_assert!(self.head.len() <= LONGEST_HEAD);
-            if let Some(head) = Head::of(&self.head) {
+            if let Some(head) = Head::parse(&self.head) {
                 self.head.clear();
                 self.rest = head.length;
                 self.begun(&head, gauge, now)?;
@@ -129,9 +129,9 @@ impl Frames {
         if self.message.max(head.length) > gauge.max_message.get() {
             return Err(ExceededLimit::TooLong);
         }
-        let window = self.window.get_or_insert(Window { since: now, messages: 0, fragments: 0 });
+        let window = self.window.get_or_insert(FrameWindow { since: now, messages: 0, fragments: 0 });
         if now.duration_since(window.since) >= FRAMES_WITHIN {
-            *window = Window { since: now, messages: 0, fragments: 0 };
+            *window = FrameWindow { since: now, messages: 0, fragments: 0 };
         }
         window.messages += u32::from(!continues);
         window.fragments += u32::from(continues);
@@ -142,7 +142,7 @@ impl Frames {
 
 impl Head {
     /// Returns `None` if the header is incomplete.
-    fn of(bytes: &[u8]) -> Option<Head> {
+    fn parse(bytes: &[u8]) -> Option<Head> {
         let (first, second) = (*bytes.first()?, *bytes.get(1)?);
         let extended = match second & 0x7f {
             126 => 2,

@@ -13,7 +13,7 @@ pub struct Reference {
 
 impl<T: Copy + Into<u64> + 'static> Kind<T> {
     /// Marks the value as an id of a record of this resource.
-    pub(crate) fn of(self, resource: Resource) -> Kind<T> {
+    pub(crate) fn referring_to(self, resource: Resource) -> Kind<T> {
         let number: fn(&T) -> u64 = |id| (*id).into();
         Kind { refers_to: Some((resource, number)), ..self }
     }

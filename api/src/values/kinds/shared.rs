@@ -22,13 +22,13 @@ macro_rules! shared {
 shared! {
     subdomain(): String = text(MAX_TEXT), "The institution, in lower case.";
     location(): u32 = id(), "The practice location.";
-    patient(): u32 = id().of(Patients), "The patient.";
-    provider(): u32 = id().of(Providers), "The provider.";
+    patient(): u32 = id().referring_to(Patients), "The patient.";
+    provider(): u32 = id().referring_to(Providers), "The provider.";
     /// For lists; see `http::query` for aliases.
-    providers(): u32 = id().of(Providers), "Only these providers; one alone also as `provider_id`.";
-    operatory(): u64 = long_id().of(Operatories), "The operatory: a chair, column or room.";
-    operatories(): u64 = long_id().of(Operatories), "Only these operatories; one alone also as `operatory_id`.";
-    appointment_type(): u32 = id().of(AppointmentTypes), "The appointment type; its length becomes the length of slots.";
+    providers(): u32 = id().referring_to(Providers), "Only these providers; one alone also as `provider_id`.";
+    operatory(): u64 = long_id().referring_to(Operatories), "The operatory: a chair, column or room.";
+    operatories(): u64 = long_id().referring_to(Operatories), "Only these operatories; one alone also as `operatory_id`.";
+    appointment_type(): u32 = id().referring_to(AppointmentTypes), "The appointment type; its length becomes the length of slots.";
     appointments_per_timeslot(): i64 = integer(PER_TIMESLOT), "How many appointments may share a slot.";
     first_day(): Date = date(), "The first day, in the location's time zone.";
     slot_token(): String = text(MAX_TOKEN), "The token of a slot from POST /intent/booking/search.";

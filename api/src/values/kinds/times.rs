@@ -92,10 +92,10 @@ fn after_gap(zone: Tz, local: NaiveDateTime) -> DateTime<Tz> {
 
 /// Reads a date. A date-time gives its day as written.
 pub(crate) fn date() -> Kind<Date> {
-    Kind::of_text(
+    Kind::for_text(
         || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
         "2026-12-01",
-        |text| in_years(days(Written::parse(text).ok_or("must be a date in the form YYYY-MM-DD")?.date), YEARS),
+        |text| in_years(days(ParsedDateTime::parse(text).ok_or("must be a date in the form YYYY-MM-DD")?.date), YEARS),
     )
 }
 
@@ -103,8 +103,8 @@ pub(crate) fn date() -> Kind<Date> {
 pub(crate) fn date_or_instant<T: 'static>(clock: &Clock, date: fn(Date) -> T, at: fn(Timestamp) -> T) -> Kind<T> {
     let instant = instant(clock);
     let schema = || json!({"type": "string", "format": "date-time"});
-    Kind::of_text(schema, "2026-12-01T14:30:00Z", move |text| match Written::parse(text) {
-        Some(Written { date: day, time: None, .. }) => in_years(days(day), YEARS).map(date),
+    Kind::for_text(schema, "2026-12-01T14:30:00Z", move |text| match ParsedDateTime::parse(text) {
+        Some(ParsedDateTime { date: day, time: None, .. }) => in_years(days(day), YEARS).map(date),
         _ => instant.text(text).map(at),
     })
 }
@@ -121,7 +121,7 @@ fn in_years(date: Date, years: RangeInclusive<i32>) -> Parsed<Date> {
 pub(crate) fn birth_date(today: Date) -> Kind<Date> {
     // A schema cannot express all accepted forms; it contains the recommended one.
     let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES_OF_BIRTH});
-    Kind::of_text(schema, "1980-05-06", move |text| {
+    Kind::for_text(schema, "1980-05-06", move |text| {
         let born = in_years(any_date(text)?, FIRST_YEAR_OF_BIRTH..=*YEARS.end())?;
         if born <= today { Ok(born) } else { Err(format!("must not be in the future: today is {today}")) }
     })
@@ -133,7 +133,7 @@ const CLEAR_DATES: &[&str] =
     &["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%B %d, %Y", "%B %d %Y", "%d %B %Y", "%d. %B %Y", "%d-%B-%Y"];
 
 fn any_date(text: &str) -> Parsed<Date> {
-    if let Some(written) = Written::parse(text) {
+    if let Some(written) = ParsedDateTime::parse(text) {
         return Ok(days(written.date));
     }
     // A date-time gives its day, whatever the form of the day.
@@ -167,7 +167,7 @@ fn days(date: NaiveDate) -> Date {
 /// Reads `HH:MM` as minutes after midnight.
 pub(crate) fn time_of_day() -> Kind<i64> {
     let schema = || json!({"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"});
-    Kind::of_text(schema, "09:30", |text| {
+    Kind::for_text(schema, "09:30", |text| {
         let wrong = || "must be a time of day in the form HH:MM".to_owned();
         let number = |digits: &str, max: i64| {
             let plain = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit());
@@ -192,8 +192,8 @@ pub(crate) fn end_of(clock: &Clock) -> Kind<Timestamp> {
 fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind<Timestamp> {
     let clock = clock.clone();
     let schema = || json!({"type": "string", "format": "date-time", "pattern": CENTURIES});
-    Kind::of_text(schema, "2026-12-01T14:30:00Z", move |text| {
-        let written = Written::parse(text).ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
+    Kind::for_text(schema, "2026-12-01T14:30:00Z", move |text| {
+        let written = ParsedDateTime::parse(text).ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
         if !YEARS.contains(&written.date.year()) {
             return Err(format!("must be between the years {} and {}", YEARS.start(), YEARS.end()));
         }
@@ -210,20 +210,20 @@ fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind
 }
 
 /// A date-time as written by ISO 8601, RFC 3339 and common libraries.
-struct Written {
+struct ParsedDateTime {
     date: NaiveDate,
     time: Option<NaiveTime>,
     offset: Option<FixedOffset>,
 }
 
-impl Written {
-    fn parse(text: &str) -> Option<Written> {
+impl ParsedDateTime {
+    fn parse(text: &str) -> Option<ParsedDateTime> {
         let (date, rest) = text.split_at_checked(10)?;
         let form = |at: usize, b: u8| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() };
         let date = date.bytes().enumerate().all(|(at, b)| form(at, b)).then_some(date)?;
         let date = date.parse::<NaiveDate>().ok()?;
         if rest.is_empty() {
-            return Some(Written { date, time: None, offset: None });
+            return Some(ParsedDateTime { date, time: None, offset: None });
         }
         let rest = rest.strip_prefix(['T', 't', ' '])?;
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(rest.len());
@@ -232,7 +232,7 @@ impl Written {
         let time = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(time, form).ok());
         let time = Some(time.filter(|_| two_digits)?);
         let offset = if offset.is_empty() { None } else { Some(offset_of(offset)?) };
-        Some(Written { date, time, offset })
+        Some(ParsedDateTime { date, time, offset })
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct GuarantorBalanceView<'a> {
 }
 
 impl<'a> GuarantorBalanceView<'a> {
-    pub(crate) fn of(entry: &'a Record<GuarantorBalance>) -> GuarantorBalanceView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<GuarantorBalance>) -> GuarantorBalanceView<'a> {
         let balance = &entry.body;
         GuarantorBalanceView {
             id: entry.id,
@@ -101,7 +101,7 @@ pub(crate) struct InsuranceBalanceView {
 }
 
 impl InsuranceBalanceView {
-    pub(crate) fn of(entry: &Record<InsuranceBalance>) -> InsuranceBalanceView {
+    pub(crate) fn from_record(entry: &Record<InsuranceBalance>) -> InsuranceBalanceView {
         let balance = &entry.body;
         InsuranceBalanceView {
             id: entry.id,

@@ -81,10 +81,10 @@ pub(crate) struct ChargeView<'a> {
 
 impl<'a> ChargeView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Charge>, version: Version) -> ChargeView<'a> {
-        if version.is_v2() { ChargeView::v2(entry) } else { ChargeView::of(entry) }
+        if version.is_v2() { ChargeView::v2(entry) } else { ChargeView::from_record(entry) }
     }
 
-    pub(crate) fn of(entry: &'a Record<Charge>) -> ChargeView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
             id: entry.id,
@@ -120,7 +120,7 @@ impl<'a> ChargeView<'a> {
             value: Some(Price::maybe(&charge.fee)),
             date: Some(day(&charge.charged_at)),
             notes: Some(charge.description.as_deref()),
-            ..ChargeView::of(entry)
+            ..ChargeView::from_record(entry)
         }
     }
 }
@@ -194,7 +194,7 @@ pub(crate) struct ClaimView<'a> {
 }
 
 impl<'a> ClaimView<'a> {
-    pub(crate) fn of(entry: &'a Record<Claim>) -> ClaimView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Claim>) -> ClaimView<'a> {
         let claim = &entry.body;
         ClaimView {
             id: entry.id,
@@ -209,7 +209,7 @@ impl<'a> ClaimView<'a> {
             primary_insurance_plan_id: claim.primary_plan_id,
             secondary_insurance_plan_id: claim.secondary_plan_id,
             date_of_service: day(&claim.date_of_service),
-            totals: ClaimTotals::of(&claim.totals),
+            totals: ClaimTotals::from_amounts(&claim.totals),
             updated_at: At(entry.updated_at),
             deleted_at: entry.deleted_at.map(At),
             finalized_at: None,
@@ -234,7 +234,7 @@ impl<'a> ClaimView<'a> {
             payment_estimate_total: Some(Price::maybe(&claim.totals.estimated)),
             write_off_estimate_total: Some(None),
             write_off_total: Some(Price::maybe(&claim.totals.write_off)),
-            ..ClaimView::of(entry)
+            ..ClaimView::from_record(entry)
         }
     }
 }
@@ -253,7 +253,7 @@ pub(crate) struct ClaimTotals {
 }
 
 impl ClaimTotals {
-    pub(crate) fn of(amounts: &ClaimAmounts) -> ClaimTotals {
+    pub(crate) fn from_amounts(amounts: &ClaimAmounts) -> ClaimTotals {
         ClaimTotals {
             amount_billed_to_insurance: Price::maybe(&amounts.billed),
             estimated_insurance_payment: Price::maybe(&amounts.estimated),
@@ -278,7 +278,7 @@ impl ClaimTotals {
 fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option<Money>) -> Option<Price> {
     let standing = claims.iter().filter(|it| it.deleted_at.is_none() && it.body.status != Some(ClaimStatus::Canceled));
     let parts = standing.flat_map(|claim| &claim.body.payouts).filter(|it| it.charge_id == Some(charge));
-    Money::sum(parts.filter_map(|amounts| part(amounts).as_ref())).map(|sum| Price::of(&sum))
+    Money::sum(parts.filter_map(|amounts| part(amounts).as_ref())).map(|sum| Price::from_money(&sum))
 }
 
 /// The share of one charge in a claim.
@@ -299,7 +299,7 @@ struct Payout {
 }
 
 impl Payout {
-    fn of(amounts: &ClaimAmounts) -> Payout {
+    fn from_amounts(amounts: &ClaimAmounts) -> Payout {
         Payout {
             amount_billed_to_insurance: Price::maybe(&amounts.billed),
             estimated_insurance_payment: Price::maybe(&amounts.estimated),
@@ -323,7 +323,7 @@ pub(crate) struct ChargePayoutView {
 impl ChargePayoutView {
     pub(crate) fn all(claim: &Record<Claim>) -> Vec<ChargePayoutView> {
         let payouts = claim.body.payouts.iter();
-        payouts.map(|it| ChargePayoutView { payout: Payout::of(it), charge_id: it.charge_id }).collect()
+        payouts.map(|it| ChargePayoutView { payout: Payout::from_amounts(it), charge_id: it.charge_id }).collect()
     }
 }
 
@@ -342,7 +342,7 @@ impl ClaimPayoutView {
         let payouts = claims.iter().flat_map(|claim| claim.body.payouts.iter().map(move |it| (claim.id, it)));
         payouts
             .filter(|(_, it)| it.charge_id == Some(charge))
-            .map(|(claim_id, it)| ClaimPayoutView { payout: Payout::of(it), claim_id })
+            .map(|(claim_id, it)| ClaimPayoutView { payout: Payout::from_amounts(it), claim_id })
             .collect()
     }
 }
@@ -387,7 +387,7 @@ pub(crate) struct PatientLedgerCharge<'a> {
 
 impl<'a> PatientLedgerCharge<'a> {
     /// `claims`: those with a payout for the charge.
-    pub(crate) fn of(entry: &'a Record<Charge>, claims: &[Record<Claim>]) -> PatientLedgerCharge<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Charge>, claims: &[Record<Claim>]) -> PatientLedgerCharge<'a> {
         let charge = &entry.body;
         let totals = ClaimTotals::for_charge(entry.id, claims);
         let concerns = |claim: &&Record<Claim>| claim.body.payouts.iter().any(|it| it.charge_id == Some(entry.id));

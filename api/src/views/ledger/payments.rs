@@ -98,10 +98,10 @@ pub(crate) struct PaymentView<'a> {
 
 impl<'a> PaymentView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Payment>, version: Version) -> PaymentView<'a> {
-        if version.is_v2() { PaymentView::v2(entry) } else { PaymentView::of(entry) }
+        if version.is_v2() { PaymentView::v2(entry) } else { PaymentView::from_record(entry) }
     }
 
-    pub(crate) fn of(entry: &'a Record<Payment>) -> PaymentView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
             id: entry.id,
@@ -113,7 +113,7 @@ impl<'a> PaymentView<'a> {
             updated_at: At(entry.updated_at),
             description: payment.description.as_deref(),
             deleted_at: entry.deleted_at.map(At),
-            payment_amount: Price::of(&payment.amount),
+            payment_amount: Price::from_money(&payment.amount),
             paid_at: day(&payment.paid_at),
             transaction_id: payment.transaction_id.as_deref(),
             charge_id: payment.charge_id,
@@ -125,7 +125,7 @@ impl<'a> PaymentView<'a> {
             value: None,
             date: None,
             notes: None,
-            write: WriteState::of(entry.write.as_ref()),
+            write: WriteState::from_write(entry.write.as_ref()),
             patient: None,
             provider: None,
             guarantor: None,
@@ -141,10 +141,10 @@ impl<'a> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
             procedure_id: Some(None),
-            value: Some(Some(Price::of(&payment.amount))),
+            value: Some(Some(Price::from_money(&payment.amount))),
             date: Some(day(&payment.paid_at)),
             notes: Some(payment.description.as_deref()),
-            ..PaymentView::of(entry)
+            ..PaymentView::from_record(entry)
         }
     }
 }
@@ -229,10 +229,10 @@ pub(crate) struct AdjustmentView<'a> {
 
 impl<'a> AdjustmentView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Adjustment>, version: Version) -> AdjustmentView<'a> {
-        if version.is_v2() { AdjustmentView::v2(entry) } else { AdjustmentView::of(entry) }
+        if version.is_v2() { AdjustmentView::v2(entry) } else { AdjustmentView::from_record(entry) }
     }
 
-    pub(crate) fn of(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
+    pub(crate) fn from_record(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
             id: entry.id,
@@ -244,7 +244,7 @@ impl<'a> AdjustmentView<'a> {
             updated_at: At(entry.updated_at),
             description: adjustment.description.as_deref(),
             deleted_at: entry.deleted_at.map(At),
-            adjustment_amount: Price::of(&adjustment.amount),
+            adjustment_amount: Price::from_money(&adjustment.amount),
             adjusted_at: day(&adjustment.adjusted_at),
             transaction_id: adjustment.transaction_id.as_deref(),
             charge_id: adjustment.charge_id,
@@ -255,7 +255,7 @@ impl<'a> AdjustmentView<'a> {
             date: None,
             notes: None,
             directionality: None,
-            write: WriteState::of(entry.write.as_ref()),
+            write: WriteState::from_write(entry.write.as_ref()),
             patient: None,
             provider: None,
             guarantor: None,
@@ -270,11 +270,11 @@ impl<'a> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
             procedure_id: Some(None),
-            value: Some(Some(Price::of(&adjustment.amount))),
+            value: Some(Some(Price::from_money(&adjustment.amount))),
             date: Some(day(&adjustment.adjusted_at)),
             notes: Some(adjustment.description.as_deref()),
             directionality: Some(if adjustment.amount.amount.is_sign_negative() { "credit" } else { "debit" }),
-            ..AdjustmentView::of(entry)
+            ..AdjustmentView::from_record(entry)
         }
     }
 }
@@ -305,7 +305,7 @@ pub(crate) struct PaymentPlanView<'a> {
 }
 
 impl PaymentPlanView<'_> {
-    pub(crate) fn of(entry: &Record<PaymentPlan>) -> Self {
+    pub(crate) fn from_record(entry: &Record<PaymentPlan>) -> Self {
         PaymentPlanView {
             id: entry.id,
             patient_id: entry.body.patient_id,
