@@ -58,7 +58,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let listening =
         |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
     let internal = config.node.as_ref().map(listening).transpose()?;
-    let operators = config.http.operators;
+    let operators = config.http.operators.listen;
     let operators = server::listen(operators)
         .map_err(|error| format!("{operators}: {error}; `listen` of [operators] names another address"))?;
     let for_operators = operators.local_addr().map_err(|error| error.to_string())?;

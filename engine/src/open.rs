@@ -81,7 +81,7 @@ pub async fn open(
     data.note()?;
 
     let cache = setup.engine.adapter_cache.clone().unwrap_or_else(|| dir.join("adapters"));
-    let host = Host::new(setup.engine.guests.host.clone(), &cache)?;
+    let host = Host::new(setup.engine.guests.clone(), &cache)?;
     let mut parts = Parts { audience, ..Parts::new(store.clone(), views) };
     let loading = host.load_all(setup.engine.adapters.clone(), &parts.adapters);
     // Compiled adapters are ready at once. The others are prepared while all other locations are served.

@@ -204,7 +204,7 @@ pub(super) fn wrong(error: &ConfigError) -> ExitCode {
 /// invalid settings of a location.
 pub(super) fn refused_adapters(config: &Config) -> Vec<(String, String)> {
     let rules = &config.setup.engine;
-    let judged = judge(rules.guests.host.clone(), rules.adapters.values().map(PathBuf::as_path));
+    let judged = judge(rules.guests.clone(), rules.adapters.values().map(PathBuf::as_path));
     let mut refused = Vec::new();
     for (name, judged) in rules.adapters.keys().zip(judged) {
         match judged {

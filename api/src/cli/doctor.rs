@@ -210,7 +210,7 @@ fn files(config: &Config, findings: &mut Findings) {
 }
 
 fn edge(config: &Config, findings: &mut Findings) {
-    let operators = config.http.operators.ip();
+    let operators = config.http.operators.listen.ip();
     if !operators.is_loopback() {
         let says = format!("operators' calls are served at {operators}: only their own network should reach it");
         findings.add("operators", Severity::Warning, says);
@@ -219,8 +219,8 @@ fn edge(config: &Config, findings: &mut Findings) {
 
 /// Checks the running server of this configuration, if there is one.
 async fn server(config: &Config, findings: &mut Findings) {
-    let scheme = if config.http.operators_tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}", config.http.operators);
+    let scheme = if config.http.operators.tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", config.http.operators.listen);
     let Some((ready, body)) = readiness(&url).await else {
         findings.add("server", Severity::Warning, format_args!("no server responds at {url}"));
         return;

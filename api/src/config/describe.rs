@@ -6,35 +6,18 @@ use std::{cell::RefCell, fmt::Write, rc::Rc};
 /// Line width of a printed file.
 const WIDTH: usize = 120;
 
-/// The values accepted for a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AcceptedValues {
-    /// TOML, or a description in words.
-    pub default: Option<String>,
-    pub range: String,
-    /// TOML: the default, or a sample value for a key without a default.
-    pub example: String,
-}
-
-impl AcceptedValues {
-    /// Returns the note of a key with a default, given as TOML.
-    pub(super) fn by_default(default: String, range: impl Into<String>) -> AcceptedValues {
-        AcceptedValues { range: range.into(), example: default.clone(), default: Some(default) }
-    }
-
-    pub(super) fn like(example: impl Into<String>, range: impl Into<String>) -> AcceptedValues {
-        AcceptedValues { default: None, range: range.into(), example: example.into() }
-    }
-}
-
 /// A key in the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct KeyNote {
-    key: String,
-    required: bool,
-    at_start: bool,
-    takes: AcceptedValues,
-    meaning: &'static str,
+pub(super) struct KeyNote {
+    pub key: String,
+    pub required: bool,
+    pub at_start: bool,
+    /// TOML, or a description in words.
+    pub default: Option<String>,
+    /// TOML: the default, or a sample value for a key without a default.
+    pub example: String,
+    pub range: String,
+    pub meaning: &'static str,
 }
 
 struct TableNote {
@@ -164,17 +147,17 @@ impl TableNote {
 
 impl KeyNote {
     fn row(&self, page: &mut String) {
-        let default = match &self.takes.default {
+        let default = match &self.default {
             _ if self.required => "required".to_owned(),
             Some(default) => format!("`{default}`"),
             None => String::new(),
         };
         let when = if self.at_start { "start" } else { "reload" };
-        let _ = writeln!(page, "| `{}` | {default} | {} | {when} | {} |", self.key, self.takes.range, self.meaning);
+        let _ = writeln!(page, "| `{}` | {default} | {} | {when} | {} |", self.key, self.range, self.meaning);
     }
 
     fn lines(&self, file: &mut String) {
-        let AcceptedValues { default, range, example } = &self.takes;
+        let KeyNote { default, range, example, .. } = self;
         let by_default = default.as_ref().filter(|default| *default != example);
         let by_default = by_default.map_or_else(String::new, |default| format!("; by default {default}"));
         let when = if self.at_start { "; read at start only" } else { "" };
@@ -185,18 +168,17 @@ impl KeyNote {
 }
 
 impl TableNotes {
-    pub(super) fn below(&self, key: &str, is_list: bool, meaning: Option<&'static str>) -> TableNotes {
+    pub(super) fn below(&self, key: &str, is_list: bool, meaning: &'static str) -> TableNotes {
         let path = self.notes.0.borrow()[self.table].path.clone();
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        self.notes.table(path, is_list, meaning.unwrap_or_default())
+        self.notes.table(path, is_list, meaning)
     }
 
     /// Records a key. The first record of a key is the most specific, so later ones are ignored.
-    pub(super) fn key(&self, key: &str, takes: AcceptedValues, at_start: bool, meaning: Option<&'static str>) {
+    pub(super) fn key(&self, note: KeyNote) {
         let keys = &mut self.notes.0.borrow_mut()[self.table].keys;
-        if keys.iter().all(|known| known.key != key) {
-            let meaning = meaning.unwrap_or_default();
-            keys.push(KeyNote { key: key.to_owned(), required: false, at_start, takes, meaning });
+        if keys.iter().all(|known| known.key != note.key) {
+            keys.push(note);
         }
     }
 

@@ -3,16 +3,18 @@
 use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use engine::setup::Setup;
+use location::keys::{Key, KeyReader};
 use toml::de::DeTable;
 
 use super::{
     contents::{AuditRules, Config},
     describe::ReferenceNotes,
     engine_rules, http, institutions,
+    kinds::{credential, integer, not_empty, text},
     knobs::LocationSettings,
     node,
     problems::{Problem, Problems, SourceText},
-    reader::{NO_KEYS, Section, not_empty},
+    reader::{NO_KEYS, Section},
     seen::FirstUses,
     traces,
     values::Values,
@@ -28,15 +30,13 @@ pub(super) struct Files {
 /// The default name of the key file, in the folder of the main file.
 pub(super) const KEYS_FILE: &str = "keys.toml";
 
-const LOG_FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
-
 /// Returns the configuration without keys, and all problems. The configuration is `None` if the main file is not valid
 /// TOML.
 pub(super) fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
     let problems = Problems::new(&files.main);
     let mut found = Vec::new();
     let values = Rc::default();
-    let config = parsed(&files.main.text, &problems).map(|table| {
+    let config = toml_table(&files.main.text, &problems).map(|table| {
         let root = Section::root(&table, problems.clone(), &values);
         whole(&root, files.institutions.as_deref(), &values, &mut found)
     });
@@ -46,7 +46,7 @@ pub(super) fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
 }
 
 /// Parses a text. Returns `None` and adds the syntax errors to the problems if the text is not valid TOML.
-pub(super) fn parsed<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTable<'a>> {
+pub(super) fn toml_table<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTable<'a>> {
     let (table, broken) = DeTable::parse_recoverable(text);
     for error in &broken {
         problems.add(error.span().map_or(0, |span| span.start), error.message().trim());
@@ -69,50 +69,34 @@ fn whole(
     found: &mut Vec<Problem>,
 ) -> Config {
     let (mut data_dir, mut keys_file) = ("data".to_owned(), KEYS_FILE.to_owned());
-    let (mut log, mut log_format) = ("info".to_owned(), LogFormat::default());
-    root.about("The folder of all persistent data.").at_start().setting("data_dir", not_empty, &mut data_dir);
-    root.about("The key file, described below.").at_start().setting("keys_file", not_empty, &mut keys_file);
-    root.about(
-        "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
-         Lines of adapters have the target `adapter::ID`.",
-    )
-    .setting("log", logging::checked, &mut log);
-    root.about("The log format; `json` writes one object per line.").at_start().choice(
-        "log_format",
-        LOG_FORMATS,
-        &mut log_format,
-    );
-    let mut watch = true;
-    root.about(
-        "Whether a running server takes over changed files by itself. With `false` only on SIGHUP and `practice-sync config reload`, \
-         revoked keys included.",
-    )
-    .flag("watch", &mut watch);
-    let secret = root
-        .about(
-            "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first \
-             start and kept in `data_dir/token.secret`. Processes that serve the same clients need the same \
-             one.",
-        )
-        .at_start()
-        .credential("token_secret", |text| node::secret(&text))
-        .map(|placed| placed.value);
+    let (mut log, mut log_format, mut watch) = ("info".to_owned(), LogFormat::default(), true);
+    root.text(Key::restart("data_dir", "The folder of all persistent data."), &mut data_dir, not_empty);
+    root.text(Key::restart("keys_file", "The key file, described below."), &mut keys_file, not_empty);
+    let about = "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. Lines \
+                 of adapters have the target `adapter::ID`.";
+    root.text(Key::reload("log", about), &mut log, logging::checked);
+    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+    let about = "The log format; `json` writes one object per line.";
+    root.word(Key::restart("log_format", about), &mut log_format, &formats);
+    let about = "Whether a running server takes over changed files by itself. With `false` only on SIGHUP and \
+                 `practice-sync config reload`, revoked keys included.";
+    root.flag(Key::reload("watch", about), &mut watch);
+    let about = "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first start \
+                 and kept in `data_dir/token.secret`. Processes that serve the same clients need the same one.";
+    let secret = root.read(Key::restart("token_secret", about), &credential(|text| node::secret(&text)));
+    let secret = secret.map(|secret| secret.value);
     let http = http::read(root);
     let mut setup = Setup { engine: engine_rules::read(root), ..Setup::default() };
     let (node_rules, node) = node::read(root, &setup.engine, secret.as_ref()).unzip();
     setup.engine.node = node_rules;
     let traces = traces::read(root, setup.engine.node.as_ref().map(|node| node.name.clone()));
-    let knobs = LocationSettings::default().with(&root.settings("defaults"));
+    let knobs = LocationSettings::default().with(&root.table_or_empty(Key::reload("defaults", "")));
     let mut seen = FirstUses::default();
     match institutions {
         None => {
-            for section in root
-                .about(
-                    "Tenants. In a folder each has a file of its own: `[institution]` with these keys, `[[sources]]` \
-                     and `[[locations]]`.",
-                )
-                .tables("institutions")
-            {
+            let about = "Tenants. In a folder each has a file of its own: `[institution]` with these keys, \
+                         `[[sources]]` and `[[locations]]`.";
+            for section in root.tables(Key::reload("institutions", about)) {
                 institutions::read(section, None, knobs, &mut setup, &mut seen);
             }
         }
@@ -158,9 +142,9 @@ fn institution(
     values: &Rc<RefCell<Values>>,
 ) -> Vec<Problem> {
     let problems = Problems::new(document);
-    if let Some(table) = parsed(&document.text, &problems) {
+    if let Some(table) = toml_table(&document.text, &problems) {
         let root = Section::root(&table, problems.clone(), values);
-        match root.table("institution") {
+        match root.table(Key::reload("institution", "")) {
             Some(head) => institutions::read(head, Some(&root), knobs, setup, seen),
             None => root.missing("institution"),
         }
@@ -169,15 +153,11 @@ fn institution(
 }
 
 fn audit(root: &Section<'_, '_>, folder: PathBuf) -> AuditRules {
-    let mut rules = AuditRules { folder, keep_days: None };
-    let s = root.about("The audit trail.").at_start().settings("audit");
-    s.about("Where its files are, of this server alone; by default `audit` in `data_dir`.")
-        .text("folder")
-        .iter()
-        .for_each(|folder| rules.folder = s.base().join(&folder.value));
-    rules.keep_days = s
-        .about("Retention in days. Older files are deleted, and the trail records it. Default: no deletion.")
-        .integer("keep_days", 1..=36_500)
-        .map(|days| days.value as u32);
-    rules
+    let s = root.table_or_empty(Key::restart("audit", "The audit trail."));
+    let about = "Where its files are, of this server alone; by default `audit` in `data_dir`.";
+    let configured = s.read(Key::restart("folder", about), &text());
+    let folder = configured.map_or(folder, |configured| s.base().join(configured.value));
+    let about = "Retention in days. Older files are deleted, and the trail records it. Default: no deletion.";
+    let keep_days = s.read(Key::restart("keep_days", about), &integer(1..=36_500)).map(|days| days.value);
+    AuditRules { folder, keep_days }
 }

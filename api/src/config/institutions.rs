@@ -1,18 +1,24 @@
 //! Institutions and their locations.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use engine::setup::{Environment, Institution, LocationSetup, LocationStatus, Setup};
-use location::ids::{InstitutionId, LocationId};
+use location::{
+    ids::{InstitutionId, LocationId},
+    keys::{Key, KeyReader},
+};
 
 use super::{
+    kinds::{choice, integer, number, parsed, text, words},
     knobs::LocationSettings,
-    reader::{Located, Section, words},
+    reader::{Located, Section},
     seen::FirstUses,
     sources,
     values::Scope,
 };
 use crate::values::{kinds, limits::INT32};
+
+const SHOWN: &str = "Shown to clients.";
 
 /// Reads an institution into the setup. `lists` contains its sources and locations, unless they are in the same table.
 pub(super) fn read(
@@ -23,18 +29,16 @@ pub(super) fn read(
     seen: &mut FirstUses,
 ) {
     let id = s.identified(Scope::Institution);
-    let subdomain = s.required(
-        "subdomain",
-        s.about("The name by which clients address the institution.").parsed("subdomain", subdomain),
-    );
-    let name = s.required("name", s.about("Shown to clients.").text("name"));
-    let environment = s.about("API keys work only in this environment.").word("environment");
-    let environment = s.required("environment", environment);
-    let phone_number = s.about("Shown to clients.").text("phone_number").map(|placed| placed.value);
-    let country_code = s
-        .about("Two capital letters; `US` by default. Telephone numbers without a calling code are numbers of this country.")
-        .parsed("country_code", country)
-        .map_or_else(|| "US".to_owned(), |placed| placed.value);
+    let about = "The name by which clients address the institution.";
+    let subdomain = s.required(Key::reload("subdomain", about), &parsed(subdomain));
+    let name = s.required(Key::reload("name", SHOWN), &text());
+    let about = "API keys work only in this environment.";
+    let environment = s.required(Key::reload("environment", about), &choice(&words()));
+    let phone_number = s.read(Key::reload("phone_number", SHOWN), &text()).map(|placed| placed.value);
+    let about = "Two capital letters; `US` by default. Telephone numbers without a calling code are numbers of this \
+                 country.";
+    let country_code = s.read(Key::reload("country_code", about), &parsed(country));
+    let country_code = country_code.map_or_else(|| "US".to_owned(), |placed| placed.value);
     id.iter().for_each(|id| seen.once(&s.problems, "institution id", id));
     subdomain.iter().for_each(|name| seen.once(&s.problems, "subdomain", name));
     // Problems in the sources and locations are reported even if the institution itself has some.
@@ -42,13 +46,12 @@ pub(super) fn read(
     let knobs = knobs.with(&s);
     let real = environment.as_ref().is_some_and(|environment| environment.value == Environment::Production);
     let lists = lists.unwrap_or(&s);
-    for source in lists.about("An EHR that one or several locations share.").tables("sources") {
+    for source in lists.tables(Key::reload("sources", "An EHR that one or several locations share.")) {
         sources::read(source, owner, real, setup, seen);
     }
-    for place in lists
-        .about("Locations of an institution. One without `source` has no EHR: create its providers and rooms through the API.")
-        .tables("locations")
-    {
+    let about = "Locations of an institution. One without `source` has no EHR: create its providers and rooms through \
+                 the API.";
+    for place in lists.tables(Key::reload("locations", about)) {
         location(place, owner, knobs, setup, seen);
     }
     if let (Some(_), Some(subdomain), Some(environment)) = (id, subdomain, environment) {
@@ -73,52 +76,49 @@ fn location(
 ) {
     let id = s.identified(Scope::Location);
     // Records are stored under their institution, so a reload cannot change it.
-    s.at_start().note("institution", institution);
-    let name = s.required("name", s.about("Shown to clients.").text("name"));
-    let zone = s.required(
-        "zone",
-        s.about("IANA name of the time zone, such as `America/New_York`.")
-            .parsed("zone", |text| kinds::zone().text(text)),
-    );
-    let text = |key| s.about("Shown to clients.").text(key).map(|placed: Located<String>| placed.value);
+    s.derived(Key::restart("institution", ""), institution);
+    let name = s.required(Key::reload("name", SHOWN), &text());
+    let about = "IANA name of the time zone, such as `America/New_York`.";
+    let zone = s.required(Key::reload("zone", about), &parsed(|text| kinds::zone().text(text)));
+    let shown = |key| s.read(Key::reload(key, SHOWN), &text()).map(|placed| placed.value);
+    let coordinate = |key, range| s.read(Key::reload(key, SHOWN), &number(range)).map(|placed| placed.value);
     let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
-    s.about("`pending` and `closed` refuse all calls.").choice("status", &words(), &mut status);
-    let source =
-        s.about("The `id` of the location's data source. Unset, the location has no EHR.").integer("source", INT32);
+    s.word(Key::reload("status", "`pending` and `closed` refuse all calls."), &mut status, &words());
+    let about = "The `id` of the location's data source. Unset, the location has no EHR.";
+    let source: Option<Located<u32>> = s.read(Key::reload("source", about), &integer(INT32));
     let knobs = knobs.with(&s);
-    let adapter_config =
-        s.about("Settings of the adapter; see its README.").table("adapter_config").map_or_else(BTreeMap::new, |s| {
-            s.about("A setting of the adapter.").note_any("NAME", "text", "\"...\"");
-            s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
-        });
+    let adapter_config = s.table(Key::reload("adapter_config", "Settings of the adapter; see its README."));
+    let entries = adapter_config.map(|s| s.entries(Key::reload("NAME", "A setting of the adapter."), &text()));
+    let adapter_config = entries.into_iter().flatten().filter_map(|(name, value)| Some((name.value, value?))).collect();
     id.iter().for_each(|id| seen.once(&s.problems, "location id", id));
-    let known = |id: i64| setup.sources.get(&(id as u32)).is_some_and(|source| source.institution == institution);
+    let known = |id: u32| setup.sources.get(&id).is_some_and(|source| source.institution == institution);
     if let Some(source) = source.filter(|source| !known(source.value)) {
         s.problems.add(source.at, format!("no source with id {} in this institution", source.value));
     }
-    s.about("A booking must name an operatory.").flag("map_by_operatory", &mut map_by_operatory);
+    s.flag(Key::reload("map_by_operatory", "A booking must name an operatory."), &mut map_by_operatory);
+    let about = "By default that of the institution. Telephone numbers without a calling code are numbers of this \
+                 country.";
     let location = LocationSetup {
         id: LocationId(id.map_or(0, |id| id.value as u32)),
         institution,
         name: name.map_or_else(String::new, |name| name.value),
-        street_address: text("street_address"),
-        street_address_2: text("street_address_2"),
-        city: text("city"),
-        state: text("state"),
-        zip_code: text("zip_code"),
-        country_code: s
-            .about("By default that of the institution. Telephone numbers without a calling code are numbers of this country.")
-            .parsed("country_code", country)
-            .map(|placed| placed.value),
-        phone_number: text("phone_number"),
-        email: text("email"),
-        latitude: s.about("Shown to clients.").float("latitude", -90.0..=90.0),
-        longitude: s.about("Shown to clients.").float("longitude", -180.0..=180.0),
+        street_address: shown("street_address"),
+        street_address_2: shown("street_address_2"),
+        city: shown("city"),
+        state: shown("state"),
+        zip_code: shown("zip_code"),
+        country_code: s.read(Key::reload("country_code", about), &parsed(country)).map(|placed| placed.value),
+        phone_number: shown("phone_number"),
+        email: shown("email"),
+        latitude: coordinate("latitude", -90.0..=90.0),
+        longitude: coordinate("longitude", -180.0..=180.0),
         zone: zone.map_or(chrono_tz::Tz::UTC, |zone| zone.value),
         map_by_operatory,
         status,
-        source: source.map(|source| source.value as u32),
-        foreign_id: s.about("The id of the location in the EHR.").text("foreign_id").map(|placed| placed.value),
+        source: source.map(|source| source.value),
+        foreign_id: s
+            .read(Key::reload("foreign_id", "The id of the location in the EHR."), &text())
+            .map(|placed| placed.value),
         booking: knobs.booking,
         write: knobs.write,
         pull: knobs.pull,

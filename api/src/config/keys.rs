@@ -4,12 +4,16 @@
 use std::{path::PathBuf, rc::Rc};
 
 use engine::setup::{Environment, Setup};
-use location::ids::{InstitutionId, LocationId};
+use location::{
+    ids::{InstitutionId, LocationId},
+    keys::Key,
+};
 
 use super::{
     contents::KeyFileContents,
     describe::ReferenceNotes,
-    file::parsed,
+    file::toml_table,
+    kinds::{choice, parsed, text, words},
     problems::{Problem, Problems, SourceText},
     reader::{Located, NO_KEYS, Section},
     seen::FirstUses,
@@ -21,7 +25,6 @@ use crate::{
     },
     values::{
         grant::Grant,
-        limits::INT32,
         words::{all, spelled},
     },
 };
@@ -33,13 +36,13 @@ pub(super) const UNKNOWN_INSTITUTION: &str = "no institution with subdomain";
 pub(super) fn read(document: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
     let problems = Problems::new(document);
     let mut reading = KeyFileReader { setup, seen: FirstUses::default(), access: KeyFileContents::default() };
-    match parsed(&document.text, &problems) {
+    match toml_table(&document.text, &problems) {
         Some(table) => reading.file(&Section::root(&table, problems.clone(), &Rc::default())),
         // The syntax error is already reported; entries that parse on their own remain valid.
         None => {
             for (at, text) in entries(&document.text) {
                 let whole = Problems::new(document);
-                if let Some(table) = parsed(text, &whole) {
+                if let Some(table) = toml_table(text, &whole) {
                     reading.file(&Section::root(&table, problems.from(at), &Rc::default()));
                 }
             }
@@ -85,43 +88,35 @@ struct KeyFileReader<'s> {
 
 impl KeyFileReader<'_> {
     fn file(&mut self, root: &Section<'_, '_>) {
-        for s in root.about("API keys.").tables("keys") {
+        for s in root.tables(Key::reload("keys", "API keys.")) {
             let key = self.key(&s);
             self.access.keys.extend(key);
         }
-        let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a patient; an `operator` also \
-                     sees records and does what a day needs; an `admin` also changes what runs.";
-        for s in root.about(about).tables("operators") {
+        let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a \
+                     patient; an `operator` also sees records and does what a day needs; an `admin` also changes what \
+                     runs.";
+        for s in root.tables(Key::reload("operators", about)) {
             let operator = self.operator(&s);
             self.access.operators.extend(operator);
         }
     }
 
     fn key(&mut self, s: &Section<'_, '_>) -> Option<ApiKey> {
-        let name =
-            s.required("name", s.about("The name of the key, also used in the log and the audit trail.").text("name"));
-        let hash = s.required(
-            "sha256",
-            s.about("The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.")
-                .parsed("sha256", key_hash),
-        );
-        let environment =
-            s.required("environment", s.about("The only environment in which the key works.").word("environment"));
-        let institutions = s.required(
-            "institutions",
-            s.about("Subdomains of the institutions that the key can access.").texts("institutions"),
-        );
-        let locations = s
-            .about("Ids of the locations that the key can access. Default: all locations of the institutions.")
-            .integers("locations", INT32);
-        let grants = s
-            .about("`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).")
-            .texts("grants")
-            .unwrap_or_default();
-        let organisation = s
-            .about("Owns the webhook endpoints made with the key; by default the key's name.")
-            .text("organisation")
-            .map(|placed| placed.value);
+        let about = "The name of the key, also used in the log and the audit trail.";
+        let name = s.required(Key::reload("name", about), &text());
+        let about = "The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.";
+        let hash = s.required(Key::reload("sha256", about), &parsed(key_hash));
+        let about = "The only environment in which the key works.";
+        let environment = s.required(Key::reload("environment", about), &choice(&words()));
+        let institutions =
+            s.strings(Key::reload("institutions", "Subdomains of the institutions that the key can access."));
+        s.require("institutions");
+        let about = "Ids of the locations that the key can access. Default: all locations of the institutions.";
+        let locations = s.ids(Key::reload("locations", about));
+        let about = "`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).";
+        let grants = s.strings(Key::reload("grants", about)).unwrap_or_default();
+        let about = "Owns the webhook endpoints made with the key; by default the key's name.";
+        let organisation = s.read(Key::reload("organisation", about), &text()).map(|placed| placed.value);
         name.iter().for_each(|name| self.seen.once(&s.problems, "key name", name));
         let spelled = hash.map(|hash| Located { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
@@ -142,13 +137,11 @@ impl KeyFileReader<'_> {
     }
 
     fn operator(&mut self, s: &Section<'_, '_>) -> Option<OperatorToken> {
-        let name = s.required(
-            "name",
-            s.about("The name of the operator, also used in the log and the audit trail.").text("name"),
-        );
+        let about = "The name of the operator, also used in the log and the audit trail.";
+        let name = s.required(Key::reload("name", about), &text());
         let about = "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes both.";
-        let hash = s.required("sha256", s.about(about).parsed("sha256", key_hash));
-        let role = s.required("role", s.about("The role of the token.").word("role"));
+        let hash = s.required(Key::reload("sha256", about), &parsed(key_hash));
+        let role = s.required(Key::reload("role", "The role of the token."), &choice(&words()));
         name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
         let spelled = hash.map(|hash| Located { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));

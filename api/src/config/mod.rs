@@ -2,8 +2,8 @@
 //! together with their lines. The module starts nothing and uses the routes only to check endpoints with rate limits.
 //!
 //! ```text
-//!  problems, values, durations, spelling ◄── reader   texts and their problems; reads tables key by key
-//!  reader ◄── http (compatibility, tls), engine_rules (database), node, traces, knobs   tables of the server
+//!  problems, values, kinds ◄── reader                  texts and their problems; reads the rows of `settings!`
+//!  reader ◄── http (tls), engine_rules, node, traces, knobs   tables of the server
 //!         ◄── sources ◄── institutions                EHRs and tenants; `seen` checks unique names
 //!         all of these ◄── file, keys ◄── load        whole files, API keys, files on disk
 //!         keys ◄── key_file                           edits of the key file
@@ -11,17 +11,15 @@
 //!         contents                                    the resulting types
 //! ```
 
-mod compatibility;
 mod contents;
-mod database;
 mod describe;
-mod durations;
 mod engine_rules;
 mod file;
 mod http;
 mod institutions;
 mod key_file;
 mod keys;
+mod kinds;
 mod knobs;
 mod load;
 mod node;
@@ -30,7 +28,6 @@ mod reader;
 pub(crate) mod reference;
 mod seen;
 mod sources;
-mod spelling;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -1,15 +1,18 @@
 //! The table `[node]`: this process as one of several that serve from the same database.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use engine::setup::{EngineRules, NodeRules, StoreEngine};
-use location::time::{MINUTE, Millis, SECOND};
+use location::{
+    keys::{Key, KeyReader},
+    time::{MINUTE, SECOND},
+};
 
-use super::reader::{Located, Section, from_environment};
+use super::{
+    kinds::{credential, from_environment, parsed},
+    reader::{Located, Section},
+};
 use crate::{nodes::rules::NodeListener, values::secret::Secret};
-
-/// Default duration of a node's lease.
-const PERIOD: Millis = 10 * SECOND;
 
 /// Returns the node and its internal listener.
 pub(super) fn read(
@@ -17,37 +20,20 @@ pub(super) fn read(
     rules: &EngineRules,
     token_secret: Option<&Secret>,
 ) -> Option<(NodeRules, NodeListener)> {
-    let s = root
-        .about(
-            "One of several processes that serve from the same database, with `store_engine = \"postgres\"` \
-             and `token_secret`.",
-        )
-        .at_start()
-        .table("node")?;
-    let name = s.required(
-        "name",
-        s.about("No other node has it: a second process of a name waits until the first has ended. May be `env:NAME`.")
-            .parsed("name", name),
-    );
-    let address = s.required(
-        "address",
-        s.about("Where the other nodes reach `listen`, as `http://host:port`. May be `env:NAME`.")
-            .parsed("address", address),
-    );
-    let listen = s.required(
-        "listen",
-        s.about("The internal listener, in a network of the nodes' own. May be `env:NAME`.").parsed("listen", listen),
-    );
-    let secret = s.required(
-        "secret",
-        s.about("64 hexadecimal digits, the same on all nodes.").credential("secret", |text| secret(&text)),
-    );
-    let mut period = PERIOD;
-    s.about("Duration of the node's lease, counted from the start of a renewal.").duration(
-        "period",
-        2 * SECOND..=5 * MINUTE,
-        &mut period,
-    );
+    let about = "One of several processes that serve from the same database, with `store_engine = \"postgres\"` and \
+                 `token_secret`.";
+    let s = root.table(Key::restart("node", about))?;
+    let about = "No other node has it: a second process of a name waits until the first has ended. May be `env:NAME`.";
+    let name = s.required(Key::restart("name", about), &parsed(name));
+    let about = "Where the other nodes reach `listen`, as `http://host:port`. May be `env:NAME`.";
+    let address = s.required(Key::restart("address", about), &parsed(address));
+    let about = "The internal listener, in a network of the nodes' own. May be `env:NAME`.";
+    let listen = s.required(Key::restart("listen", about), &parsed(listen));
+    let about = "64 hexadecimal digits, the same on all nodes.";
+    let secret = s.required(Key::restart("secret", about), &credential(|text| secret(&text)));
+    let mut period = Duration::from_secs(10);
+    let about = "Duration of the node's lease, counted from the start of a renewal.";
+    s.std_duration(Key::restart("period", about), &mut period, 2 * SECOND..=5 * MINUTE);
     if rules.store_engine != StoreEngine::Postgres {
         s.problems.add(
             s.at,
@@ -58,7 +44,6 @@ pub(super) fn read(
         s.problems
             .add(s.at, "[node] needs the same `token_secret` on all nodes, because tokens are valid at every node");
     }
-    let period = std::time::Duration::from_millis(period.unsigned_abs());
     let (name, address): (Located<String>, Located<String>) = (name?, address?);
     let rules = NodeRules { name: name.value, address: address.value, period };
     Some((rules, NodeListener { listen: listen?.value, secret: secret?.value }))

@@ -1,30 +1,31 @@
 //! Reads a TOML table key by key and records the line of each problem. A key that was not read is reported as unknown.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::BTreeSet,
     fmt::Display,
     ops::RangeInclusive,
-    path::Path,
+    path::{Path, PathBuf},
     rc::Rc,
     sync::LazyLock,
-    time::Duration,
 };
 
-use location::time::Millis;
+use location::{
+    keys::{Key, KeyReader, KeyTable, ReloadClass},
+    time::Millis,
+};
 use toml::{
     Spanned,
-    de::{DeTable, DeValue},
+    de::{DeString, DeTable, DeValue},
 };
 
 use super::{
-    describe::{AcceptedValues, TableNotes},
-    durations::{parse_duration, show_duration},
+    describe::{KeyNote, TableNotes},
+    kinds::{Kind, choice, display_value, duration, flag, integer, parsed, show_duration, span, text},
     problems::Problems,
-    spelling::{TEXT, chosen, display_value, listed, quoted, span, within},
     values::{ConfigValue, Scope, Values},
 };
-use crate::values::{limits::INT32, words::WireEnum};
+use crate::values::limits::INT32;
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 
@@ -68,12 +69,8 @@ pub(super) struct Section<'a, 't> {
     values: Rc<RefCell<Values>>,
     /// Collects the reference, if it is generated.
     notes: Option<TableNotes>,
-    /// The description of the next key or table.
-    about: Cell<Option<&'static str>>,
-    /// Startup-only markers: pending for the next key or table, set for single keys, or set for the whole table.
-    next_at_start: Cell<bool>,
-    keys_at_start: RefCell<BTreeSet<String>>,
-    all_at_start: bool,
+    /// `true` if the whole table is read only at startup.
+    at_start: bool,
 }
 
 impl Drop for Section<'_, '_> {
@@ -109,10 +106,7 @@ impl<'a, 't> Section<'a, 't> {
             problems,
             values: values.clone(),
             notes: None,
-            about: Cell::new(None),
-            next_at_start: Cell::new(false),
-            keys_at_start: RefCell::default(),
-            all_at_start: false,
+            at_start: false,
         }
     }
 
@@ -122,85 +116,51 @@ impl<'a, 't> Section<'a, 't> {
         self
     }
 
-    /// Sets the description of the next key or table in the reference.
-    pub(super) fn about(&self, meaning: &'static str) -> &Section<'a, 't> {
-        self.about.set(Some(meaning));
-        self
-    }
-
-    /// Marks the next key or table as read only at startup.
-    pub(super) fn at_start(&self) -> &Section<'a, 't> {
-        self.next_at_start.set(true);
-        self
-    }
-
-    fn is_at_start(&self, key: &str) -> bool {
-        let mut said = self.keys_at_start.borrow_mut();
-        if self.next_at_start.take() {
-            said.insert(key.to_owned());
-        }
-        self.all_at_start || said.contains(key)
-    }
-
-    fn note_key(&self, key: &str, takes: impl FnOnce() -> AcceptedValues) {
-        if let Some(notes) = &self.notes {
-            notes.key(key, takes(), self.is_at_start(key), self.about.take());
-        }
-    }
-
-    /// Describes a key with a user-defined name.
-    pub(super) fn note_any(&self, key: &str, range: &str, example: &str) {
-        self.note_key(key, || AcceptedValues::like(example, range));
-    }
-
     /// Returns the folder that relative paths refer to.
     pub(super) fn base(&self) -> &'a Path {
         self.problems.document.base()
     }
 
-    /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
-    pub(super) fn identified(&mut self, subject: fn(i64) -> Scope) -> Option<Located<i64>> {
-        self.about("The id, which records refer to. It must not change.")
-            .note_key("id", || AcceptedValues::like("1", "a number that stays"));
-        let id = self.required("id", self.read_unseen("id", |value| within(value, &INT32)));
-        (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
-        id
+    // Keys.
+
+    fn is_at_start(&self, key: Key<'_>) -> bool {
+        self.at_start || key.class != ReloadClass::Reload
     }
 
-    /// Records a value that follows from the position of the table.
-    pub(super) fn note(&self, key: &str, value: impl Display) {
-        self.say(key, ConfigValue::Shown(value.to_string()));
-    }
-
-    fn say(&self, key: &str, said: ConfigValue) {
-        let at_start = self.is_at_start(key);
-        self.values.borrow_mut().set(&self.subject, format!("{}{key}", self.prefix), said, at_start);
-    }
-
-    /// Records the effective value of a server key, whether it is set or not. Inheritable keys are recorded only where
-    /// they are set.
-    fn in_force(&self, key: &str, set: bool, value: impl Display) {
-        if set || self.subject == Scope::Server {
-            self.say(key, ConfigValue::Shown(value.to_string()));
+    fn note(&self, key: Key<'_>, default: Option<&str>, example: &str, range: &str) {
+        if let Some(notes) = &self.notes {
+            notes.key(KeyNote {
+                key: key.name.to_owned(),
+                required: false,
+                at_start: self.is_at_start(key),
+                default: default.map(str::to_owned),
+                example: example.to_owned(),
+                range: range.to_owned(),
+                meaning: key.about,
+            });
         }
+    }
+
+    /// Records a value for the comparison with another configuration.
+    fn record(&self, key: Key<'_>, value: ConfigValue) {
+        let name = format!("{}{}", self.prefix, key.name);
+        self.values.borrow_mut().set(&self.subject, name, value, self.is_at_start(key));
+    }
+
+    /// Records a value that follows from another one, or from the position of the table.
+    pub(super) fn derived(&self, key: Key<'_>, value: impl Display) {
+        self.record(key, ConfigValue::Shown(value.to_string()));
     }
 
     fn get(&self, key: &str) -> Option<&'t TomlValue<'a>> {
         self.asked.borrow_mut().insert(key.to_owned());
-        // Consumes the startup-only marker even if the key is missing.
-        self.is_at_start(key);
         self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
     }
 
-    fn read<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Located<T>> {
-        self.say(key, ConfigValue::Shown(display_value(self.get(key)?.get_ref())));
-        self.read_unseen(key, kind)
-    }
-
-    /// Reads a key without recording its value.
-    fn read_unseen<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Located<T>> {
+    /// Reads a key without describing or recording it.
+    fn parse<T>(&self, key: &str, kind: &Kind<'_, T>) -> Option<Located<T>> {
         let value = self.get(key)?;
-        match kind(value.get_ref()) {
+        match (kind.parse)(value.get_ref()) {
             Ok(read) => Some(Located { value: read, at: value.span().start }),
             Err(problem) => {
                 self.problems.add(value.span().start, format!("`{key}` {problem}"));
@@ -209,77 +169,116 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
+    /// Reads a key without describing it.
+    fn read_unnoted<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+        let shown = display_value(self.get(key.name)?.get_ref());
+        let value = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
+        self.record(key, value);
+        self.parse(key.name, kind)
+    }
+
+    /// Reads a key without a default.
+    pub(super) fn read<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+        self.note(key, None, &kind.example, &kind.range);
+        self.read_unnoted(key, kind)
+    }
+
+    /// Reads a key that must be present.
+    pub(super) fn required<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+        let value = self.read(key, kind);
+        self.require(key.name);
+        value
+    }
+
+    /// Reports a key as missing if it is absent. An invalid value does not count as missing.
+    pub(super) fn require(&self, key: &str) {
+        self.notes.iter().for_each(|notes| notes.required(key));
+        if !self.has(key) {
+            self.missing(key);
+        }
+    }
+
     pub(super) fn missing(&self, key: &str) {
         self.problems.add(self.at, format!("`{key}` is missing in {}", self.name));
     }
 
-    /// Returns `value`, and reports the key as missing if it is absent. An invalid value does not count as missing.
-    pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Option<T> {
-        self.notes.iter().for_each(|notes| notes.required(key));
-        if value.is_none() && self.get(key).is_none() {
-            self.missing(key);
+    /// Reads a key with a default. `show` formats a value without quotes. The effective value of a server key is
+    /// recorded always; that of an inheritable key only where it is set.
+    fn setting<T>(&self, key: Key<'_>, value: &mut T, kind: &Kind<'_, T>, show: impl Fn(&T) -> String) {
+        let default = kind.toml(&show(value));
+        self.note(key, Some(&default), &default, &kind.range);
+        let set = self.read_unnoted(key, kind);
+        let is_set = set.is_some();
+        set.into_iter().for_each(|set| *value = set.value);
+        if is_set || self.subject == Scope::Server {
+            self.derived(key, show(value));
         }
-        value
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<Located<String>> {
-        self.parsed(key, not_empty)
-    }
-
-    /// Reads a string and parses it with `kind`.
-    pub(super) fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Located<T>> {
-        self.note_key(key, || AcceptedValues::like(TEXT, "text"));
-        self.read(key, |value| kind(value.as_str().ok_or("must be a string")?))
-    }
-
-    /// Reads a credential or `env:NAME`, the name of its environment variable. Only a hash of the value is recorded.
-    pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Located<T>> {
-        self.note_key(key, || AcceptedValues::like("\"env:NAME\"", "a credential, or `env:NAME`"));
-        self.say(key, ConfigValue::credential(display_value(self.get(key)?.get_ref())));
-        self.read_unseen(key, |value| kind(from_environment(value.as_str().ok_or("must be a string")?)?))
+    /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
+    pub(super) fn identified(&mut self, subject: fn(i64) -> Scope) -> Option<Located<i64>> {
+        let key = Key::reload("id", "The id, which records refer to. It must not change.");
+        self.note(key, None, "1", "a number that stays");
+        let id = self.parse(key.name, &integer(INT32));
+        self.require(key.name);
+        (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
+        id
     }
 
     /// Reads a file with a credential. Only a hash of its contents is recorded.
     pub(super) fn credential_file<T>(
         &self,
-        key: &str,
+        key: Key<'_>,
         kind: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Option<Located<T>> {
-        self.note_key(key, || AcceptedValues::like(TEXT, "a file"));
-        self.parsed(key, |file| {
+        let read = |file: &str| {
             let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
-            self.say(&format!("{key} contents"), ConfigValue::credential(&bytes));
+            let contents = format!("{} contents", key.name);
+            self.record(Key { name: &contents, ..key }, ConfigValue::credential(&bytes));
             kind(&bytes)
-        })
-    }
-
-    pub(super) fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Located<i64>> {
-        self.note_key(key, || AcceptedValues::like(range.start().to_string(), span(&range)));
-        self.read(key, |value| within(value, &range))
-    }
-
-    pub(super) fn float(&self, key: &str, range: RangeInclusive<f64>) -> Option<f64> {
-        let number = |value: &DeValue<'a>| {
-            let digits = value.as_float().map(|n| n.as_str()).or_else(|| value.as_integer().map(|n| n.as_str()));
-            let number = digits.and_then(|digits| digits.parse::<f64>().ok()).ok_or("must be a number")?;
-            let inside = range.contains(&number);
-            if inside { Ok(number) } else { Err(format!("must be between {} and {}", range.start(), range.end())) }
         };
-        self.note_key(key, || AcceptedValues::like("0.0", format!("{} to {}", range.start(), range.end())));
-        self.read(key, number).map(|placed| placed.value)
+        let file = parsed(read);
+        let example = file.example.clone();
+        self.read(key, &file.described("a file", &example))
     }
 
-    pub(super) fn texts(&self, key: &str) -> Option<Vec<Located<String>>> {
-        self.note_key(key, || AcceptedValues::like(format!("[{TEXT}]"), "texts"));
+    /// Reads a list of strings.
+    pub(super) fn strings(&self, key: Key<'_>) -> Option<Vec<Located<String>>> {
+        self.note(key, None, "[\"...\"]", "texts");
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
-    /// Reads strings and parses each with `kind`.
-    pub(super) fn texts_as<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Vec<T>> {
-        let read = |text: Located<String>| {
-            kind(&text.value).map_err(|problem| self.problems.add(text.at, format!("`{key}` {problem}"))).ok()
+    /// Reads a list of ids.
+    pub(super) fn ids(&self, key: Key<'_>) -> Option<Vec<Located<i64>>> {
+        self.note(key, None, "[1]", "ids");
+        let id = integer::<i64>(INT32);
+        self.elements(key, "ids", |value| (id.parse)(value).ok())
+    }
+
+    fn elements<T>(
+        &self,
+        key: Key<'_>,
+        what: &str,
+        kind: impl Fn(&DeValue<'a>) -> Option<T>,
+    ) -> Option<Vec<Located<T>>> {
+        let value = self.get(key.name)?;
+        self.derived(key, display_value(value.get_ref()));
+        let of = |element: &TomlValue<'a>| Some(Located { value: kind(element.get_ref())?, at: element.span().start });
+        let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
+        if elements.is_none() {
+            self.problems.add(value.span().start, format!("`{}` must be an array of {what}", key.name));
+        }
+        elements
+    }
+
+    /// Reads a table with user-defined keys, which `key` describes. An invalid value is `None`.
+    pub(super) fn entries<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
+        self.note(key, None, &kind.example, &kind.range);
+        let entry = |name: &Spanned<DeString<'a>>| {
+            let value = self.read_unnoted(Key { name: name.get_ref(), ..key }, kind).map(|value| value.value);
+            (Located { value: name.get_ref().to_string(), at: name.span().start }, value)
         };
-        Some(self.texts(key)?.into_iter().filter_map(read).collect())
+        self.table.keys().map(entry).collect()
     }
 
     /// Returns the position of a key's value, valid or not.
@@ -292,66 +291,56 @@ impl<'a, 't> Section<'a, 't> {
         self.get(key).is_some()
     }
 
-    pub(super) fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Located<i64>>> {
-        self.note_key(key, || AcceptedValues::like("[1]", "ids"));
-        self.elements(key, "ids", |value| within(value, &range).ok())
-    }
+    // Tables.
 
-    fn elements<T>(&self, key: &str, what: &str, kind: impl Fn(&DeValue<'a>) -> Option<T>) -> Option<Vec<Located<T>>> {
-        let value = self.get(key)?;
-        self.say(key, ConfigValue::Shown(display_value(value.get_ref())));
-        let of = |element: &TomlValue<'a>| Some(Located { value: kind(element.get_ref())?, at: element.span().start });
-        let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
-        if elements.is_none() {
-            self.problems.add(value.span().start, format!("`{key}` must be an array of {what}"));
-        }
-        elements
-    }
-
-    pub(super) fn table(&self, key: &str) -> Option<Section<'a, 't>> {
+    pub(super) fn table(&self, key: Key<'_>) -> Option<Section<'a, 't>> {
         if self.notes.is_some() {
-            return Some(self.empty(key));
+            return Some(self.section(&NO_KEYS, key, false, self.at));
         }
-        let value = self.get(key)?;
+        let value = self.get(key.name)?;
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.problems.add(value.span().start, format!("`{key}` must be a table"));
+            self.problems.add(value.span().start, format!("`{}` must be a table", key.name));
         }
         table.map(|table| self.section(table, key, false, value.span().start))
     }
 
     /// Returns the table, or an empty one if it is missing.
-    pub(super) fn settings(&self, key: &str) -> Section<'a, 't> {
-        self.table(key).unwrap_or_else(|| self.empty(key))
+    pub(super) fn table_or_empty(&self, key: Key<'_>) -> Section<'a, 't> {
+        self.table(key).unwrap_or_else(|| self.section(&NO_KEYS, key, false, self.at))
     }
 
-    fn empty(&self, key: &str) -> Section<'a, 't> {
-        self.section(&NO_KEYS, key, false, self.at)
+    /// Reads the keys of a table. Keys that are missing keep their defaults.
+    pub(super) fn rules<T: KeyTable>(&self, key: Key<'_>) -> T {
+        let mut rules = T::default();
+        rules.read_keys(&self.table_or_empty(key));
+        rules
     }
 
-    pub(super) fn tables(&self, key: &str) -> Vec<Section<'a, 't>> {
+    pub(super) fn tables(&self, key: Key<'_>) -> Vec<Section<'a, 't>> {
         if self.notes.is_some() {
             return vec![self.section(&NO_KEYS, key, true, self.at)];
         }
-        let Some(value) = self.get(key) else { return Vec::new() };
+        let Some(value) = self.get(key.name) else { return Vec::new() };
+        let wrong = |at| self.problems.add(at, format!("`{0}` must be written as [[{0}]]", key.name));
         let Some(array) = value.get_ref().as_array() else {
-            self.problems.add(value.span().start, format!("`{key}` must be written as [[{key}]]"));
+            wrong(value.span().start);
             return Vec::new();
         };
         let section = |element: &'t TomlValue<'a>| match element.get_ref().as_table() {
             Some(table) => Some(self.section(table, key, true, element.span().start)),
             None => {
-                self.problems.add(element.span().start, format!("`{key}` must be written as [[{key}]]"));
+                wrong(element.span().start);
                 None
             }
         };
         array.iter().filter_map(section).collect()
     }
 
-    fn section(&self, table: &'t DeTable<'a>, key: &str, is_list: bool, at: usize) -> Section<'a, 't> {
+    fn section(&self, table: &'t DeTable<'a>, key: Key<'_>, is_list: bool, at: usize) -> Section<'a, 't> {
         let (name, prefix) = match is_list {
-            true => (format!("[[{key}]]"), String::new()),
-            false => (format!("[{key}]"), format!("{}{key}.", self.prefix)),
+            true => (format!("[[{}]]", key.name), String::new()),
+            false => (format!("[{}]", key.name), format!("{}{}.", self.prefix, key.name)),
         };
         Section {
             table,
@@ -362,119 +351,52 @@ impl<'a, 't> Section<'a, 't> {
             asked: RefCell::default(),
             problems: self.problems.clone(),
             values: self.values.clone(),
-            notes: self.notes.as_ref().map(|notes| notes.below(key, is_list, self.about.take())),
-            about: Cell::new(None),
-            next_at_start: Cell::new(false),
-            keys_at_start: RefCell::default(),
-            all_at_start: self.is_at_start(key),
+            notes: self.notes.as_ref().map(|notes| notes.below(key.name, is_list, key.about)),
+            at_start: self.is_at_start(key),
         }
     }
+}
 
-    /// Returns the keys of a table with user-defined names.
-    pub(super) fn keys(&self) -> Vec<Located<String>> {
-        self.table.keys().map(|key| Located { value: key.get_ref().to_string(), at: key.span().start }).collect()
+impl KeyReader for Section<'_, '_> {
+    fn integer<T: TryFrom<i64> + Display>(&self, key: Key<'_>, value: &mut T, range: RangeInclusive<i64>) {
+        self.setting(key, value, &integer(range), T::to_string);
     }
 
-    // Knobs: keep the current value unless the file sets another.
-
-    pub(super) fn knob<T: TryFrom<i64> + Display>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
-        self.note_key(key, || AcceptedValues::by_default(knob.to_string(), span(&range)));
-        let set = self.integer(key, range).and_then(|placed| T::try_from(placed.value).ok());
-        let is_set = set.is_some();
-        set.into_iter().for_each(|value| *knob = value);
-        self.in_force(key, is_set, knob);
+    fn cores(&self, key: Key<'_>, value: &mut usize, range: RangeInclusive<i64>) {
+        self.note(key, Some("number of cores"), "2", &span(&range));
+        self.integer(key, value, range);
     }
 
-    /// Reads a number of threads. The default is the number of cores.
-    pub(super) fn cores(&self, key: &str, range: RangeInclusive<i64>, knob: &mut usize) {
-        let takes = || AcceptedValues {
-            default: Some("number of cores".to_owned()),
-            ..AcceptedValues::like("2", span(&range))
+    fn flag(&self, key: Key<'_>, value: &mut bool) {
+        self.setting(key, value, &flag(), bool::to_string);
+    }
+
+    fn duration(&self, key: Key<'_>, value: &mut Millis, range: RangeInclusive<Millis>) {
+        self.setting(key, value, &duration(range), |length| show_duration(*length));
+    }
+
+    fn word<T: Copy + PartialEq>(&self, key: Key<'_>, value: &mut T, words: &[(&'static str, T)]) {
+        let word = |value: &T| words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word).to_owned();
+        self.setting(key, value, &choice(words), word);
+    }
+
+    fn text<T: Display>(&self, key: Key<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>) {
+        self.setting(key, value, &parsed(parse), T::to_string);
+    }
+
+    fn optional<T>(&self, key: Key<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>) {
+        *value = self.read(key, &parsed(parse)).map(|set| set.value);
+    }
+
+    fn texts<T>(&self, key: Key<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>) {
+        let parsed = |text: Located<String>| {
+            let wrong = |problem| self.problems.add(text.at, format!("`{}` {problem}", key.name));
+            parse(&text.value).map_err(wrong).ok()
         };
-        self.note_key(key, takes);
-        self.knob(key, range, knob);
+        *values = self.strings(key).into_iter().flatten().filter_map(parsed).collect();
     }
 
-    pub(super) fn flag(&self, key: &str, knob: &mut bool) {
-        self.note_key(key, || AcceptedValues::by_default(knob.to_string(), "true or false"));
-        let set = self.read(key, |value| value.as_bool().ok_or("must be true or false".into()));
-        set.iter().for_each(|placed| *knob = placed.value);
-        self.in_force(key, set.is_some(), knob);
-    }
-
-    fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Located<T>> {
-        self.note_key(key, || AcceptedValues::like(quoted(words.first().map_or("", |(word, _)| word)), listed(words)));
-        self.parsed(key, |text| chosen(words, text))
-    }
-
-    /// Reads a word of a closed list.
-    pub(super) fn word<T: WireEnum>(&self, key: &str) -> Option<Located<T>> {
-        self.one_of(key, &words())
-    }
-
-    /// Reads one of the given words.
-    pub(super) fn choice<T: Copy + PartialEq>(
-        &self,
-        key: &str,
-        words: &[(&str, T)],
-        knob: &mut T,
-    ) -> Option<Located<T>> {
-        let word = |knob: &T| words.iter().find(|(_, value)| value == knob).map_or("", |(word, _)| word).to_owned();
-        self.note_key(key, || AcceptedValues::by_default(quoted(word(knob)), listed(words)));
-        let chosen = self.one_of(key, words);
-        chosen.iter().for_each(|placed| *knob = placed.value);
-        self.in_force(key, chosen.is_some(), word(knob));
-        chosen
-    }
-
-    /// Reads a string with `kind`, and records the parsed value.
-    pub(super) fn setting<T: Display>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>, knob: &mut T) {
-        self.note_key(key, || AcceptedValues::by_default(quoted(&knob), "text"));
-        let set = self.parsed(key, kind);
-        let is_set = set.is_some();
-        set.into_iter().for_each(|placed| *knob = placed.value);
-        self.in_force(key, is_set, knob);
-    }
-
-    pub(super) fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
-        let show = |length: &Millis| show_duration(*length);
-        let span = || format!("{} to {}", show(range.start()), show(range.end()));
-        self.note_key(key, || AcceptedValues::by_default(quoted(show(knob)), span()));
-        let kind = |text: &str| {
-            let length = parse_duration(text).ok_or("must be a duration such as \"30s\", \"5m\" or \"72h\"")?;
-            if range.contains(&length) {
-                Ok(length)
-            } else {
-                Err(format!("must be between {} and {}", show(range.start()), show(range.end())))
-            }
-        };
-        let set = self.parsed(key, kind);
-        set.iter().for_each(|placed| *knob = placed.value);
-        self.in_force(key, set.is_some(), show_duration(*knob));
-    }
-
-    pub(super) fn std_duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Duration) {
-        let mut length = knob.as_millis() as Millis;
-        self.duration(key, range, &mut length);
-        *knob = Duration::from_millis(length.unsigned_abs());
-    }
-}
-
-pub(super) fn not_empty(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
-}
-
-/// Returns the words of a closed list with their values.
-pub(super) fn words<T: WireEnum>() -> Vec<(&'static str, T)> {
-    T::ALL.iter().map(|value| (value.word(), *value)).collect()
-}
-
-/// Returns the text, or for `env:NAME` the value of the environment variable.
-pub(super) fn from_environment(text: &str) -> Result<String, String> {
-    match text.strip_prefix("env:") {
-        Some(variable) => {
-            std::env::var(variable).map_err(|_| format!("names the environment variable {variable}, which is not set"))
-        }
-        None => Ok(text.to_owned()),
+    fn path(&self, key: Key<'_>, value: &mut Option<PathBuf>) {
+        *value = self.read(key, &text()).map(|file| self.base().join(file.value));
     }
 }

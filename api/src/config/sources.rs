@@ -7,9 +7,13 @@ use engine::setup::{
     login::{Login, OAuth, Proof, SigningKey, TrytonSession},
     secret::Secret,
 };
-use location::ids::InstitutionId;
+use location::{
+    ids::InstitutionId,
+    keys::{Key, KeyReader},
+};
 
 use super::{
+    kinds::{credential, parsed, text},
     reader::{Located, Section},
     seen::FirstUses,
     values::Scope,
@@ -25,17 +29,12 @@ pub(super) fn read(
 ) {
     let id = s.identified(Scope::Source);
     // Records are stored under their institution, so a reload cannot change it.
-    s.at_start().note("institution", institution);
-    let name = s.required("name", s.about("The name shown to operators.").text("name"));
-    let adapter = s.required("adapter", s.about("The name of an adapter in `[adapters]`.").text("adapter"));
-    let base_url = s.required(
-        "base_url",
-        s.about(
-            "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with \
-             `[node]`.",
-        )
-        .parsed("base_url", base_url),
-    );
+    s.derived(Key::restart("institution", ""), institution);
+    let name = s.required(Key::reload("name", "The name shown to operators."), &text());
+    let adapter = s.required(Key::reload("adapter", "The name of an adapter in `[adapters]`."), &text());
+    let about =
+        "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with `[node]`.";
+    let base_url = s.required(Key::reload("base_url", about), &parsed(base_url));
     if let Some(base_url) = base_url.as_ref().filter(|base_url| base_url.value == "sandbox:") {
         if real {
             let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
@@ -48,45 +47,30 @@ pub(super) fn read(
             s.problems.add(base_url.at, problem);
         }
     }
-    let headers = s
-        .about("Added to each request; values are credentials.")
-        .table("headers")
-        .map_or_else(Vec::new, |s| headers(&s));
-    let oauth = s
-        .about("Access tokens (OAuth 2.0 client credentials).")
-        .table("oauth")
-        .and_then(|s| oauth(&s))
-        .map(Login::from);
-    let session = s
-        .about("Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.")
-        .table("tryton_session")
-        .and_then(|s| tryton_session(&s, base_url.as_ref()))
-        .map(Login::from);
+    let headers = s.table(Key::reload("headers", "Added to each request; values are credentials."));
+    let headers = headers.map_or_else(Vec::new, |s| read_headers(&s));
+    let oauth = s.table(Key::reload("oauth", "Access tokens (OAuth 2.0 client credentials)."));
+    let oauth = oauth.and_then(|s| read_oauth(&s)).map(Login::from);
+    let about = "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
+    let session = s.table(Key::reload("tryton_session", about));
+    let session = session.and_then(|s| tryton_session(&s, base_url.as_ref())).map(Login::from);
     let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
     if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
         s.problems.add(base_url.at, "oauth, tryton_session and the header Authorization are mutually exclusive");
     }
-    let allowed_paths =
-        s.about("Restricts the paths that the adapter declares.").texts("allowed_paths").unwrap_or_default();
+    let mut allowed_paths = Vec::new();
+    let about = "Restricts the paths that the adapter declares.";
+    s.texts(Key::reload("allowed_paths", about), &mut allowed_paths, |path| Ok(path.to_owned()));
     let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
-    s.about("Memory of a call, in MiB.").knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
-    s.about("Requests of a call to the EHR.").knob(
-        "guest_requests_per_call",
-        1..=100_000,
-        &mut guest_requests_per_call,
-    );
-    let workstation = s
-        .about("The EHR is reached through workstations only: no headers, no login.")
-        .table("workstation")
-        .and_then(|s| {
-            let probe = s.required(
-                "probe",
-                s.about("A path below `base_url` that answers 200 with JSON only while staff is logged in.")
-                    .parsed("probe", probe),
-            )?;
-            Some(WorkstationAccess { probe: probe.value })
-        });
+    s.integer(Key::reload("guest_memory_mib", "Memory of a call, in MiB."), &mut guest_memory_mib, 1..=4_096);
+    let requests = Key::reload("guest_requests_per_call", "Requests of a call to the EHR.");
+    s.integer(requests, &mut guest_requests_per_call, 1..=100_000);
+    let about = "The EHR is reached through workstations only: no headers, no login.";
+    let workstation = s.table(Key::reload("workstation", about)).and_then(|s| {
+        let about = "A path below `base_url` that answers 200 with JSON only while staff is logged in.";
+        Some(WorkstationAccess { probe: s.required(Key::reload("probe", about), &parsed(probe))?.value })
+    });
     if workstation.is_some() {
         only_the_session(&s, &headers, oauth.is_some(), base_url.as_ref());
     }
@@ -104,7 +88,7 @@ pub(super) fn read(
             base_url: base_url.value,
             headers,
             login: oauth.or(session),
-            allowed_paths: allowed_paths.into_iter().map(|path| path.value).collect(),
+            allowed_paths,
             guest_memory_mib,
             guest_requests_per_call,
             workstation,
@@ -131,28 +115,21 @@ fn only_the_session(
 }
 
 /// Reads a client-credentials login, with a client secret or a signing key.
-fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
-    let url = s.required(
-        "token_url",
-        s.about("The URL of the token endpoint.")
-            .parsed("token_url", |text| text.parse().map_err(|_| "must be a URL".into())),
-    );
-    let client_id = s.required("client_id", s.about("The client id.").text("client_id"));
-    let secret = s.about("The client secret. Alternative: `private_key_file`.").credential("client_secret", Ok);
-    let key = s
-        .about("PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.")
-        .credential_file("private_key_file", |pem| SigningKey::from_pem(pem).map_err(|error| error.to_string()));
-    let id = s.about("The `kid` of that signature.").text("key_id").map(|placed| placed.value);
+fn read_oauth(s: &Section<'_, '_>) -> Option<OAuth> {
+    let url = parsed(|text| text.parse().map_err(|_| "must be a URL".into()));
+    let url = s.required(Key::reload("token_url", "The URL of the token endpoint."), &url);
+    let client_id = s.required(Key::reload("client_id", "The client id."), &text());
+    let about = "The client secret. Alternative: `private_key_file`.";
+    let secret = s.read(Key::reload("client_secret", about), &credential(Ok));
+    let about = "PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.";
+    let signing_key = |pem: &[u8]| SigningKey::from_pem(pem).map_err(|error| error.to_string());
+    let key = s.credential_file(Key::reload("private_key_file", about), signing_key);
+    let id = s.read(Key::reload("key_id", "The `kid` of that signature."), &text()).map(|placed| placed.value);
     let mut in_body = false;
-    s.about("How the secret is sent: `basic` in a header, `post` in the body.").choice(
-        "client_auth",
-        &[("basic", false), ("post", true)],
-        &mut in_body,
-    );
-    let scopes = s
-        .about("The requested scopes.")
-        .texts("scopes")
-        .map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
+    let about = "How the secret is sent: `basic` in a header, `post` in the body.";
+    s.word(Key::reload("client_auth", about), &mut in_body, &[("basic", false), ("post", true)]);
+    let scopes = s.strings(Key::reload("scopes", "The requested scopes."));
+    let scopes = scopes.map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
     let (url, client_id) = (url?, client_id?);
     let proof = match (secret, key) {
         (Some(secret), None) if in_body => Proof::Post(Secret::new(secret.value)),
@@ -174,25 +151,25 @@ fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
 
 /// Reads a login to a Tryton server, such as GNU Health.
 fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Located<String>>) -> Option<TrytonSession> {
-    let user = s.required("user", s.about("The user name.").text("user"));
-    let password = s.required("password", s.about("The password.").credential("password", Ok));
+    let user = s.required(Key::reload("user", "The user name."), &text());
+    let password = s.required(Key::reload("password", "The password."), &credential(Ok));
     let base_url = base_url?;
     let session = TrytonSession::new(&base_url.value, user?.value, Secret::new(password?.value));
     session.map_err(|error| s.problems.add(base_url.at, error.to_string())).ok()
 }
 
-fn headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
-    s.about("A header, such as `Authorization`.").note_any("NAME", "a credential, or `env:NAME`", "\"env:NAME\"");
-    let header = |name: Located<String>| {
-        let value = s.credential(&name.value, Ok)?;
+fn read_headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
+    let header = |(name, value): (Located<String>, Option<String>)| {
+        let value = value?;
         let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()
-            && actix_web::http::header::HeaderValue::from_str(&value.value).is_ok();
+            && actix_web::http::header::HeaderValue::from_str(&value).is_ok();
         if !valid {
             s.problems.add(name.at, format!("`{}` is not a valid header", name.value));
         }
-        Some((name.value, value.value))
+        Some((name.value, value))
     };
-    s.keys().into_iter().filter_map(header).collect()
+    let all = s.entries(Key::reload("NAME", "A header, such as `Authorization`."), &credential(Ok));
+    all.into_iter().filter_map(header).collect()
 }
 
 fn base_url(text: &str) -> Result<String, String> {

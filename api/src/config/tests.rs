@@ -91,7 +91,7 @@ fn commented_out_keys_of_the_default_file_are_known() {
 
 #[test]
 fn operators_and_clients_need_different_addresses() {
-    let at = |text: &str| parse(text).unwrap().http.operators.to_string();
+    let at = |text: &str| parse(text).unwrap().http.operators.listen.to_string();
     assert_eq!(at("[operators]\nlisten = \"127.0.0.1:9081\""), "127.0.0.1:9081");
     assert_eq!(at(""), "127.0.0.1:8081");
     for (text, problem) in [
@@ -339,7 +339,7 @@ fn invalid_toml_is_reported_with_its_line() {
 
 #[test]
 fn durations_are_parsed_and_formatted() {
-    use super::durations::{parse_duration, show_duration};
+    use super::kinds::{parse_duration, show_duration};
     for (text, length) in [
         ("500ms", 500),
         ("30s", 30_000),

@@ -1,21 +1,29 @@
 //! The certificate of a listener: keys of the tables `[http]` and `[operators]`.
 
-use super::reader::Section;
+use location::keys::Key;
+
+use super::{
+    kinds::text,
+    reader::{Located, Section},
+};
 use crate::http::rules::TlsFiles;
+
+const CERTIFICATE: Key<'static> = Key::restart(
+    "tls_certificate",
+    "The listener's certificate and those between it and its authority, PEM: it then speaks TLS.",
+);
+const KEY: Key<'static> = Key::restart("tls_key", "The certificate's private key, PEM.");
 
 /// Reads both files or neither. Their contents are checked when they are loaded.
 pub(super) fn read(s: &Section<'_, '_>) -> Option<TlsFiles> {
-    let certificate = s
-        .about("The listener's certificate and those between it and its authority, PEM: it then speaks TLS.")
-        .at_start()
-        .text("tls_certificate");
-    let key = s.about("The certificate's private key, PEM.").at_start().text("tls_key");
-    for (name, file) in [("tls_certificate", &certificate), ("tls_key", &key)] {
-        file.iter().for_each(|file| s.note(name, &file.value));
-    }
-    let base = s.base();
-    match (certificate, key) {
+    let file = |key| {
+        let file: Located<String> = s.read(key, &text())?;
+        s.derived(key, &file.value);
+        Some(file)
+    };
+    match (file(CERTIFICATE), file(KEY)) {
         (Some(certificate), Some(key)) => {
+            let base = s.base();
             Some(TlsFiles { certificate: base.join(certificate.value), key: base.join(key.value) })
         }
         (Some(alone), None) => {

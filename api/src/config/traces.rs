@@ -1,24 +1,24 @@
 //! The table `[traces]`: the export of request spans.
 
-use super::reader::Section;
+use location::keys::Key;
+
+use super::{
+    kinds::{number, parsed},
+    reader::Section,
+};
 use crate::traces::TraceRules;
 
 /// The path of an OTLP receiver.
 const PATH: &str = "/v1/traces";
 
 pub(super) fn read(root: &Section<'_, '_>, node: Option<String>) -> Option<TraceRules> {
-    let s = root
-        .about("Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.")
-        .at_start()
-        .table("traces")?;
-    let endpoint = s.required(
-        "endpoint",
-        s.about("The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.")
-            .parsed("endpoint", endpoint),
-    );
-    let ratio =
-        s.about("The part of requests that is traced, chosen by request id. By default all.").float("ratio", 0.0..=1.0);
-    Some(TraceRules { endpoint: endpoint?.value, ratio: ratio.unwrap_or(1.0), node })
+    let about = "Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.";
+    let s = root.table(Key::restart("traces", about))?;
+    let about = "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.";
+    let endpoint = s.required(Key::restart("endpoint", about), &parsed(endpoint));
+    let about = "The part of requests that is traced, chosen by request id. By default all.";
+    let ratio = s.read(Key::restart("ratio", about), &number(0.0..=1.0)).map_or(1.0, |ratio| ratio.value);
+    Some(TraceRules { endpoint: endpoint?.value, ratio, node })
 }
 
 fn endpoint(text: &str) -> Result<String, String> {

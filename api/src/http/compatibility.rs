@@ -6,30 +6,23 @@ use actix_web::http::header::HeaderName;
 
 use crate::values::versions::Version;
 
-/// The rules of `[compatibility]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compatibility {
-    /// Additional version headers, in order of precedence after `Svc-Api-Version`.
-    pub version_headers: Vec<HeaderName>,
-    /// Additional version names, for any of these headers.
-    pub version_values: BTreeMap<String, Version>,
-    /// Version of calls that name none; `None` refuses them.
-    pub default_version: Option<Version>,
-    /// Accepts an API key in place of a bearer token.
-    pub raw_keys: bool,
-    /// Refused first products of User-Agents. Empty and missing User-Agents are refused too. `None` disables the rule.
-    pub refused_user_agents: Option<Vec<String>>,
-}
-
-impl Default for Compatibility {
-    fn default() -> Compatibility {
-        Compatibility {
-            version_headers: Vec::new(),
-            version_values: BTreeMap::new(),
-            default_version: None,
-            raw_keys: false,
-            refused_user_agents: Some(DEFAULT_AGENTS.iter().map(|agent| (*agent).to_owned()).collect()),
-        }
+location::settings! {
+    /// The rules of `[compatibility]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Compatibility("compatibility") {
+        /// Additional version headers, in order of precedence after `Svc-Api-Version`.
+        version_headers: Vec<HeaderName> = Vec::new();
+        /// Additional version names, for any of these headers.
+        version_values: BTreeMap<String, Version> = BTreeMap::new();
+        default_version: Option<Version> = None, optional(Version::parse) =>
+            reload, "The version of calls that name none; unset, they are refused. Off: a client without a version \
+                     would change its behaviour with this line.";
+        raw_keys: bool = false, flag() =>
+            reload, "An API key is accepted where a bearer token is due, with `Bearer` or without. Off: a key does \
+                     not expire, and is sent with every call.";
+        /// Refused first products of User-Agents. Empty and missing User-Agents are refused too. `None` disables the
+        /// rule.
+        refused_user_agents: Option<Vec<String>> = Some(DEFAULT_AGENTS.map(str::to_owned).into());
     }
 }
 

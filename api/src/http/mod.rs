@@ -8,7 +8,7 @@
 //!             context ◄── endpoint, metrics     request data; declaration of an endpoint
 //!
 //!  compatibility ◄── rules, version_header, cors     options for clients of other systems
-//!  describe   inputs of an endpoint       notices   ignored and withheld names       cors, proxies
+//!  cors, proxies ◄── rules     describe   inputs of an endpoint       notices   ignored and withheld names
 //!  tls ──► rules     the certificates of listeners
 //!  connections ──► proxies     open connections       response_body     slices and their total
 //! ```

@@ -4,46 +4,85 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, thread::availab
 
 use actix_web::http::header::HeaderValue;
 use ipnet::IpNet;
-use location::time::{DAY, HOUR, MINUTE, Millis};
+use location::time::{DAY, HOUR, MINUTE, Millis, SECOND};
 
-use super::compatibility::Compatibility;
+use super::{compatibility::Compatibility, cors, proxies};
 
-/// Settings of the HTTP edge.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HttpRules {
-    pub listen: SocketAddr,
-    /// Address of the operators' listener.
-    pub operators: SocketAddr,
-    /// `None` for plain HTTP.
-    pub tls: Option<TlsFiles>,
-    pub operators_tls: Option<TlsFiles>,
-    pub workers: usize,
-    pub max_connections: usize,
-    /// Maximum connections per address. Trusted proxies are exempt.
-    pub max_connections_per_address: usize,
-    /// Maximum connections of workstations.
-    pub max_workstations: usize,
-    pub keep_alive: Duration,
-    pub header_timeout: Duration,
-    pub body_timeout: Duration,
-    pub shutdown_timeout: Duration,
-    /// Time during which the server reports not ready before it stops.
-    pub drain: Duration,
-    pub max_body: usize,
-    /// Limit in bytes for large responses that clients have not read yet.
-    pub max_response_bytes: u64,
-    pub token_production: Millis,
-    pub token_sandbox: Millis,
-    pub slot_token: Millis,
-    pub compatibility: Compatibility,
-    /// Proxies whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: Vec<IpNet>,
-    /// Origins of web pages that may call.
-    pub cors_origins: Vec<HeaderValue>,
-    /// Limit of calls with rejected credentials, per address; 0 disables it.
-    pub refused_per_minute: u32,
-    pub rate_limits: RateRules,
+location::settings! {
+    /// Settings of the HTTP edge.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct HttpRules("http") {
+        /// `None` for plain HTTP.
+        tls: Option<TlsFiles> = None;
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)), text(client_address) =>
+            restart, "The address of the client listener.";
+        workers: usize = available_parallelism().map_or(2, |cores| cores.get().min(256)), cores(1..=256) =>
+            restart, "Threads that answer requests.";
+        max_connections: usize = 10_000, integer(1..=1_000_000) =>
+            restart, "Open connections over all workers; more wait to be accepted.";
+        max_connections_per_address: usize = 1_000, integer(1..=1_000_000) =>
+            reload, "Of them, those of one address, or of one /64 network of IPv6, at each listener; more are closed \
+                     at once. By default a tenth, at least 100. Addresses of `trusted_proxies` have no such limit.",
+            |http| (http.max_connections / 10).max(100).min(http.max_connections);
+        max_workstations: usize = 8_000, integer(0..=1_000_000) =>
+            restart, "Of them, those that workstations may hold open; by default four of five.",
+            |http| http.max_connections * 4 / 5;
+        keep_alive: Duration = Duration::from_secs(75), std_duration(0..=HOUR) =>
+            restart, "How long an idle connection stays open.";
+        header_timeout: Duration = Duration::from_secs(5), std_duration(SECOND..=5 * MINUTE) =>
+            restart, "How long a client may take to send the head of a request.";
+        body_timeout: Duration = Duration::from_secs(10), std_duration(100..=5 * MINUTE) =>
+            reload, "How long a client may take to send a body. It may keep responses waiting for as long, and longer \
+                     by their size at 16 KiB a second; then its connection is closed.";
+        shutdown_timeout: Duration = Duration::from_secs(10), std_duration(0..=HOUR) =>
+            restart, "How long a stop may take: requests under way end first, then the engine.";
+        drain: Duration = Duration::ZERO, std_duration(0..=HOUR) =>
+            reload, "How long a stop drains first: `/readyz` answers 503, and everything else is served as before, \
+                     until load balancers send no more calls. `shutdown_timeout` begins after it. With 0s `/readyz` \
+                     answers 503 for the last second before the port closes.";
+        max_body: usize = 1024 * 1024, integer(1_024..=64 * 1024 * 1024) => reload, "Bytes of a request's body.";
+        max_response_bytes: u64 = 256 << 20, integer(1024 * 1024..=64 * 1024 * 1024 * 1024) =>
+            reload, "Bytes of all responses over 16 KiB that clients have not taken yet. At more, a GET of a client \
+                     is answered with 503. Texts of the program, such as /openapi.json, do not count.";
+        token_production: Millis = HOUR, duration(MINUTE..=DAY) =>
+            reload, "Lifetime of a bearer token of production.";
+        token_sandbox: Millis = DAY, duration(MINUTE..=30 * DAY) =>
+            reload, "Lifetime of a bearer token of the sandbox.";
+        slot_token: Millis = 30 * MINUTE, duration(MINUTE..=DAY) => reload, "How long a slot token can be booked.";
+        trusted_proxies: Vec<IpNet> = Vec::new(), texts(proxies::trusted) =>
+            reload, "Addresses and networks whose `X-Forwarded-For` is believed.";
+        cors_origins: Vec<HeaderValue> = Vec::new(), texts(cors::origin) =>
+            reload, "Origins whose web pages may call, such as `https://app.example.com`.";
+        refused_per_minute: u32 = 60, integer(0..=1_000_000) =>
+            reload, "Calls of one address with keys or tokens that are not accepted; more are answered with 429. 0 \
+                     switches the limit off.";
+        operators: OperatorRules = OperatorRules::default();
+        compatibility: Compatibility = Compatibility::default();
+        rate_limits: RateRules = RateRules::default();
+    }
+
+    /// The listener of the operators.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct OperatorRules("operators") {
+        /// `None` for plain HTTP.
+        tls: Option<TlsFiles> = None;
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)), text(operators_address) =>
+            restart, "The address of the operators' listener; must differ from that of `[http]`.";
+    }
+
+    /// Calls per API key; 0 disables a limit.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct RateRules("rate_limits") {
+        per_second: u32 = 100, integer(0..=1_000_000) =>
+            reload, "Calls per API key over all its locations. 0 switches the limit off.";
+        per_minute: u32 = 2_000, integer(0..=60_000_000) => reload, "The same per minute.";
+        /// Per second, by endpoint as in `GET /appointments`.
+        endpoints: BTreeMap<String, u32> = SLOW_ENDPOINTS.map(|endpoint| (endpoint.to_owned(), 10)).into();
+    }
 }
+
+const SLOW_ENDPOINTS: [&str; 4] =
+    ["GET /appointments", "GET /available_slots", "GET /appointment_slots", "POST /intent/booking/search"];
 
 /// PEM files of a TLS listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,54 +92,10 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// Calls per API key; 0 disables a limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RateRules {
-    pub per_second: u32,
-    pub per_minute: u32,
-    /// Per second, by endpoint as in `GET /appointments`.
-    pub endpoints: BTreeMap<String, u32>,
+fn client_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".to_owned())
 }
 
-impl Default for HttpRules {
-    fn default() -> HttpRules {
-        HttpRules {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            operators: SocketAddr::from(([127, 0, 0, 1], 8081)),
-            tls: None,
-            operators_tls: None,
-            // The maximum that the configuration accepts.
-            workers: available_parallelism().map_or(2, |cores| cores.get().min(256)),
-            max_connections: 10_000,
-            max_connections_per_address: 1_000,
-            max_workstations: 8_000,
-            keep_alive: Duration::from_secs(75),
-            header_timeout: Duration::from_secs(5),
-            body_timeout: Duration::from_secs(10),
-            shutdown_timeout: Duration::from_secs(10),
-            drain: Duration::ZERO,
-            max_body: 1024 * 1024,
-            max_response_bytes: 256 << 20,
-            token_production: HOUR,
-            token_sandbox: DAY,
-            slot_token: 30 * MINUTE,
-            compatibility: Compatibility::default(),
-            trusted_proxies: Vec::new(),
-            cors_origins: Vec::new(),
-            refused_per_minute: 60,
-            rate_limits: RateRules::default(),
-        }
-    }
-}
-
-impl Default for RateRules {
-    fn default() -> RateRules {
-        let slow =
-            ["GET /appointments", "GET /available_slots", "GET /appointment_slots", "POST /intent/booking/search"];
-        RateRules {
-            per_second: 100,
-            per_minute: 2_000,
-            endpoints: slow.into_iter().map(|endpoint| (endpoint.to_owned(), 10)).collect(),
-        }
-    }
+fn operators_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".to_owned())
 }

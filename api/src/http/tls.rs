@@ -39,7 +39,7 @@ impl Certificates {
         let load = |listener, files: &Option<TlsFiles>| {
             files.clone().map(|files| Certificate::load(listener, files).map(Arc::new)).transpose()
         };
-        Ok(Certificates { clients: load("http", &rules.tls)?, operators: load("operators", &rules.operators_tls)? })
+        Ok(Certificates { clients: load("http", &rules.tls)?, operators: load("operators", &rules.operators.tls)? })
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Certificate> {

@@ -22,6 +22,11 @@ impl Version {
         Version::NAMES.iter().find(|(known, _)| *known == name).map(|(_, version)| *version)
     }
 
+    /// Parses a version of the configuration.
+    pub(crate) fn parse(text: &str) -> Result<Version, String> {
+        Version::named(text).ok_or_else(|| "must be \"v2.2.2\", \"v3.0.0\" or \"v3.1.0\"".to_owned())
+    }
+
     /// Parses a stored version; a removed version becomes the stable one.
     pub fn stored(name: &str) -> Version {
         Version::named(name).unwrap_or(Version::V3_0_0)

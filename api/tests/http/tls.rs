@@ -273,7 +273,7 @@ fn a_certificate_needs_a_key_and_paths_are_relative_to_the_configuration() {
     let both = "tls_certificate = \"chain.pem\"\ntls_key = \"/else/key.pem\"\n";
     let http = read(&format!("[http]\n{both}[operators]\nlisten = \"127.0.0.1:8081\"\n{both}")).ok().unwrap().http;
     let files = TlsFiles { certificate: "/etc/here/chain.pem".into(), key: "/else/key.pem".into() };
-    assert_eq!((http.tls, http.operators_tls), (Some(files.clone()), Some(files)));
+    assert_eq!((http.tls, http.operators.tls), (Some(files.clone()), Some(files)));
     for (one, other) in [("tls_certificate", "tls_key"), ("tls_key", "tls_certificate")] {
         for table in ["[http]", "[operators]\nlisten = \"127.0.0.1:8081\""] {
             let problems = read(&format!("{table}\n{one} = \"x.pem\"")).err().unwrap();

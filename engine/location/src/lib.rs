@@ -1,5 +1,5 @@
 //! The rules of one practice location. Pure and synchronous: the current time and random numbers are arguments, and
-//! there is no IO.
+//! there is no IO. `settings!` declares configuration keys, here and in the crates above.
 //!
 //! `decide` reads the state and returns a decision, `evolve` applies events, `wake_at` returns the time of the single
 //! timer, and `check` asserts the invariants. The processor commits the events between `decide` and `evolve`.
@@ -23,6 +23,7 @@ pub mod event;
 mod evolve;
 pub mod gate;
 pub mod ids;
+pub mod keys;
 mod machine;
 pub mod pause;
 pub mod quota;

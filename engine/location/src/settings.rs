@@ -80,50 +80,86 @@ pub enum ConflictRule {
     MoveOperatory,
 }
 
-/// The rules for bookings and holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BookingRules {
-    /// Lifetime of a hold.
-    pub hold: Millis,
-    /// Maximum number of concurrent holds. A hold is free, so one client could otherwise hold a whole calendar.
-    pub max_holds: u32,
-    /// Maximum number of concurrent holds of one API key, which leaves room for other clients.
-    pub max_holds_per_key: u32,
-    /// Time for which an idempotency key replays its first booking.
-    pub key_lifetime: Millis,
-    /// The handling of a booking whose slot staff take.
-    pub on_conflict: ConflictRule,
-    /// Number of alternatives offered when a slot is taken.
-    pub alternatives: u8,
-}
+crate::settings! {
+    /// The rules for bookings and holds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct BookingRules("booking") {
+        hold: Millis = 5 * MINUTE, duration(10 * SECOND..=HOUR) => reload, "How long a hold reserves its slot.";
+        /// A hold is free, so one client could otherwise hold a whole calendar.
+        max_holds: u32 = 200, integer(0..=100_000) => reload, "Holds of one location.";
+        /// Leaves room for other clients.
+        max_holds_per_key: u32 = 50, integer(0..=100_000) => reload, "Holds of one API key at a location.";
+        key_lifetime: Millis = 24 * HOUR, duration(MINUTE..=90 * DAY) =>
+            reload, "How long an idempotency key answers with its booking.";
+        alternatives: u8 = 5, integer(0..=20) => reload, "Alternatives in the answer when a slot is taken.";
+        on_conflict: ConflictRule = ConflictRule::Fail,
+            word(&[("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)]) =>
+            reload, "What becomes of a booking not yet written whose slot staff took in the EHR: it fails, or moves \
+                     to another operatory of the provider.";
+    }
 
-/// The rules for writes to the EHR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WriteRules {
-    /// Maximum number of writes in flight.
-    pub concurrency: u8,
-    /// Deadline of one call, after which its outcome is unknown.
-    pub call_deadline: Millis,
-    /// First pause between two attempts. It doubles up to the cap, with full jitter.
-    pub backoff_base: Millis,
-    /// The longest pause between two attempts, in milliseconds.
-    pub backoff_cap: Millis,
-    /// Time after which a write fails. An appointment insert fails at the start of the appointment instead.
-    pub deadline: Millis,
-    /// Pause between an unknown outcome and its look-up, because an abandoned request may still be applied. Open
-    /// Dental's remote API abandons a request after a minute.
-    pub settle: Millis,
-    /// Maximum resends of a creation that a look-up did not find. A wrong look-up leads to a duplicate, so an operator
-    /// decides afterwards.
-    pub max_resends: u32,
-    /// Number of distinct failing writes in a row that opens the circuit breaker.
-    pub breaker_threshold: u8,
-    /// First pause of an open breaker; doubles up to the cap.
-    pub breaker_pause: Millis,
-    /// The longest pause of the open breaker, in milliseconds.
-    pub breaker_pause_cap: Millis,
-    /// Maximum number of unfinished writes; further ones are refused with 503.
-    pub max_queue: u32,
+    /// The rules for writes to the EHR. Pauses double up to their cap, with full jitter.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct WriteRules("write") {
+        concurrency: u8 = 2, integer(1..=64) => reload, "Maximum number of concurrent writes to the EHR.";
+        call_deadline: Millis = 30 * SECOND, duration(SECOND..=10 * MINUTE) =>
+            reload, "How long a call may take; after it the outcome is unknown.";
+        backoff_base: Millis = 2 * SECOND, duration(100..=HOUR) =>
+            reload, "The first pause between attempts; pauses grow and are random.";
+        backoff_cap: Millis = 15 * MINUTE, duration(SECOND..=DAY) => reload, "The longest pause between attempts.";
+        deadline: Millis = 72 * HOUR, duration(MINUTE..=90 * DAY) =>
+            reload, "The deadline of writes. Appointment inserts end at the appointment's start instead.";
+        /// Open Dental's remote API abandons a request after a minute.
+        settle: Millis = MINUTE, duration(0..=HOUR) =>
+            reload, "Between an unknown outcome and the look-up. Longer than the EHR goes on with an abandoned \
+                     request, or it is written twice.";
+        /// A wrong look-up leads to a duplicate, so an operator decides afterwards.
+        max_resends: u32 = 3, integer(0..=1_000) =>
+            reload, "How often a write is sent again after a look-up that found nothing; then it fails.";
+        breaker_threshold: u8 = 3, integer(1..=100) =>
+            reload, "Number of different writes that fail in a row before the circuit breaker pauses sending.";
+        breaker_pause: Millis = 30 * SECOND, duration(SECOND..=DAY) =>
+            reload, "The first pause of the circuit breaker.";
+        breaker_pause_cap: Millis = 15 * MINUTE, duration(SECOND..=DAY) =>
+            reload, "The longest pause of the circuit breaker.";
+        max_queue: u32 = 10_000, integer(1..=1_000_000) =>
+            reload, "Unfinished writes of a location; more are answered with 503.";
+    }
+
+    /// The rules for reading the EHR.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct PullRules("pull") {
+        every: Millis = 10 * MINUTE, duration(10 * SECOND..=DAY) =>
+            reload, "The time from the end of a read cycle to the start of the next.";
+        /// Prevents that locations pull in step.
+        jitter_percent: u8 = 10, integer(0..=100) => reload, "Maximum random extension of that time, in percent.";
+        page: u32 = 100, integer(1..=10_000) => reload, "Records of a page. A page is one commit.";
+        /// An EHR that never returns a last page cannot block the location.
+        max_pages: u32 = 10_000, integer(1..=1_000_000) => reload, "Pages of a resource in a cycle.";
+        call_deadline: Millis = 60 * SECOND, duration(SECOND..=10 * MINUTE) =>
+            reload, "How long reading one page may take.";
+        retry_base: Millis = 5 * SECOND, duration(100..=HOUR) => reload, "The first pause after a failed read.";
+        retry_cap: Millis = 10 * MINUTE, duration(SECOND..=DAY) => reload, "The longest pause after failed reads.";
+        guard_percent: u8 = 30, integer(1..=100) =>
+            reload, "A full pass that would delete more than this share of a resource is stopped.";
+        guard_at_least: u32 = 20, integer(0..=1_000_000) =>
+            reload, "Minimum number of deletions for `guard_percent` to apply.";
+        confirm_after: Millis = 2 * MINUTE, duration(0..=DAY) =>
+            reload, "Records that a full pass does not show are deleted if a second one does not show them either. \
+                     It is read this long after the first. A change in the EHR between two pages can hide a record \
+                     from one pass.";
+        keep_past: Millis = DAY, duration(0..=3_650 * DAY) =>
+            reload, "How long ended appointments stay in the memory of a location.";
+    }
+
+    /// The request quota of an EHR: a bucket of `burst` requests, refilled at `per_minute`. A call counts as one
+    /// request at its start; its further requests are counted at its end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Quota("quota") {
+        per_minute: u32 = 600, integer(1..=1_000_000) =>
+            reload, "Requests (not calls) that the EHR takes from the location per minute.";
+        burst: u32 = 60, integer(1..=100_000) => reload, "Size of the bucket in requests.";
+    }
 }
 
 impl WriteRules {
@@ -133,103 +169,10 @@ impl WriteRules {
     }
 }
 
-/// The rules for reading the EHR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PullRules {
-    /// Time from the end of one read cycle to the start of the next.
-    pub every: Millis,
-    /// Maximum random extension of that time, so that locations do not pull in step.
-    pub jitter_percent: u8,
-    /// Records requested per page.
-    pub page: u32,
-    /// Maximum pages of a resource per cycle, so that an EHR that never returns a last page cannot block the location.
-    pub max_pages: u32,
-    /// Deadline of one call, in milliseconds.
-    pub call_deadline: Millis,
-    /// The first pause after a failure, in milliseconds.
-    pub retry_base: Millis,
-    /// The longest pause after failures, in milliseconds.
-    pub retry_cap: Millis,
-    /// Share of a resource, in percent, that a pass may delete. A larger share, with at least `guard_at_least`
-    /// deletions, stops the pass with an alarm.
-    pub guard_percent: u8,
-    /// Minimum number of deletions that stops a pass.
-    pub guard_at_least: u32,
-    /// Time after which a resource is read in full again to confirm that missing records are deleted.
-    pub confirm_after: Millis,
-    /// Time for which ended appointments stay in the calendar.
-    pub keep_past: Millis,
-}
-
-/// The request quota of an EHR: a bucket of `burst` requests, refilled at `per_minute`. A call counts as one request at
-/// its start; its further requests are counted at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Quota {
-    /// Requests per minute.
-    pub per_minute: u32,
-    /// Capacity of the bucket.
-    pub burst: u32,
-}
-
 impl PullRules {
     /// Returns the longest time from the end of one cycle to the start of the next.
     pub fn longest_pause(&self) -> Millis {
         self.every.saturating_add(self.every.saturating_mul(i64::from(self.jitter_percent)) / 100)
-    }
-}
-
-impl Default for BookingRules {
-    fn default() -> Self {
-        BookingRules {
-            hold: 5 * MINUTE,
-            max_holds: 200,
-            max_holds_per_key: 50,
-            key_lifetime: 24 * HOUR,
-            on_conflict: ConflictRule::Fail,
-            alternatives: 5,
-        }
-    }
-}
-
-impl Default for WriteRules {
-    fn default() -> Self {
-        WriteRules {
-            concurrency: 2,
-            call_deadline: 30 * SECOND,
-            backoff_base: 2 * SECOND,
-            backoff_cap: 15 * MINUTE,
-            deadline: 72 * HOUR,
-            settle: MINUTE,
-            max_resends: 3,
-            breaker_threshold: 3,
-            breaker_pause: 30 * SECOND,
-            breaker_pause_cap: 15 * MINUTE,
-            max_queue: 10_000,
-        }
-    }
-}
-
-impl Default for PullRules {
-    fn default() -> Self {
-        PullRules {
-            every: 10 * MINUTE,
-            jitter_percent: 10,
-            page: 100,
-            max_pages: 10_000,
-            call_deadline: 60 * SECOND,
-            retry_base: 5 * SECOND,
-            retry_cap: 10 * MINUTE,
-            guard_percent: 30,
-            guard_at_least: 20,
-            confirm_after: 2 * MINUTE,
-            keep_past: DAY,
-        }
-    }
-}
-
-impl Default for Quota {
-    fn default() -> Self {
-        Quota { per_minute: 600, burst: 60 }
     }
 }
 

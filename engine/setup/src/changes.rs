@@ -5,9 +5,12 @@ use std::{
     fmt::Display,
 };
 
-use location::ids::{InstitutionId, LocationId};
+use location::{
+    ids::{InstitutionId, LocationId},
+    keys::{KeyTable, ReloadClass},
+};
 
-use crate::{EngineRules, GuestRules, LocationStatus, Setup, guests::HostLimits};
+use crate::{LocationStatus, Setup, guests::HostLimits};
 
 /// Differences by key, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +66,6 @@ pub enum ChangeImpact {
 impl Changes {
     pub fn between(before: &Setup, after: &Setup) -> Changes {
         let (old, new) = (&before.engine, &after.engine);
-        let engine = engine(old, new);
         let active = |setup: &Setup, id: &LocationId| {
             setup.locations.get(id).is_some_and(|location| location.status == LocationStatus::Active)
         };
@@ -78,7 +80,7 @@ impl Changes {
             adapters: Difference::of(&old.adapters, &new.adapters),
             opened: turned(before, after),
             closed: turned(after, before),
-            engine,
+            engine: changed(before, after, ReloadClass::Reload).collect(),
             touched: touched(before, after),
         }
     }
@@ -95,7 +97,7 @@ impl Changes {
 
 fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, ChangeImpact> {
     let (old, new) = (&before.engine, &after.engine);
-    let calls = |guests: &GuestRules| (guests.wait, guests.processor, guests.pull_processor);
+    let calls = |guests: &HostLimits| (guests.wait, guests.processor, guests.pull_processor);
     let all_connect = calls(&old.guests) != calls(&new.guests);
     let all_settle = old.mailbox != new.mailbox || old.idle_seconds != new.idle_seconds;
     let (led, leads) = (leads(before), leads(after));
@@ -126,74 +128,17 @@ fn leads(setup: &Setup) -> BTreeSet<LocationId> {
     first.into_values().collect()
 }
 
-/// Returns the changed settings of the engine that do not require a restart.
-fn engine(old: &EngineRules, new: &EngineRules) -> Vec<&'static str> {
-    let found = [
-        ("engine.mailbox", old.mailbox != new.mailbox),
-        ("engine.idle", old.idle_seconds != new.idle_seconds),
-        ("engine.pull_floor_mib", old.pull_floor_bytes != new.pull_floor_bytes),
-        ("engine.pull_burst_mib", old.pull_burst_bytes != new.pull_burst_bytes),
-        ("engine.pull_mib_per_minute", old.pull_bytes_per_minute != new.pull_bytes_per_minute),
-        ("engine.history_days", old.history_days != new.history_days),
-        ("guests.wait", old.guests.wait != new.guests.wait),
-        ("guests.processor", old.guests.processor != new.guests.processor),
-        ("guests.pull_processor", old.guests.pull_processor != new.guests.pull_processor),
-        ("webhooks", old.webhooks != new.webhooks),
-        ("backup", old.backup != new.backup),
-    ];
-    found.into_iter().filter(|(_, other)| *other).map(|(name, _)| name).collect()
+/// Returns the changed settings of the engine of a class, by their names in the configuration.
+fn changed(before: &Setup, after: &Setup, class: ReloadClass) -> impl Iterator<Item = &'static str> {
+    let (old, new) = (&before.engine, &after.engine);
+    let all = old.changed_keys(new).into_iter().chain(old.guests.changed_keys(&new.guests));
+    all.filter(move |key| key.class == class).map(|key| key.name)
 }
 
 /// Returns the changes that require a restart, by their names in the configuration. Records are stored under their
 /// institution and data source: one that moved to another institution would expose them to it.
 pub fn needs_restart(before: &Setup, after: &Setup) -> Vec<String> {
-    // Names each field, so that a new one must be classified here.
-    let EngineRules {
-        adapters: _,
-        adapter_cache,
-        mailbox: _,
-        idle_seconds: _,
-        actor_threads,
-        webhook_development,
-        webhooks: _,
-        store_engine,
-        database,
-        store_floor_bytes,
-        guests,
-        pull_floor_bytes: _,
-        pull_burst_bytes: _,
-        pull_bytes_per_minute: _,
-        history_days: _,
-        store_cache_bytes,
-        // Only a start uses these settings.
-        store_verify: _,
-        store_compact_ratio: _,
-        accept_empty_store: _,
-        node,
-        backup: _,
-    } = &before.engine;
-    let now = &after.engine;
-    let HostLimits { calls, calls_per_source, calls_per_host, compile, threads, memory, signers } = &guests.host;
-    let host = &now.guests.host;
-    let of_engine = [
-        ("engine.adapter_cache", *adapter_cache != now.adapter_cache),
-        ("engine.actor_threads", *actor_threads != now.actor_threads),
-        ("engine.webhook_development", *webhook_development != now.webhook_development),
-        ("engine.store_engine", *store_engine != now.store_engine),
-        ("engine.store_floor_mib", *store_floor_bytes != now.store_floor_bytes),
-        ("engine.store_cache_mib", *store_cache_bytes != now.store_cache_bytes),
-        ("guests.calls", *calls != host.calls),
-        ("guests.calls_per_source", *calls_per_source != host.calls_per_source),
-        ("guests.calls_per_host", *calls_per_host != host.calls_per_host),
-        ("guests.compile", *compile != host.compile),
-        ("guests.threads", *threads != host.threads),
-        ("guests.memory", *memory != host.memory),
-        ("guests.signers", *signers != host.signers),
-        ("postgres", *database != now.database),
-        ("node", *node != now.node),
-    ];
-    let mut found: Vec<String> =
-        of_engine.into_iter().filter(|(_, other)| *other).map(|(name, _)| name.to_owned()).collect();
+    let mut found: Vec<String> = changed(before, after, ReloadClass::Restart).map(str::to_owned).collect();
     found.extend(moved("source", &before.sources, &after.sources, |it| it.institution));
     found.extend(moved("location", &before.locations, &after.locations, |it| it.institution));
     found

@@ -2,19 +2,24 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use location::time::{MINUTE, SECOND};
+
 use crate::secret::Secret;
 
-/// The connection to PostgreSQL. Unused by other stores.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Database {
-    /// May contain a password.
-    pub url: Option<Secret>,
-    /// Connections for reads. Commits have a separate one.
-    pub readers: usize,
-    pub connect_timeout: Duration,
-    /// Timeout of a read, and of each step of a commit.
-    pub statement_timeout: Duration,
-    pub tls: DatabaseTls,
+location::settings! {
+    /// The connection to PostgreSQL. Unused by other stores.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Database("postgres") {
+        /// May contain a password.
+        url: Option<Secret> = None;
+        readers: usize = 4, integer(1..=64) => restart, "Connections for reads; commits have one more.";
+        connect_timeout: Duration = Duration::from_secs(5), std_duration(100..=MINUTE) =>
+            restart, "How long connecting may take.";
+        statement_timeout: Duration = Duration::from_secs(10), std_duration(SECOND..=5 * MINUTE) =>
+            restart, "For a read, and for each step of a commit; then calls are answered with 503 and the connection \
+                      is made again.";
+        tls: DatabaseTls = DatabaseTls::Verify { ca: None };
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,16 +29,4 @@ pub enum DatabaseTls {
     Verify {
         ca: Option<PathBuf>,
     },
-}
-
-impl Default for Database {
-    fn default() -> Self {
-        Database {
-            url: None,
-            readers: 4,
-            connect_timeout: Duration::from_secs(5),
-            statement_timeout: Duration::from_secs(10),
-            tls: DatabaseTls::Verify { ca: None },
-        }
-    }
 }

@@ -13,19 +13,15 @@ pub mod secret;
 pub mod settings;
 pub mod zones;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration};
 
 use location::{
     ids::{InstitutionId, LocationId},
     settings::{BookingRules, PullRules, Quota, WriteRules},
-    time::{DAY, Millis},
+    time::{DAY, HOUR, Millis, SECOND},
 };
 
-use crate::{
-    database::Database,
-    guests::{GuestLimits, HostLimits},
-    login::Login,
-};
+use crate::{database::Database, guests::HostLimits, login::Login};
 
 /// Everything an engine serves.
 #[derive(Clone, Debug, Default)]
@@ -101,27 +97,18 @@ impl LocationSetup {
     }
 }
 
-/// Rules for the use of the staff's workstations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkstationRules {
-    /// The staff must approve each write.
-    pub approval: bool,
-    /// Maximum concurrent requests per workstation.
-    pub in_flight: u32,
-    /// Grace period after the last workstation has disconnected. Requests wait for one to return, and nothing is
-    /// reported.
-    pub patience_seconds: u32,
-}
-
-impl Default for WorkstationRules {
-    fn default() -> Self {
-        // A browser makes up to six concurrent requests to a server, and the staff work in the same session.
-        WorkstationRules { approval: false, in_flight: 2, patience_seconds: PATIENCE_SECONDS }
+location::settings! {
+    /// Rules for the use of the staff's workstations.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WorkstationRules("workstation") {
+        approval: bool = false, flag() => reload, "Staff approve each write at the workstation.";
+        /// A browser makes up to six concurrent requests to a server, and the staff work in the same session.
+        in_flight: u32 = 2, integer(1..=16) => reload, "Maximum number of concurrent requests per workstation.";
+        /// Long enough for a restart of a browser or of this process.
+        patience_seconds: u32 = 20, seconds(0..=HOUR) =>
+            reload "patience", "How long requests wait for a disconnected workstation before it is reported.";
     }
 }
-
-/// Long enough for a restart of a browser or of this process.
-const PATIENCE_SECONDS: u32 = 20;
 
 /// An EHR database shared by one or several locations of an institution.
 #[derive(Clone, PartialEq, Eq)]
@@ -159,49 +146,80 @@ impl std::fmt::Debug for DataSource {
     }
 }
 
-/// Settings of the engine as a whole.
-#[derive(Clone, Debug)]
-pub struct EngineRules {
-    /// Component files by adapter name.
-    pub adapters: BTreeMap<String, PathBuf>,
-    /// Folder of precompiled components.
-    pub adapter_cache: Option<PathBuf>,
-    /// Capacity of a location's mailbox. Further requests get 503.
-    pub mailbox: usize,
-    /// Seconds without work after which a location leaves memory.
-    pub idle_seconds: u64,
-    /// Threads that run location actors.
-    pub actor_threads: usize,
-    /// Allows webhooks to loopback addresses over plain HTTP, for development only.
-    pub webhook_development: bool,
-    pub webhooks: WebhookRules,
-    pub store_engine: StoreEngine,
-    pub database: Database,
-    /// Commits are refused while less than this is free on the store's disk.
-    pub store_floor_bytes: u64,
-    pub guests: GuestRules,
-    /// Free disk space below which no EHR is read. The rest is reserved for bookings.
-    pub pull_floor_bytes: u64,
-    /// Bytes that the reading of a location may write at once, and per minute beyond that.
-    pub pull_burst_bytes: u64,
-    pub pull_bytes_per_minute: u64,
-    /// Age at which finished writes, and journal records behind their snapshot, are deleted.
-    pub history_days: u32,
-    /// Size of the store's page cache.
-    pub store_cache_bytes: u64,
-    /// Makes a start compare the versions of all values with the watermark record. This detects values that a damaged
-    /// log lost or restored, which leaves no gap and no invalid seal. If `false`, a background audit does it after the
-    /// start.
-    pub store_verify: bool,
-    /// Ratio of file size to live data above which a start compacts the store's files. 0 disables compaction.
-    pub store_compact_ratio: u32,
-    /// Starts with an empty store if the previous one is missing.
-    pub accept_empty_store: bool,
-    /// This process as one of several on a store. `None` if it is the only one.
-    pub node: Option<NodeRules>,
-    /// `None` if no backups are made.
-    pub backup: Option<BackupRules>,
+location::settings! {
+    /// Settings of the engine as a whole.
+    #[derive(Clone, Debug)]
+    pub struct EngineRules("engine") {
+        /// Component files by adapter name.
+        adapters: BTreeMap<String, PathBuf> = BTreeMap::new();
+        mailbox: usize = 256, integer(1..=100_000) =>
+            reload, "Requests that wait for one location; more are answered with 503.";
+        idle_seconds: u64 = 300, seconds(SECOND..=DAY) => reload "idle", "A location without work leaves memory.";
+        actor_threads: usize = available_parallelism().map_or(2, |cores| cores.get().min(256)), cores(1..=256) =>
+            restart, "Threads that run locations.";
+        store_engine: StoreEngine = StoreEngine::Sled,
+            word(&[("sled", StoreEngine::Sled), ("fjall", StoreEngine::Fjall), ("postgres", StoreEngine::Postgres)]) =>
+            restart, "The engine of the store. It stays with the one it was made with: `practice-sync store copy` \
+                      moves it.";
+        /// The same as for the feed of changes and finished deliveries.
+        history_days: u32 = 30, integer(1..=3_650) =>
+            reload, "Finished write requests, and decisions in the journal behind a location's snapshot, are deleted \
+                     at this age. Unfinished writes stay.";
+        store_floor_bytes: u64 = 512 << 20, mib(0..=MAX_MIB) =>
+            restart "store_floor_mib", "Below this much free disk, in MiB, commits are refused with 503.";
+        store_cache_bytes: u64 = 256 << 20, mib(8..=MAX_MIB) =>
+            restart "store_cache_mib", "The store's cache, in MiB.";
+        pull_floor_bytes: u64 = 1_024 << 20, mib(1..=MAX_MIB) =>
+            reload "pull_floor_mib", "Below this much free disk, in MiB, EHRs are not read: the rest is for bookings.";
+        /// Far above a first pull of 60,000 records. A busy practice needs a fraction of the rest each day.
+        pull_burst_bytes: u64 = 1_024 << 20, mib(1..=MAX_MIB) =>
+            reload "pull_burst_mib", "How much data reading one location may write in a burst, in MiB.";
+        pull_bytes_per_minute: u64 = 16 << 20, mib(1..=MAX_MIB) =>
+            reload "pull_mib_per_minute", "Additional MiB per minute.";
+        store_compact_ratio: u32 = 3, integer(0..=1_000) =>
+            start, "A start on sled makes the store's files anew when they are this many times as large as what is \
+                    live in them. 0 switches it off.";
+        /// Detects values that a damaged log lost or restored, which leaves no gap and no invalid seal. If `false`, a
+        /// background audit does it after the start. The check takes longer the larger the store is, which would
+        /// delay a start.
+        store_verify: bool = false, flag() =>
+            start, "Compares every record with what was written before anything is served (1 to 2 s per million \
+                    records), instead of beside it.";
+        webhook_development: bool = false, flag() =>
+            restart, "Allows webhooks to this machine over plain http. For development only.";
+        adapter_cache: Option<PathBuf> = None, path() =>
+            restart, "Where compiled adapters are kept; by default `adapters` in `data_dir`.";
+        /// Limits of adapter calls.
+        guests: HostLimits = HostLimits::default();
+        webhooks: WebhookRules = WebhookRules::default() => reload "webhooks";
+        /// `None` if no backups are made.
+        backup: Option<BackupRules> = None => reload "backup";
+        database: Database = Database::default() => restart "postgres";
+        /// This process as one of several on a store. `None` if it is the only one.
+        node: Option<NodeRules> = None => restart "node";
+        /// Starts with an empty store if the previous one is missing. Set on the command line.
+        accept_empty_store: bool = false;
+    }
+
+    /// Limits of webhooks.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WebhookRules("webhooks") {
+        /// A dead endpoint costs the disk this many small records and the payloads, but no memory.
+        queue: usize = 50_000, integer(100..=10_000_000) =>
+            reload, "Maximum number of pending messages per endpoint. Further messages are dropped and counted.";
+        /// Pending deliveries end after two days.
+        keep: Millis = 30 * DAY, duration(HOUR..=365 * DAY) =>
+            reload, "How long finished deliveries, with patient data, can be looked at and sent again.";
+        secret_overlap: Millis = DAY, duration(0..=MAX_SECRET_OVERLAP) =>
+            reload, "How long the earlier secret signs after a rotation, unless the rotation says so.";
+    }
 }
+
+/// The largest size that is accepted, in MiB.
+const MAX_MIB: i64 = 1 << 20;
+
+/// Maximum time during which the previous secret of an endpoint signs in addition to a new one.
+pub const MAX_SECRET_OVERLAP: Millis = 7 * DAY;
 
 /// The folder and the schedule of backups.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,62 +244,11 @@ pub struct NodeRules {
 }
 
 /// The implementation of the store. `engine/store/README.md` describes the purpose of each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreEngine {
-    #[default]
     Sled,
     Fjall,
     Postgres,
-}
-
-/// Limits of adapter calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GuestRules {
-    /// Limits shared by all calls.
-    pub host: HostLimits,
-    /// Maximum wait of a call for a place before it is postponed.
-    pub wait: Duration,
-    /// Processor time of a call, and of a call that reads a page.
-    pub processor: Duration,
-    pub pull_processor: Duration,
-}
-
-impl Default for GuestRules {
-    fn default() -> Self {
-        let GuestLimits { wait, processor, pull_processor, .. } = GuestLimits::default();
-        GuestRules { host: HostLimits::default(), wait, processor, pull_processor }
-    }
-}
-
-impl Default for EngineRules {
-    fn default() -> Self {
-        EngineRules {
-            adapters: BTreeMap::new(),
-            adapter_cache: None,
-            mailbox: 256,
-            idle_seconds: 300,
-            actor_threads: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(256)),
-            webhook_development: false,
-            webhooks: WebhookRules::default(),
-            store_engine: StoreEngine::default(),
-            database: Database::default(),
-            store_floor_bytes: 512 << 20,
-            guests: GuestRules::default(),
-            pull_floor_bytes: 1_024 << 20,
-            // Far above a first pull of 60,000 records. A busy practice needs a fraction of the rest each day.
-            pull_burst_bytes: 1_024 << 20,
-            pull_bytes_per_minute: 16 << 20,
-            // The same as for the feed of changes and finished deliveries.
-            history_days: 30,
-            store_cache_bytes: 256 << 20,
-            // The check takes longer the larger the store is, which would delay a start.
-            store_verify: false,
-            store_compact_ratio: 3,
-            accept_empty_store: false,
-            node: None,
-            backup: None,
-        }
-    }
 }
 
 impl Setup {
@@ -302,23 +269,5 @@ impl Setup {
     /// Returns the location that pulls the shared resources of a data source: its first active one.
     pub fn lead(&self, source: u32) -> Option<LocationId> {
         self.locations.values().find(|l| l.source == Some(source) && l.status == LocationStatus::Active).map(|l| l.id)
-    }
-}
-
-/// Limits of webhooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WebhookRules {
-    /// Maximum queued deliveries per endpoint. Further events cause no messages, but are counted and shown.
-    pub queue: usize,
-    /// Retention of finished deliveries. Pending ones end after two days.
-    pub keep: Millis,
-    /// Default time during which the previous secret signs in addition to a new one.
-    pub secret_overlap: Millis,
-}
-
-impl Default for WebhookRules {
-    fn default() -> Self {
-        // A dead endpoint costs the disk this many small records and the payloads, but no memory.
-        WebhookRules { queue: 50_000, keep: 30 * DAY, secret_overlap: DAY }
     }
 }

@@ -73,7 +73,7 @@ fn added_and_removed_parts_are_named() {
 fn changes_that_require_a_restart_are_named() {
     let (before, mut after) = (setup(), setup());
     after.engine.actor_threads += 1;
-    after.engine.guests.host.calls += 1;
+    after.engine.guests.calls += 1;
     after.engine.store_verify = !after.engine.store_verify;
     changed(&mut after, IDS[2], |it| it.institution = InstitutionId(2));
     let named = ["engine.actor_threads", "guests.calls", "the institution of location 3"];

@@ -37,7 +37,7 @@ pub const FAILURE_NOTED_EVERY: Millis = HOUR;
 /// Failed attempts listed in a message: those of three full schedules, for a message that was sent again manually.
 pub const MAX_ERRORS_TOLD: usize = 33;
 /// The longest overlap of a rotation, in which both secrets sign.
-pub const MAX_SECRET_OVERLAP: Millis = 7 * DAY;
+pub const MAX_SECRET_OVERLAP: Millis = setup::MAX_SECRET_OVERLAP;
 /// Deliveries per replay; the response contains the start of the next one.
 pub const MAX_REPLAY: usize = 10_000;
 /// Deliveries per commit of a replay.
