@@ -1,6 +1,7 @@
 //! The rules for a guest's requests: permitted paths and headers, the target host, and credentials that never enter the
 //! sandbox.
 
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use setup::{guests::GuestLimits, secret::Secret};
 
@@ -216,7 +217,7 @@ fn is_under(path: &str, prefixes: &[String]) -> bool {
 /// Returns `true` if a segment is `.` or `..` for a server that decodes before it splits. Parameters (`..;a=b`) and
 /// blanks are ignored.
 fn climbs(path: &str) -> bool {
-    let decoded = percent_decode(path);
+    let decoded: Vec<u8> = percent_decode_str(path).collect();
     decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| {
         let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
         name.contains(&b'.') && name.iter().all(|byte| matches!(byte, b'.' | b' '))
@@ -225,7 +226,7 @@ fn climbs(path: &str) -> bool {
 
 /// Returns `false` for paths that some servers decode twice, decode despite invalid UTF-8, or cut at a NUL.
 fn is_plainly_encoded(path: &str) -> bool {
-    let once = percent_decode(path);
+    let once: Vec<u8> = percent_decode_str(path).collect();
     let Ok(text) = std::str::from_utf8(&once) else { return false };
     let escapes = path.bytes().filter(|byte| *byte == b'%').count();
     // Invalid escapes (`%u002e`) are kept as they are.
@@ -239,26 +240,6 @@ fn is_plainly_encoded(path: &str) -> bool {
 fn hidden(text: &str) -> Vec<u8> {
     let escape = |at: usize| text.as_bytes().get(at + 1..at + 3).and_then(|pair| hex::decode(pair).ok());
     text.match_indices('%').filter_map(|(at, _)| escape(at)).flatten().collect()
-}
-
-fn percent_decode(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let pair = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
-        match pair.and_then(|pair| hex::decode(pair).ok()) {
-            Some(byte) => {
-                decoded.extend(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    decoded
 }
 
 fn is_header_name(name: &str) -> bool {

@@ -162,7 +162,7 @@ impl AtomicServer {
     ) -> Result<(u16, Value), Refusal> {
         self.can(resource_type, "create")?;
         if let Some(condition) = condition {
-            let found = self.matching(resource_type, &parameters(condition)?)?;
+            let found = self.matching(resource_type, &parameters(condition))?;
             match found.as_slice() {
                 [] => (),
                 [one] => return Ok((200, one.clone())),
@@ -277,8 +277,8 @@ impl AtomicServer {
         if !TYPES.iter().any(|(name, _)| *name == resource_type) {
             return Err((404, "not-supported", "unknown resource type".into()));
         }
-        let found = self.matching(resource_type, &parameters(query)?)?;
-        let count = parameters(query)?.iter().find(|(name, _)| name == "_count").and_then(|(_, n)| n.parse().ok());
+        let found = self.matching(resource_type, &parameters(query))?;
+        let count = parameters(query).iter().find(|(name, _)| name == "_count").and_then(|(_, n)| n.parse().ok());
         let own = format!("http://{host}{BASE}/{resource_type}?{query}");
         Ok(self.page(host, &own, found, count.unwrap_or(PAGE).clamp(1, PAGE)))
     }
@@ -384,28 +384,14 @@ fn references(value: &Value) -> Vec<String> {
     }
 }
 
-fn parameters(query: &str) -> Result<Vec<(String, String)>, Refusal> {
+fn parameters(query: &str) -> Vec<(String, String)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Ok((name.to_owned(), decoded(value).ok_or((400, "invalid", "the query".to_owned()))?))
+            (name.to_owned(), adapter_sdk::http::decode(value))
         })
         .collect()
-}
-
-fn decoded(text: &str) -> Option<String> {
-    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            out.push(u8::from_str_radix(text.get(at + 1..at + 3)?, 16).ok()?);
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(out).ok()
 }
 
 fn metadata() -> Value {
