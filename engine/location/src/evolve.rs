@@ -13,7 +13,7 @@ use crate::{
         hours::{HourSource, WorkingHour},
     },
     settings::Quota,
-    state::{Appointment, Hold, Insert, Key, State},
+    state::{CalendarAppointment, Hold, Insert, Key, State},
     sync::{
         page::PulledAppointment,
         pulls::{Cycle, DescribeFailure, PageShown, PullCall, Sweep},
@@ -36,7 +36,7 @@ impl State {
         }
         match event {
             Event::Booked { appointment, placement, appointment_type, patient, key, integrated } => {
-                let booked = Appointment {
+                let booked = CalendarAppointment {
                     patient: Some(*patient),
                     appointment_type: *appointment_type,
                     placement: *placement,
@@ -424,7 +424,7 @@ impl State {
             Insert::Pulled => Insert::Pulled,
             Insert::Pending | Insert::Done => Insert::Done,
         });
-        let appointment = Appointment {
+        let appointment = CalendarAppointment {
             patient: record.patient,
             appointment_type: record.appointment_type,
             placement: record.placement,

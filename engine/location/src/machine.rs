@@ -8,7 +8,7 @@ use crate::{
     event::Event,
     resource::Resource,
     schedule::hours::WorkingHour,
-    settings::{PullPlan, Settings},
+    settings::{MachineSettings, PullPlan},
     state::State,
     time::Timestamp,
 };
@@ -17,19 +17,19 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Location {
     /// The operator's configuration.
-    pub settings: Arc<Settings>,
+    pub settings: Arc<MachineSettings>,
     /// The result of all events so far.
     pub state: State,
 }
 
 impl Location {
     /// Creates a location without history.
-    pub fn new(settings: Arc<Settings>) -> Location {
+    pub fn new(settings: Arc<MachineSettings>) -> Location {
         Location { settings, state: State::default() }
     }
 
     /// Creates a location from a snapshot and rebuilds its calendar.
-    pub fn load(settings: Arc<Settings>, state: State) -> Location {
+    pub fn load(settings: Arc<MachineSettings>, state: State) -> Location {
         let calendar = state.rebuilt_calendar();
         Location { settings, state: State { calendar, ..state } }
     }

@@ -13,7 +13,7 @@ use crate::{
         calendar::{Holder, Placement},
         slots::{Fit, Slot, Wanted, fits, nearest},
     },
-    state::Appointment,
+    state::CalendarAppointment,
     time::{Span, Timestamp},
     writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
 };
@@ -122,7 +122,7 @@ impl Location {
 
     /// Returns `true` if the patient has another appointment at this location during `span`.
     pub fn is_double_booked(&self, patient: PatientId, span: Span, besides: AppointmentId) -> bool {
-        let other = |(id, it): (&AppointmentId, &Appointment)| {
+        let other = |(id, it): (&AppointmentId, &CalendarAppointment)| {
             *id != besides && it.patient == Some(patient) && !it.cancelling && it.placement.span.overlaps(span)
         };
         self.state.appointments.iter().any(other)
@@ -315,7 +315,7 @@ impl Location {
     }
 
     /// Returns the appointment if it can still be changed.
-    fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&Appointment, Refusal> {
+    fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&CalendarAppointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotFound)?;
         let past = (appointment.placement.span.start <= now).then_some(NotOpenReason::Past);
         appointment.over().or(past).map_or(Ok(appointment), |over| Err(Refusal::AppointmentNotOpen(over)))

@@ -8,7 +8,7 @@ use crate::{
     ids::{AppointmentId, PatientId},
     resource::{Operation, Resource},
     schedule::calendar::Placement,
-    state::Appointment,
+    state::CalendarAppointment,
     sync::page::PulledOperatory,
     writes::{
         intent::{ChangedDetails, WriteIntent},
@@ -83,7 +83,7 @@ impl Location {
 
     /// Returns an appointment that is in the EHR, or any one if there is no EHR. Past ones are included, because
     /// patients check in after the start.
-    fn synced_appointment(&self, id: AppointmentId) -> Result<&Appointment, Refusal> {
+    fn synced_appointment(&self, id: AppointmentId) -> Result<&CalendarAppointment, Refusal> {
         let appointment =
             self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen(NotOpenReason::Forgotten))?;
         if let Some(over) = appointment.over() {

@@ -14,7 +14,7 @@ use crate::{
     settings::PullPlan,
     sync::{
         guard::{DELETIONS_AT_ONCE, past_gone},
-        page::Page,
+        page::PulledPage,
         pulls::{Cycle, PullCall, SKIPS},
     },
     time::{MINUTE, Millis, Timestamp},
@@ -204,7 +204,7 @@ impl Location {
         cx: DecisionContext,
         resource: Resource,
         call: u64,
-        outcome: &Outcome<Page>,
+        outcome: &Outcome<PulledPage>,
     ) -> Decision {
         let pulls = &self.state.pulls;
         let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);

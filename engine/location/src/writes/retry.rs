@@ -10,7 +10,7 @@ use crate::{
     random::{jittered, mix},
     resource::{Operation, Resource},
     schedule::calendar::Placement,
-    state::Appointment,
+    state::CalendarAppointment,
     time::{DAY, Millis, Timestamp},
     writes::{
         breaker::Blocked,
@@ -251,7 +251,8 @@ impl Location {
             WriteIntent::CreatePatient(patient) => {
                 // Fails the writes that need the patient. Appointments in the EHR are exempt, because the EHR then
                 // knows the patient; writes of unknown outcome are looked up.
-                let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
+                let in_ehr =
+                    |a: AppointmentId| self.state.appointments.get(&a).is_some_and(CalendarAppointment::in_ehr);
                 let waits = |other: &Write| other.withdrawable() && !other.work.appointment().is_some_and(in_ehr);
                 let waiting =
                     self.state.queue.of_patient(patient).filter(|(other, write)| *other != id && waits(write));

@@ -13,7 +13,7 @@ use location::{
     pull::Resource,
     queue::WriteState,
     resource::Operation,
-    settings::{Capabilities, ConflictRule, PullPlan, Settings},
+    settings::{Capabilities, ConflictRule, MachineSettings, PullPlan},
     slots::{Fit, Slot, Wanted, fits},
     state::{Insert, State},
     time::Timestamp,
@@ -23,7 +23,7 @@ use location::{
 use super::text::{id, length, place, resource, show_blocked, show_kind, show_place, show_time, time};
 use crate::passes::Passes;
 
-pub struct World {
+pub struct StoryWorld {
     pub now: Timestamp,
     pub random: u64,
     location: Location,
@@ -49,12 +49,12 @@ pub fn hour(id: u32, operatory: u64, provider: u32) -> WorkingHour {
     }
 }
 
-impl World {
+impl StoryWorld {
     /// Creates a practice with an EHR that supports everything. Providers 1 and 2 work from 08:00 to 18:00 in
     /// operatories 1 to 3. Nothing is pulled unless a story sets it. The EHR's appointments count as known unless a
     /// story is `new_here`.
-    pub fn new() -> World {
-        let mut settings = Settings::new(LocationId(1), Zone::utc());
+    pub fn new() -> StoryWorld {
+        let mut settings = MachineSettings::new(LocationId(1), Zone::utc());
         settings.write.settle = 5_000;
         settings.capabilities = Capabilities {
             integrated: true,
@@ -87,7 +87,7 @@ impl World {
         let snapshot = serde_json::to_string(&state).unwrap();
         let now = time(Timestamp::default(), "2026-12-01T08:00").unwrap();
         let location = Location::load(Arc::new(settings), state);
-        World { now, random: 1, location, passes: Passes::default(), journal: Vec::new(), snapshot }
+        StoryWorld { now, random: 1, location, passes: Passes::default(), journal: Vec::new(), snapshot }
     }
 
     /// Returns the contents of a failed write from the journal.

@@ -7,7 +7,7 @@ mod record;
 use std::collections::BTreeSet;
 
 use location::{
-    command::{Command, DecisionContext, Failure, Outcome, Page},
+    command::{Command, DecisionContext, Failure, Outcome, PulledPage},
     decision::{Decision, Reply},
     event::Event,
     ids::{AppointmentId, WriteId},
@@ -89,7 +89,7 @@ impl IngestPage {
                     source,
                     cx,
                     unit: &mut *unit,
-                    page: Page::default(),
+                    page: PulledPage::default(),
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
