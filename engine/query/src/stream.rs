@@ -58,7 +58,7 @@ impl Stream {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
+pub enum ChangeKind {
     Created,
     Updated,
     /// The record no longer exists in the EHR.
@@ -82,7 +82,7 @@ pub struct Recorded {
     pub at: Timestamp,
     pub resource: Resource,
     pub id: u64,
-    pub change: Change,
+    pub change: ChangeKind,
     pub readers: Readers,
     /// Index entries to remove and to add, both sorted.
     pub removed: Vec<Entry>,
@@ -95,7 +95,7 @@ struct Stored {
     at: i64,
     tag: u8,
     id: u64,
-    change: Change,
+    change: ChangeKind,
     readers: Readers,
     removed: Vec<Entry>,
     added: Vec<Entry>,

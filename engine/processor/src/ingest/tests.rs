@@ -15,7 +15,7 @@ use location::{
 };
 use query::{
     feed::{self, Reader},
-    stream::{Change, Stream},
+    stream::{ChangeKind, Stream},
 };
 use records::{
     document::Document,
@@ -161,7 +161,7 @@ impl World {
         self.processors[&location].machine.state.appointments.contains_key(&id)
     }
 
-    fn changes(&self, location: u32, since: u64) -> Vec<Change> {
+    fn changes(&self, location: u32, since: u64) -> Vec<ChangeKind> {
         let page = feed::page(&*self.store, Reader { institution: 0, source: None, location }, since, &[], 100)
             .unwrap()
             .unwrap();
@@ -213,8 +213,8 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
         let story = format!("by absence: {by_absence}, {first} first");
         assert_eq!(world.visit("x"), (B, false), "{story}");
         assert!(world.remembers(B, "x") && !world.remembers(A, "x"), "{story}");
-        assert!(world.changes(A, since).contains(&Change::Deleted), "{story}: to the readers of A it is gone");
-        assert!(!world.changes(B, since).contains(&Change::Deleted), "{story}");
+        assert!(world.changes(A, since).contains(&ChangeKind::Deleted), "{story}: to the readers of A it is gone");
+        assert!(!world.changes(B, since).contains(&ChangeKind::Deleted), "{story}");
         // Staff move the visit back.
         world.hide(B, "x");
         world.show(A, visit("x", "pat"));

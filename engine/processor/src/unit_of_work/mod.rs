@@ -8,7 +8,7 @@ use location::{pull::Resource, time::Timestamp};
 use query::{
     idempotency::GuardedValues,
     index::{Index, IndexEntries},
-    stream::{self, Change, Readers, Recorded, Stream},
+    stream::{self, ChangeKind, Readers, Recorded, Stream},
 };
 use records::document::{Document, Kind, Link};
 use serde::de::DeserializeOwned;
@@ -37,14 +37,14 @@ struct WrittenRecord {
 
 impl WrittenRecord {
     /// Returns the kind of change, or `None` if the value is unchanged.
-    fn change(&self, written: &Option<Vec<u8>>) -> Option<Change> {
+    fn change(&self, written: &Option<Vec<u8>>) -> Option<ChangeKind> {
         if *written == self.stored {
             return None;
         }
         Some(match &self.before {
-            None => Change::Created,
-            Some(before) if self.after.deleted && !before.deleted => Change::Deleted,
-            Some(_) => Change::Updated,
+            None => ChangeKind::Created,
+            Some(before) if self.after.deleted && !before.deleted => ChangeKind::Deleted,
+            Some(_) => ChangeKind::Updated,
         })
     }
 }
@@ -52,7 +52,7 @@ impl WrittenRecord {
 impl WrittenRecord {
     /// Returns the entries for the change feed, by stream. For readers of a location that the record leaves, it is
     /// deleted.
-    fn recorded(self, change: Change, at: Timestamp) -> Vec<(Stream, Recorded)> {
+    fn recorded(self, change: ChangeKind, at: Timestamp) -> Vec<(Stream, Recorded)> {
         let WrittenRecord { resource, id, readers, before, after, .. } = self;
         let recorded =
             |change, readers, (removed, added)| Recorded { at, resource, id, change, readers, removed, added };
@@ -66,7 +66,7 @@ impl WrittenRecord {
             (Stream::Location(location), Readers::Location(_)) => Readers::Location(location),
             _ => Readers::None,
         };
-        let leaves = (left, recorded(Change::Deleted, gone, (before.into_entries(), Vec::new())));
+        let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.into_entries(), Vec::new())));
         [leaves].into_iter().chain(arrives).collect()
     }
 }
@@ -76,7 +76,7 @@ impl WrittenRecord {
 pub struct Changed<'a> {
     pub resource: Resource,
     pub id: u64,
-    pub change: Change,
+    pub change: ChangeKind,
     /// The stored value.
     pub before: Option<&'a [u8]>,
     pub after: &'a [u8],

@@ -16,7 +16,7 @@ mod source;
 use std::collections::BTreeMap;
 
 use records::document::{Document, Kind, Link};
-use source::{List, parsed};
+use source::{OwnerList, parsed};
 use store::{Direction, Key, MAX_KEY_BYTES, Store, StoreError, keys};
 
 use crate::{
@@ -189,7 +189,7 @@ impl Lists<'_> {
         let mut rows = Vec::new();
         for owner in &query.owners {
             let read = |view: &View| {
-                let list = List {
+                let list = OwnerList {
                     store: self.store,
                     view,
                     kind: D::KIND.byte(),
