@@ -7,7 +7,7 @@ use location::time::{DAY, Timestamp};
 use query::retention::steps;
 use records::{
     Write,
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
 };
 use runtime::clock;
 use serde::Deserialize;
@@ -69,7 +69,7 @@ fn forget_writes(
     age: Age,
     batch: &mut Batch,
 ) -> Result<Option<(u32, u64)>, StoreError> {
-    let kind = Kind::Write.byte();
+    let kind = DocumentKind::Write.byte();
     let range = KeyRange::new(keys::record(kind, from.0, from.1), keys::records(kind, u32::MAX).end);
     let page = store.scan_keys(range, Direction::Forward, STEP)?;
     let ids: Vec<(u32, u64)> =
@@ -108,7 +108,7 @@ fn ended_before(store: &dyn Store, write: Write, horizon: Timestamp) -> Result<b
     let mut last = write;
     for _ in 0..RETRIES {
         let Some(next) = last.retried_as else { break };
-        let value = store.get(&keys::record(Kind::Write.byte(), last.scope(), next))?;
+        let value = store.get(&keys::record(DocumentKind::Write.byte(), last.scope(), next))?;
         match value.and_then(|bytes| serde_json::from_slice::<Write>(&bytes).ok()) {
             Some(retry) => last = retry,
             // The retry is not finished.
@@ -165,7 +165,7 @@ mod tests {
             withdrawn: false,
             origin: None,
         };
-        (keys::record(Kind::Write.byte(), location, id), serde_json::to_vec(&write).unwrap())
+        (keys::record(DocumentKind::Write.byte(), location, id), serde_json::to_vec(&write).unwrap())
     }
 
     fn put(store: &MemoryStore, (key, value): (Vec<u8>, Vec<u8>)) {
@@ -175,7 +175,8 @@ mod tests {
     }
 
     fn writes(store: &dyn Store, location: u32) -> Vec<u64> {
-        let found = store.scan_keys(keys::records(Kind::Write.byte(), location), Direction::Forward, usize::MAX);
+        let found =
+            store.scan_keys(keys::records(DocumentKind::Write.byte(), location), Direction::Forward, usize::MAX);
         found.unwrap().iter().map(|key| keys::parse_record(key).unwrap().2).collect()
     }
 

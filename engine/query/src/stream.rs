@@ -4,7 +4,7 @@
 
 use location::{pull::Resource, time::Timestamp};
 use records::{
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     record::Scope,
     schema::{RESOURCES, rules},
 };
@@ -29,7 +29,7 @@ pub enum Stream {
 impl Stream {
     /// Returns the stream of an owner's documents, or `None` for documents that are in no list.
     pub fn of<T: Document>(owner: u32) -> Option<Stream> {
-        let Kind::Of(resource) = T::KIND else { return None };
+        let DocumentKind::Of(resource) = T::KIND else { return None };
         Some(match rules(resource).scope {
             Scope::Institution => Stream::Institution(owner),
             Scope::Source => Stream::Source(owner),

@@ -18,7 +18,7 @@ pub fn problems(schema: &Value, answers: &Value) -> Vec<String> {
     let Some(answers) = answers.as_object() else {
         return vec!["patient_submitted_data must be an object.".to_owned()];
     };
-    let mut checked = Checked { root: answers, problems: Vec::new() };
+    let mut checked = AnswerChecker { root: answers, problems: Vec::new() };
     checked.all(inside(schema), answers, "patient_submitted_data", 0);
     checked.problems.truncate(MOST_PROBLEMS);
     checked.problems
@@ -28,12 +28,12 @@ fn inside(schema: &Value) -> &[Value] {
     schema.as_array().or_else(|| schema["components"].as_array()).map_or(&[], Vec::as_slice)
 }
 
-struct Checked<'a> {
+struct AnswerChecker<'a> {
     root: &'a Map<String, Value>,
     problems: Vec<String>,
 }
 
-impl Checked<'_> {
+impl AnswerChecker<'_> {
     fn all(&mut self, components: &[Value], answers: &Map<String, Value>, path: &str, depth: usize) {
         if depth > MOST_DEEP || self.problems.len() >= MOST_PROBLEMS {
             return;

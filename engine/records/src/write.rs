@@ -4,7 +4,7 @@ use location::{intent::WriteIntent, order::OrderingKey, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     index::Indexed,
 };
 
@@ -61,7 +61,7 @@ impl Indexed for Write {
 }
 
 impl Document for Write {
-    const KIND: Kind = Kind::Write;
+    const KIND: DocumentKind = DocumentKind::Write;
     const SHARED: bool = false;
 
     fn scope(&self) -> u32 {

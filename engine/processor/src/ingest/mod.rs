@@ -15,7 +15,7 @@ use location::{
 };
 use records::{
     self,
-    document::{Kind, Link},
+    document::{DocumentKind, Link},
     ehr,
     record::Record,
 };
@@ -299,7 +299,7 @@ impl Intake<'_, '_, '_> {
     /// Counts the known records of a shared resource, up to the number that the guard needs.
     fn known(&mut self, resource: Resource) -> Result<(), Reject> {
         let enough = self.processor.machine.known_enough(resource, self.page.deleted.len() as u64);
-        let mut range = keys::links(self.source, Kind::Of(resource).byte());
+        let mut range = keys::links(self.source, DocumentKind::Of(resource).byte());
         while self.page.known < enough {
             let links = self.processor.deps.store.scan(range.clone(), Direction::Forward, SWEPT_AT_ONCE)?;
             self.page.known += links.iter().filter(|(_, value)| pulled(value).is_some()).count() as u64;

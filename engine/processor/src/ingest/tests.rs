@@ -146,7 +146,7 @@ impl World {
     }
 
     fn link(&self, resource: Resource, foreign_id: &str) -> Link {
-        let key = keys::link(SOURCE, Kind::Of(resource).byte(), foreign_id.as_bytes());
+        let key = keys::link(SOURCE, DocumentKind::Of(resource).byte(), foreign_id.as_bytes());
         Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
@@ -548,8 +548,8 @@ async fn a_first_pull_writes_at_most_three_values_a_record() {
     }
     let merged = store.scan_keys(Space::IndexBlock.range(), Direction::Forward, usize::MAX).unwrap().len();
     let documents =
-        |kind: Kind| store.scan_keys(keys::records(kind.byte(), 0), Direction::Forward, 9_999).unwrap().len();
-    assert_eq!(documents(Kind::Of(Resource::Appointments)), 5 * PATIENTS);
+        |kind: DocumentKind| store.scan_keys(keys::records(kind.byte(), 0), Direction::Forward, 9_999).unwrap().len();
+    assert_eq!(documents(DocumentKind::Of(Resource::Appointments)), 5 * PATIENTS);
     let values = world.values + merged;
     assert!(values <= 3 * 6 * PATIENTS, "{values} values for {} records, {merged} of them blocks", 6 * PATIENTS);
 }

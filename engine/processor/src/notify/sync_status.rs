@@ -7,7 +7,7 @@ use location::{
     event::Event as Happened,
     time::{MINUTE, Millis, Timestamp},
 };
-use records::{document::Kind, sync_state::SyncState};
+use records::{document::DocumentKind, sync_state::SyncState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use store::{Key, keys};
@@ -110,7 +110,7 @@ fn said(processor: &Processor) -> Result<LastNotified, Reject> {
 }
 
 fn key(location: u32) -> Key {
-    keys::record(Kind::ReportedSyncStatus.byte(), 0, location.into())
+    keys::record(DocumentKind::ReportedSyncStatus.byte(), 0, location.into())
 }
 
 /// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if `red`.

@@ -10,7 +10,7 @@ use query::{
     index::{Index, IndexEntries},
     stream::{self, ChangeKind, Readers, Recorded, Stream},
 };
-use records::document::{Document, Kind, Link};
+use records::document::{Document, DocumentKind, Link};
 use serde::de::DeserializeOwned;
 use store::{Batch, Key, Store, StoreError, Versioned, keys};
 use webhooks::views::RelatedRecords;
@@ -174,7 +174,7 @@ impl<'a> UnitOfWork<'a> {
 
     /// Returns `true` if the id was allotted by this turn, so that nothing else refers to it.
     pub(super) fn is_fresh<T: Document>(&self, id: u64) -> bool {
-        matches!(T::KIND, Kind::Of(resource) if self.taken.contains(&(resource, id)))
+        matches!(T::KIND, DocumentKind::Of(resource) if self.taken.contains(&(resource, id)))
     }
 
     /// Returns the stored document, read once. Fresh ids are not looked up.
@@ -199,7 +199,7 @@ impl<'a> UnitOfWork<'a> {
     pub fn put<T: Document>(&mut self, document: &T) -> Result<(), Reject> {
         let value = serde_json::to_vec(document).map_err(|_| Reject::Damaged("a document that cannot be written"))?;
         let key = keys::record(T::KIND.byte(), document.scope(), document.id());
-        if let Kind::Of(resource) = T::KIND {
+        if let DocumentKind::Of(resource) = T::KIND {
             self.touch(resource, &key, document)?;
         }
         self.put_raw(key, value);
@@ -238,12 +238,12 @@ impl<'a> UnitOfWork<'a> {
     }
 
     pub fn link(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<Link>, Reject> {
-        let value = self.guarded(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()))?;
+        let value = self.guarded(keys::link(source, DocumentKind::Of(resource).byte(), foreign_id.as_bytes()))?;
         value.map(|bytes| Link::from_bytes(&bytes).ok_or(Reject::Damaged("a link"))).transpose()
     }
 
     pub fn put_link(&mut self, source: u32, resource: Resource, foreign_id: &str, link: Link) {
-        self.put_raw(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()), link.to_bytes());
+        self.put_raw(keys::link(source, DocumentKind::Of(resource).byte(), foreign_id.as_bytes()), link.to_bytes());
     }
 
     /// Returns the id of a foreign record. It is allotted on the first reference, which may precede the record.
@@ -333,7 +333,7 @@ impl GuardedValues for UnitOfWork<'_> {
 /// Read-only lookups. They add no precondition to the commit.
 impl RelatedRecords for UnitOfWork<'_> {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = keys::record(Kind::Of(resource).byte(), scope, id);
+        let key = keys::record(DocumentKind::Of(resource).byte(), scope, id);
         let known = self.written.get(&key).or_else(|| self.read.get(&key)).cloned().or_else(|| self.expected(&key));
         known.map_or_else(|| self.store.get(&key), Ok)
     }

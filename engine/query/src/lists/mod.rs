@@ -15,7 +15,7 @@ mod source;
 
 use std::collections::BTreeMap;
 
-use records::document::{Document, Kind, Link};
+use records::document::{Document, DocumentKind, Link};
 use source::{OwnerList, parsed};
 use store::{Direction, Key, MAX_KEY_BYTES, Store, StoreError, keys};
 
@@ -140,7 +140,7 @@ impl Lists<'_> {
     }
 
     /// Returns the internal id of a record with this foreign id in the data source.
-    pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, StoreError> {
+    pub fn id_of_foreign(&self, source: u32, kind: DocumentKind, foreign_id: &str) -> Result<Option<u64>, StoreError> {
         let key = keys::link(source, kind.byte(), foreign_id.as_bytes());
         // A foreign id too long for a key was never linked.
         if key.len() > MAX_KEY_BYTES {
