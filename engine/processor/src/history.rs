@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use location::time::{DAY, Timestamp};
 use query::retention::steps;
 use records::{
-    Write,
+    FinishedWrite,
     document::{Document, DocumentKind},
 };
 use runtime::clock;
@@ -81,7 +81,7 @@ fn forget_writes(
         let key = keys::record(kind, location, *id);
         let Some(found) = store.read(&key)? else { continue };
         // An unreadable write is left for its readers to report.
-        let Ok(write) = serde_json::from_slice::<Write>(&found.value) else { continue };
+        let Ok(write) = serde_json::from_slice::<FinishedWrite>(&found.value) else { continue };
         // Ids ascend in the order of time, so later writes ended later. A time in the future comes from a clock that
         // was ahead.
         if age.horizon < write.queued_at && write.queued_at <= age.now {
@@ -104,12 +104,12 @@ fn forget_writes(
 
 /// Returns `true` if a write and all its retries ended by the horizon. Retries carry the same write key, which
 /// identifies the record in the EHR.
-fn ended_before(store: &dyn Store, write: Write, horizon: Timestamp) -> Result<bool, StoreError> {
+fn ended_before(store: &dyn Store, write: FinishedWrite, horizon: Timestamp) -> Result<bool, StoreError> {
     let mut last = write;
     for _ in 0..RETRIES {
         let Some(next) = last.retried_as else { break };
         let value = store.get(&keys::record(DocumentKind::Write.byte(), last.scope(), next))?;
-        match value.and_then(|bytes| serde_json::from_slice::<Write>(&bytes).ok()) {
+        match value.and_then(|bytes| serde_json::from_slice::<FinishedWrite>(&bytes).ok()) {
             Some(retry) => last = retry,
             // The retry is not finished.
             None => return Ok(false),
@@ -148,7 +148,7 @@ mod tests {
 
     fn write(location: u32, id: u64, days_ago: i64, retried_as: Option<u64>) -> (Vec<u8>, Vec<u8>) {
         let at = NOW.minus(days_ago * DAY);
-        let write = Write {
+        let write = FinishedWrite {
             id,
             location_id: location,
             work: WriteIntent::CreatePatient(PatientId(7)),
@@ -247,7 +247,7 @@ mod tests {
         let store = Arc::new(MemoryStore::new());
         for (id, days_ago) in [(1, 40), (2, 5)] {
             let (key, value) = write(1, id, days_ago, None);
-            let mut failed: Write = serde_json::from_slice(&value).unwrap();
+            let mut failed: FinishedWrite = serde_json::from_slice(&value).unwrap();
             failed.done = false;
             put(&store, (key, serde_json::to_vec(&failed).unwrap()));
             put(&store, (failed_write_key(1, id), Vec::new()));

@@ -175,7 +175,7 @@ impl Office {
         self.engine.unfinished_writes(HERE).await.unwrap()
     }
 
-    pub fn ended(&self) -> Vec<records::Write> {
+    pub fn ended(&self) -> Vec<records::FinishedWrite> {
         use store::{Direction, keys};
         let range = keys::records(DocumentKind::Write.byte(), HERE.0);
         let found = self.store.scan(range, Direction::Forward, 100).unwrap();

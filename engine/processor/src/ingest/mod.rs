@@ -157,7 +157,7 @@ impl Processor {
         if let Some(queued) = self.machine.state.queue.get(WriteId(write)) {
             return Ok(queued.work.appointment().filter(|_| queued.key == key));
         }
-        let finished = unit.get::<records::Write>(location, write)?;
+        let finished = unit.get::<records::FinishedWrite>(location, write)?;
         Ok(finished.filter(|write| write.key == key).and_then(|write| write.work.appointment()))
     }
 }
