@@ -40,9 +40,9 @@ impl Number {
     /// digits.
     pub fn read(text: &str, country: &str) -> Option<Number> {
         let written = ParsedNumber::parse(text)?;
-        let plan = plans::of_country(country);
+        let plan = plans::for_country(country);
         let (plan, national) = match written.international {
-            true => plans::of_digits(&written.digits).map(|(plan, rest)| (Some(plan), rest)),
+            true => plans::for_digits(&written.digits).map(|(plan, rest)| (Some(plan), rest)),
             false => plan.map(|plan| dialled(&written.digits, plan)),
         }
         .unwrap_or((None, written.digits.as_str()));
@@ -54,7 +54,7 @@ impl Number {
     pub fn last_digits(&self) -> Vec<String> {
         let mut forms = vec![self.national.clone()];
         if let Some(code) = self.code {
-            let trunk = plans::of_code(code).map_or("", |plan| plan.trunk);
+            let trunk = plans::for_code(code).map_or("", |plan| plan.trunk);
             forms.push(format!("{trunk}{}", self.national));
             for prefix in ["", "00", "011"] {
                 forms.push(format!("{prefix}{code}{}", self.national));
@@ -137,7 +137,7 @@ fn is_extension(text: &str) -> bool {
 /// Returns the plan and the national part of digits without a plus sign.
 fn dialled<'a>(digits: &'a str, plan: &'static Plan) -> (Option<&'static Plan>, &'a str) {
     let fits = |(plan, rest): &(&Plan, &str)| plan.lengths.contains(&without_prefixes(rest, plan).len());
-    let abroad = |rest: &'a str| plans::of_digits(rest).filter(fits);
+    let abroad = |rest: &'a str| plans::for_digits(rest).filter(fits);
     let national = |digits: &str| plan.lengths.contains(&digits.len());
     let trunk = digits.strip_prefix(plan.trunk).filter(|_| !plan.trunk.is_empty());
 

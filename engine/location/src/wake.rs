@@ -33,7 +33,7 @@ impl Location {
         let mut events = Vec::new();
         self.end_due_items(cx, &mut events);
         if !events.is_empty() {
-            return Decision::of(Reply::Done, events);
+            return Decision::new(Reply::Done, events);
         }
         let mut calls = Vec::new();
         let mut quota = self.state.quota.available(self.settings.quota, cx.now);
@@ -144,7 +144,11 @@ impl Location {
 
     fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
         self.state.conflicts.iter().filter_map(|id| {
-            let insert = self.state.queue.of(*id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
+            let insert = self
+                .state
+                .queue
+                .writes_for_appointment(*id)
+                .find(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
             let lost = insert.filter(|(_, write)| write.withdrawable() && self.slot_lost(*id));
             lost.map(|(write, pending)| (*id, write, pending))
         })

@@ -28,7 +28,7 @@ pub enum Stream {
 
 impl Stream {
     /// Returns the stream of an owner's documents, or `None` for documents that are in no list.
-    pub fn of<T: Document>(owner: u32) -> Option<Stream> {
+    pub fn for_documents<T: Document>(owner: u32) -> Option<Stream> {
         let DocumentKind::Of(resource) = T::KIND else { return None };
         Some(match rules(resource).scope {
             Scope::Institution => Stream::Institution(owner),

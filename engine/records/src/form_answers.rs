@@ -38,7 +38,7 @@ impl AnswerChecker<'_> {
         if depth > MOST_DEEP || self.problems.len() >= MOST_PROBLEMS {
             return;
         }
-        for component in components.iter().filter(|it| shown(it, answers, self.root)) {
+        for component in components.iter().filter(|it| is_shown(it, answers, self.root)) {
             self.one(component, answers, path, depth);
         }
     }
@@ -125,7 +125,7 @@ fn parts(component: &Value) -> impl Iterator<Item = &[Value]> {
 }
 
 /// Evaluates `conditional: {show, when, eq}`. Without it, a component is shown.
-fn shown(component: &Value, answers: &Map<String, Value>, root: &Map<String, Value>) -> bool {
+fn is_shown(component: &Value, answers: &Map<String, Value>, root: &Map<String, Value>) -> bool {
     if component["hidden"] == Value::Bool(true) {
         return false;
     }

@@ -85,7 +85,7 @@ impl Location {
         });
         if capabilities.integrated {
             let on_its_way = |(_, write): (_, &Write)| write.work == WriteIntent::CreatePatient(book.patient.id);
-            if book.patient.is_new && !self.state.queue.of_patient(book.patient.id).any(on_its_way) {
+            if book.patient.is_new && !self.state.queue.writes_for_patient(book.patient.id).any(on_its_way) {
                 self.queue_write(
                     cx,
                     &mut events,
@@ -103,7 +103,7 @@ impl Location {
                 start,
             );
         }
-        Decision::of(Reply::Booked { appointment: book.appointment, replay: false }, events)
+        Decision::new(Reply::Booked { appointment: book.appointment, replay: false }, events)
     }
 
     /// Returns the answer of a known idempotency key: its first booking, or a conflict. Keys are unique per
@@ -114,7 +114,7 @@ impl Location {
         }
         let known = self.state.keys.get(&key.key).filter(|known| now < known.expires)?;
         Some(if known.fingerprint == key.fingerprint {
-            Decision::of(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new())
+            Decision::new(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new())
         } else {
             Decision::refuse(Refusal::IdempotencyConflict)
         })
@@ -186,7 +186,7 @@ impl Location {
     pub(crate) fn hold(&self, cx: DecisionContext, hold: &Hold) -> Decision {
         let (now, rules) = (cx.now, &self.settings.booking);
         if let Some(known) = self.state.holds.get(&hold.hold).filter(|known| now < known.until) {
-            return Decision::of(Reply::Held { until: known.until }, Vec::new());
+            return Decision::new(Reply::Held { until: known.until }, Vec::new());
         }
         if hold.expires <= now || hold.placement.span.start <= now {
             return Decision::refuse(Refusal::SlotExpired);
@@ -208,7 +208,7 @@ impl Location {
         }
         let until = now.plus(rules.hold);
         let held = Event::Held { hold: hold.hold, placement: hold.placement, until, holder: hold.holder };
-        Decision::of(Reply::Held { until }, vec![held])
+        Decision::new(Reply::Held { until }, vec![held])
     }
 
     fn too_many_holds(&self, now: Timestamp, holder: Option<u64>) -> Option<Refusal> {
@@ -227,7 +227,7 @@ impl Location {
 
     pub(crate) fn release(&self, hold: u64) -> Decision {
         let known = self.state.holds.contains_key(&hold);
-        Decision::of(Reply::Done, if known { vec![Event::HoldEnded { hold }] } else { Vec::new() })
+        Decision::new(Reply::Done, if known { vec![Event::HoldEnded { hold }] } else { Vec::new() })
     }
 
     pub(crate) fn move_appointment(
@@ -242,7 +242,7 @@ impl Location {
             Err(refusal) => return Decision::refuse(refusal),
         };
         if appointment.placement == to {
-            return Decision::of(Reply::Moved, Vec::new());
+            return Decision::new(Reply::Moved, Vec::new());
         }
         if to.span.start <= cx.now {
             return Decision::refuse(Refusal::SlotExpired);
@@ -259,7 +259,7 @@ impl Location {
         }
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
         // An unsent insert or reschedule will send the new placement.
-        let carried = self.state.queue.of(id).any(|(_, write)| {
+        let carried = self.state.queue.writes_for_appointment(id).any(|(_, write)| {
             write.withdrawable() && matches!(write.work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_))
         });
         if integrated && !carried && !reschedules {
@@ -273,12 +273,12 @@ impl Location {
         if let Some(patient) = appointment.patient.filter(|_| tell) {
             self.queue_write(cx, &mut events, WriteIntent::Reschedule(id), OrderingKey::Patient(patient), None);
         }
-        Decision::of(Reply::Moved, events)
+        Decision::new(Reply::Moved, events)
     }
 
     pub(crate) fn cancel(&self, cx: DecisionContext, id: AppointmentId, reason: Option<&str>) -> Decision {
         if self.state.appointments.get(&id).is_some_and(|appointment| appointment.cancelling) {
-            return Decision::of(Reply::Cancelled { already: true }, Vec::new());
+            return Decision::new(Reply::Cancelled { already: true }, Vec::new());
         }
         let appointment = match self.open_appointment(cx.now, id) {
             Ok(appointment) => appointment,
@@ -290,13 +290,17 @@ impl Location {
         let mut events = vec![cancelled];
         if !capabilities.integrated {
             events.push(Event::CancelConfirmed { appointment: id });
-            return Decision::of(Reply::Cancelled { already: false }, events);
+            return Decision::new(Reply::Cancelled { already: false }, events);
         }
         // An insert that the EHR certainly does not have is withdrawn.
-        let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
+        let mut inserts = self
+            .state
+            .queue
+            .writes_for_appointment(id)
+            .filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
         if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
             self.withdraw(write, id, &mut events);
-            return Decision::of(Reply::Cancelled { already: false }, events);
+            return Decision::new(Reply::Cancelled { already: false }, events);
         }
         if !capabilities.cancels {
             return Decision::refuse(Refusal::NotSupportedByEhr);
@@ -307,7 +311,7 @@ impl Location {
         if let Some(patient) = appointment.patient {
             self.queue_write(cx, &mut events, WriteIntent::Cancel(id), OrderingKey::Patient(patient), None);
         }
-        Decision::of(Reply::Cancelled { already: false }, events)
+        Decision::new(Reply::Cancelled { already: false }, events)
     }
 
     pub(crate) fn queue_full(&self, more: usize, limit: u32) -> Option<Refusal> {
@@ -333,7 +337,8 @@ impl Location {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
         let write = self.state.queue.next_id(ahead);
         // Writes of one appointment keep one ordering key, even if the EHR has changed its patient.
-        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
+        let earlier =
+            work.appointment().and_then(|appointment| self.state.queue.writes_for_appointment(appointment).next());
         let ordering_key = earlier.map_or(ordering_key, |(_, earlier)| earlier.ordering_key);
         // The random part keeps keys unique if a restored store allots the same ids again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));

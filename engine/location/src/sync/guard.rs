@@ -89,7 +89,7 @@ impl Location {
             let emptied = deletions == known && !self.pass_shows(resource);
             if missing > 0 && self.guarded(resource, deletions, known, emptied) {
                 let tripped = Event::GuardTripped { resource, deletions, known, whole: true };
-                return Decision::of(Reply::Done, vec![tripped]);
+                return Decision::new(Reply::Done, vec![tripped]);
             }
         }
         let goes_on = step.next.is_some() || (!sweep.counted && missing > 0);
@@ -97,7 +97,7 @@ impl Location {
             events.push(Event::Swept { resource, known, missing, next: step.next.clone(), counted, unconfirmed });
         }
         if goes_on {
-            return Decision::of(Reply::Done, events);
+            return Decision::new(Reply::Done, events);
         }
         events.push(Event::SweepEnded { resource });
         if self.may_ask(cx.now) {

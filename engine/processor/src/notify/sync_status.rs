@@ -78,7 +78,7 @@ impl Publisher<'_, '_> {
     /// Returns the status at the previous turn, and after this one.
     fn before_and_after(&self, events: &[Happened]) -> (SyncState, SyncState) {
         let (processor, now) = (self.processor, self.cx.now);
-        let state = |machine, at| SyncState::of(machine, processor.description.as_ref(), at);
+        let state = |machine, at| SyncState::from_location(machine, processor.description.as_ref(), at);
         let before = state(&processor.machine, processor.last_turn.unwrap_or(now));
         let unchanged = state(&processor.machine, now);
         let red = !unchanged.read_ok || !unchanged.write_ok;

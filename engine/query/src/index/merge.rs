@@ -329,7 +329,7 @@ impl Writer {
         if !self.firsts.is_empty() {
             self.write_firsts(batch);
         }
-        let firsts = Block::of(self.all_firsts.iter().map(|first| (first.as_slice(), true)));
+        let firsts = Block::from_entries(self.all_firsts.iter().map(|first| (first.as_slice(), true)));
         let listed = Listed { number: self.number, blocks: self.blocks };
         (self.blocks > 0).then(|| Segment::from_parts(self.stream, listed, firsts))
     }

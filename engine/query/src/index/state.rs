@@ -61,7 +61,7 @@ impl IndexState {
         }
         self.applied = applied;
         if !news.is_empty() {
-            self.add(Block::of(news.iter().map(|(entry, present)| (entry.as_slice(), *present))));
+            self.add(Block::from_entries(news.iter().map(|(entry, present)| (entry.as_slice(), *present))));
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ pub(super) fn apply_change(entries: &mut BTreeMap<Entry, bool>, change: stream::
 fn joined(newer: &Block, older: &Block) -> Block {
     let mut all: BTreeMap<&[u8], bool> = older.iter().collect();
     all.extend(newer.iter());
-    Block::of(all)
+    Block::from_entries(all)
 }
 
 /// The entries of a stream at one point in time.

@@ -204,7 +204,7 @@ impl Lists<'_> {
                 };
                 list.read::<D, R>(range, |key, value| take(*owner, key, value))
             };
-            rows.extend(self.index.read(self.store, Stream::of::<D>(*owner), read)?);
+            rows.extend(self.index.read(self.store, Stream::for_documents::<D>(*owner), read)?);
         }
         if query.owners.len() > 1 {
             rows.sort_by_key(|(position, _)| *position);

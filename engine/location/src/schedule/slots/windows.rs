@@ -52,7 +52,7 @@ impl Windows {
         opened
     }
 
-    pub(super) fn of(&self, run: &Run) -> &[Span] {
+    pub(super) fn spans_for(&self, run: &Run) -> &[Span] {
         &self.spans[run.windows.clone()]
     }
 }
