@@ -32,11 +32,7 @@ impl Location {
     /// 2. A booking that is not in the EHR has exactly one insert in the queue; one that is in the EHR has none.
     fn one_insert_per_pending_booking(&self) {
         for (id, appointment) in &self.state.appointments {
-            let inserts = self
-                .state
-                .queue
-                .writes_for_appointment(*id)
-                .filter(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
+            let inserts = self.state.queue.of(*id).filter(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
             let expected = usize::from(appointment.insert == Insert::Pending);
             assert_eq!(inserts.count(), expected, "invariant 2: inserts of appointment {id}");
         }
@@ -83,7 +79,7 @@ impl Location {
     /// 9. Local hours match those confirmed by the EHR, unless a change is pending.
     fn hours_agree(&self) {
         for (id, told) in &self.state.confirmed_hours {
-            let changing = self.state.queue.writes_for_record(Resource::WorkingHours, id.0.into()).next().is_some();
+            let changing = self.state.queue.for_record(Resource::WorkingHours, id.0.into()).next().is_some();
             let agrees = self.state.hours.get(id) == Some(told);
             assert!(changing || agrees, "invariant 9: hours {id} stand as the EHR has them");
         }

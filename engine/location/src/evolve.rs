@@ -341,7 +341,7 @@ impl State {
                     .appointments
                     .iter()
                     .filter(|(_, a)| a.settled() && a.placement.span.end <= *before)
-                    .filter(|(id, _)| self.queue.writes_for_appointment(**id).next().is_none())
+                    .filter(|(id, _)| self.queue.of(**id).next().is_none())
                     .map(|(id, _)| *id)
                     .collect();
                 for id in ended {
@@ -365,8 +365,7 @@ impl State {
 
     /// Sets the deadline of a pending insert to the start of the appointment at its new placement.
     fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
-        let inserts =
-            self.queue.writes_for_appointment(id).filter(|(_, w)| matches!(w.work, WriteIntent::CreateAppointment(_)));
+        let inserts = self.queue.of(id).filter(|(_, w)| matches!(w.work, WriteIntent::CreateAppointment(_)));
         for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
             self.queue.update(write, |w| w.deadline = place.span.start);
         }
@@ -404,8 +403,7 @@ impl State {
     /// nor the sent hours.
     fn hour_shown(&mut self, shown: &WorkingHour) {
         let told = self.confirmed_hours.insert(shown.id, shown.clone());
-        let sent =
-            self.queue.writes_for_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
+        let sent = self.queue.for_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent_hour.as_deref())) else { return };
         if sent.is_some() && sent != Some(shown) && told.as_ref() != Some(shown) {
             self.queue.update(write, |w| w.superseded = true);
@@ -442,10 +440,8 @@ impl State {
     /// Marks a reschedule in flight as superseded if the EHR shows a placement that is neither confirmed nor sent.
     fn superseded_by_pull(&mut self, record: &PulledAppointment) {
         let confirmed = self.appointments.get(&record.id).and_then(|a| a.confirmed);
-        let sent = self
-            .queue
-            .writes_for_appointment(record.id)
-            .find(|(_, w)| matches!(w.work, WriteIntent::Reschedule(_)) && !w.withdrawable());
+        let sent =
+            self.queue.of(record.id).find(|(_, w)| matches!(w.work, WriteIntent::Reschedule(_)) && !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent)) else { return };
         if ![confirmed, sent].contains(&Some(record.placement)) {
             self.queue.update(write, |w| w.superseded = true);

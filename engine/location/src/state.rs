@@ -220,7 +220,7 @@ impl State {
     /// Returns the placements, other than the local one, at which the EHR may have an appointment.
     pub(crate) fn vacating(&self, id: AppointmentId, appointment: &CalendarAppointment) -> Vec<Placement> {
         let moves = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_));
-        let on_the_way = self.queue.writes_for_appointment(id).filter(|(_, write)| moves(write.work));
+        let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work));
         // An unsent write will be sent with the current placement.
         let goes_to = |write: &Write| if write.withdrawable() { Some(appointment.placement) } else { write.sent };
         let mut places: Vec<Placement> = appointment.confirmed.into_iter().collect();

@@ -85,7 +85,7 @@ impl Location {
         });
         if capabilities.integrated {
             let on_its_way = |(_, write): (_, &Write)| write.work == WriteIntent::CreatePatient(book.patient.id);
-            if book.patient.is_new && !self.state.queue.writes_for_patient(book.patient.id).any(on_its_way) {
+            if book.patient.is_new && !self.state.queue.for_patient(book.patient.id).any(on_its_way) {
                 self.queue_write(
                     cx,
                     &mut events,
@@ -259,7 +259,7 @@ impl Location {
         }
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
         // An unsent insert or reschedule will send the new placement.
-        let carried = self.state.queue.writes_for_appointment(id).any(|(_, write)| {
+        let carried = self.state.queue.of(id).any(|(_, write)| {
             write.withdrawable() && matches!(write.work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_))
         });
         if integrated && !carried && !reschedules {
@@ -293,11 +293,7 @@ impl Location {
             return Decision::new(Reply::Cancelled { already: false }, events);
         }
         // An insert that the EHR certainly does not have is withdrawn.
-        let mut inserts = self
-            .state
-            .queue
-            .writes_for_appointment(id)
-            .filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
+        let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
         if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
             self.withdraw(write, id, &mut events);
             return Decision::new(Reply::Cancelled { already: false }, events);
@@ -337,8 +333,7 @@ impl Location {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
         let write = self.state.queue.next_id(ahead);
         // Writes of one appointment keep one ordering key, even if the EHR has changed its patient.
-        let earlier =
-            work.appointment().and_then(|appointment| self.state.queue.writes_for_appointment(appointment).next());
+        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
         let ordering_key = earlier.map_or(ordering_key, |(_, earlier)| earlier.ordering_key);
         // The random part keeps keys unique if a restored store allots the same ids again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));

@@ -112,7 +112,7 @@ impl Location {
     }
 
     fn writes_of(&self, id: WorkingHourId) -> impl Iterator<Item = (WriteId, &Write)> {
-        self.state.queue.writes_for_record(Resource::WorkingHours, id.0.into())
+        self.state.queue.for_record(Resource::WorkingHours, id.0.into())
     }
 
     fn unsent_of(&self, id: WorkingHourId) -> impl Iterator<Item = (WriteId, &Write)> {
@@ -140,7 +140,7 @@ impl Location {
         id: u64,
         events: &mut Vec<Event>,
     ) {
-        let later = self.state.queue.writes_for_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
+        let later = self.state.queue.for_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
         if done.superseded && !later && self.takes_hours(Operation::Update) {
             let update = WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Update };
             self.queue_write(cx, events, update, done.ordering_key, None);

@@ -20,7 +20,7 @@ impl Location {
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
         let able = match (retry.work, &retry.what) {
             (WriteIntent::CreatePatient(patient), _) => {
-                if self.state.queue.writes_for_patient(patient).any(|(_, write)| write.work == retry.work) {
+                if self.state.queue.for_patient(patient).any(|(_, write)| write.work == retry.work) {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }
                 capabilities.new_patients
@@ -36,7 +36,7 @@ impl Location {
                 capabilities.creates_appointments
             }
             (WriteIntent::Record { resource, id, operation: Operation::Create }, what) => {
-                if self.state.queue.writes_for_record(resource, id).next().is_some() {
+                if self.state.queue.for_record(resource, id).next().is_some() {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }
                 if let Retried::Hour(hour) = what {

@@ -47,7 +47,7 @@ impl Location {
                 WriteIntent::CreatePatient(_) | WriteIntent::Record { operation: Operation::Create, .. }
             )
         };
-        let unsent = || self.state.queue.writes_for_record(resource, id).filter(|(_, write)| write.withdrawable());
+        let unsent = || self.state.queue.for_record(resource, id).filter(|(_, write)| write.withdrawable());
         match operation {
             // A record that the EHR certainly does not have is withdrawn.
             Operation::Delete if unsent().any(|(_, write)| creates(write)) => {
@@ -129,9 +129,7 @@ impl Location {
         if what != ChangedDetails::default() {
             events.push(Event::AppointmentChanged { appointment: id, what });
         }
-        let unsent = |work| {
-            self.state.queue.writes_for_appointment(id).any(|(_, write)| write.work == work && write.withdrawable())
-        };
+        let unsent = |work| self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
         for work in what.works(id).filter(|work| !unsent(*work)) {
             if let Some(patient) = patient.filter(|_| integrated) {
                 self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);

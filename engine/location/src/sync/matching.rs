@@ -47,11 +47,8 @@ impl Location {
         let known = self.state.appointments.get(&record.id);
         if known.is_some_and(|ours| ours.insert == Insert::Pending) {
             // A pulled record of a pending insert proves that our write created it.
-            let insert = self
-                .state
-                .queue
-                .writes_for_appointment(record.id)
-                .find(|(_, w)| w.work == WriteIntent::CreateAppointment(record.id));
+            let insert =
+                self.state.queue.of(record.id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(record.id));
             match insert {
                 Some((id, write)) => self.written(cx, id, write, Some(&record.written), events),
                 None => {
@@ -78,7 +75,7 @@ impl Location {
 
     /// Returns `true` if a move or cancellation of the appointment is queued or in flight.
     pub(super) fn changing(&self, id: AppointmentId) -> bool {
-        let mut writes = self.state.queue.writes_for_appointment(id);
+        let mut writes = self.state.queue.of(id);
         writes.any(|(_, write)| matches!(write.work, WriteIntent::Reschedule(_) | WriteIntent::Cancel(_)))
     }
 

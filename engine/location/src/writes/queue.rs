@@ -207,12 +207,12 @@ impl Queue {
     }
 
     /// Returns the unfinished writes of a patient, in order.
-    pub fn writes_for_patient(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
+    pub fn for_patient(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.ordered.get(&OrderingKey::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
     /// Returns the unfinished writes of a record, in order.
-    pub fn writes_for_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
+    pub fn for_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
         self.records.get(&(resource, id)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
@@ -248,7 +248,7 @@ impl Queue {
 
     /// Returns the unfinished writes of an appointment, in order. All of them have one ordering key, even if the EHR
     /// has changed the patient.
-    pub fn writes_for_appointment(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
+    pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 

@@ -240,7 +240,7 @@ impl Location {
             WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {}
             WriteIntent::Record { resource, id: record, operation } => {
                 // Later writes to a record that will not exist.
-                let later = self.state.queue.writes_for_record(resource, record).filter(|(other, _)| *other > id);
+                let later = self.state.queue.for_record(resource, record).filter(|(other, _)| *other > id);
                 for (other, later) in later.filter(|_| operation == Operation::Create) {
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
                 }
@@ -255,7 +255,7 @@ impl Location {
                     |a: AppointmentId| self.state.appointments.get(&a).is_some_and(CalendarAppointment::in_ehr);
                 let waits = |other: &Write| other.withdrawable() && !other.work.appointment().is_some_and(in_ehr);
                 let waiting =
-                    self.state.queue.writes_for_patient(patient).filter(|(other, write)| *other != id && waits(write));
+                    self.state.queue.for_patient(patient).filter(|(other, write)| *other != id && waits(write));
                 for (other, waiting) in waiting {
                     let reason = reason.clone();
                     events.push(Event::WriteFailed { write: other, work: waiting.work, how, reason: reason.clone() });
@@ -294,11 +294,8 @@ impl Location {
     /// Returns `None` if the EHR certainly does not have it.
     fn place_in_ehr(&self, id: AppointmentId) -> Option<Placement> {
         let confirmed = self.state.appointments.get(&id).and_then(|a| a.confirmed);
-        let inserts = self
-            .state
-            .queue
-            .writes_for_appointment(id)
-            .filter(|(_, write)| matches!(write.work, WriteIntent::CreateAppointment(_)));
+        let inserts =
+            self.state.queue.of(id).filter(|(_, write)| matches!(write.work, WriteIntent::CreateAppointment(_)));
         confirmed.or_else(|| inserts.filter(|(_, write)| !write.withdrawable()).find_map(|(_, write)| write.sent))
     }
 
@@ -324,7 +321,7 @@ impl Location {
     }
 
     fn later(&self, appointment: AppointmentId, except: WriteId) -> impl Iterator<Item = (WriteId, &Write)> {
-        self.state.queue.writes_for_appointment(appointment).filter(move |(other, _)| *other != except)
+        self.state.queue.of(appointment).filter(move |(other, _)| *other != except)
     }
 
     /// Handles an appointment that was removed or cancelled in the EHR. A pending cancellation has reached its aim;
@@ -332,9 +329,7 @@ impl Location {
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();
         let mut cancelled = Event::Cancelled { appointment, by: CancelledBy::Ehr, reason: None };
-        for (write, pending) in
-            self.state.queue.writes_for_appointment(appointment).filter(|(write, _)| !done.contains(write))
-        {
+        for (write, pending) in self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write)) {
             events.push(match pending.work {
                 work @ WriteIntent::Cancel(_) => {
                     cancelled = Event::CancelConfirmed { appointment };
@@ -372,7 +367,7 @@ impl Location {
             WriteIntent::Record { resource: Resource::WorkingHours, id: hour, operation: Operation::Create }
                 if self.hour_removed(hour) =>
             {
-                let writes = self.state.queue.writes_for_record(Resource::WorkingHours, hour);
+                let writes = self.state.queue.for_record(Resource::WorkingHours, hour);
                 events.extend(writes.map(|(write, pending)| Event::WriteFailed {
                     write,
                     work: pending.work,

@@ -150,8 +150,7 @@ impl Intake<'_, '_, '_> {
             return Ok(());
         }
         // While a local change is pending, the machine keeps the EHR's version next to its own.
-        let changing =
-            self.processor.machine.state.queue.writes_for_record(Resource::WorkingHours, id).next().is_some();
+        let changing = self.processor.machine.state.queue.for_record(Resource::WorkingHours, id).next().is_some();
         if changing {
             let label = fresh.body.label;
             self.unit.change::<Record<WorkingHour>>(self.processor.setup.id.0, id, |record| record.label = label)?;
@@ -223,13 +222,7 @@ impl Intake<'_, '_, '_> {
         mut fresh: Record<Appointment>,
         ours: Option<&Record<Appointment>>,
     ) -> Result<Record<Appointment>, Reject> {
-        let writes = self
-            .processor
-            .machine
-            .state
-            .queue
-            .writes_for_appointment(AppointmentId(fresh.id))
-            .map(|(_, write)| write.work);
+        let writes = self.processor.machine.state.queue.of(AppointmentId(fresh.id)).map(|(_, write)| write.work);
         let changes: Vec<_> = writes.filter(|work| changes_content(*work)).collect();
         if let (false, Some(ours)) = (changes.is_empty(), ours) {
             self.unit.set_merge_base(&fresh)?;

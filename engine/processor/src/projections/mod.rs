@@ -213,7 +213,7 @@ fn change_ended(
 ) -> Result<(), Reject> {
     let Some(appointment) = work.appointment() else { return Ok(()) };
     let insert = matches!(work, WriteIntent::CreateAppointment(_));
-    let last = processor.machine.state.queue.writes_for_appointment(appointment).all(|(other, _)| other == write);
+    let last = processor.machine.state.queue.of(appointment).all(|(other, _)| other == write);
     let state = match last {
         true if insert => None,
         true => Some(ended),

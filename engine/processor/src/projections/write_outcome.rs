@@ -182,7 +182,7 @@ impl Processor {
 
     /// Returns `true` if the record has no other pending write.
     fn last_of(&self, write: WriteId, resource: Resource, id: u64) -> bool {
-        self.machine.state.queue.writes_for_record(resource, id).all(|(other, _)| other == write)
+        self.machine.state.queue.for_record(resource, id).all(|(other, _)| other == write)
     }
 
     /// Updates the merge base: the document and the EHR agree on the fields of this write.
@@ -196,7 +196,7 @@ impl Processor {
         if self.is_elsewhere(id, unit)? {
             return Ok(());
         }
-        let mut others = self.machine.state.queue.writes_for_appointment(location::ids::AppointmentId(id));
+        let mut others = self.machine.state.queue.of(location::ids::AppointmentId(id));
         let last = others.all(|(other, pending)| other == write || !changes_content(pending.work));
         if last {
             unit.forget_merge_base::<Record<Appointment>>(0, id);

@@ -46,7 +46,7 @@ pub(super) struct OwnerList<'a> {
 }
 
 /// The source of positions.
-enum PositionSource {
+enum Source {
     /// The records themselves.
     Records {
         from: Option<Position>,
@@ -107,7 +107,7 @@ impl<'a> OwnerList<'a> {
         Ok(rows)
     }
 
-    fn by_id(&self, from: Option<Position>) -> Result<PositionSource, StoreError> {
+    fn by_id(&self, from: Option<Position>) -> Result<Source, StoreError> {
         let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
             return Ok(self.few(ids.iter().copied().map(Position::id), from, conditions));
@@ -126,25 +126,25 @@ impl<'a> OwnerList<'a> {
         if let Some(positions) = few {
             return Ok(self.few(positions, from, conditions));
         }
-        let Some((best, _)) = best else { return Ok(PositionSource::Records { from }) };
+        let Some((best, _)) = best else { return Ok(Source::Records { from }) };
         Ok(match conditions.swap_remove(best) {
             Condition::Under(prefixes) => {
                 let merge = Merge::new(self.view, &prefixes, self.direction, from);
-                PositionSource::Indexed { merge, also: conditions }
+                Source::Indexed { merge, also: conditions }
             }
             Condition::Ids(ids) => self.few(ids.into_iter().map(Position::id), from, conditions),
         })
     }
 
     /// Selects the source for an order by time. A condition helps only if it leaves few enough records to sort.
-    fn by_time<D: Document>(&self, order: OrderBy, from: Option<Position>) -> Result<PositionSource, StoreError> {
+    fn by_time<D: Document>(&self, order: OrderBy, from: Option<Position>) -> Result<Source, StoreError> {
         let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
             let positions = self.positions::<D>(order, ids.iter().copied())?;
             return Ok(self.few(positions, from, conditions));
         }
         let Some((best, _)) = self.most_selective(&conditions)?.filter(|(_, count)| *count <= COUNTED) else {
-            return Ok(PositionSource::Order(self.order(order, from)));
+            return Ok(Source::Order(self.order(order, from)));
         };
         let ids = match conditions.swap_remove(best) {
             Condition::Under(prefixes) => {
@@ -162,7 +162,7 @@ impl<'a> OwnerList<'a> {
         positions: impl IntoIterator<Item = Position>,
         from: Option<Position>,
         also: Vec<Condition>,
-    ) -> PositionSource {
+    ) -> Source {
         let mut positions: Vec<Position> = match (from, self.direction) {
             (None, _) => positions.into_iter().collect(),
             (Some(from), Direction::Forward) => positions.into_iter().filter(|it| *it > from).collect(),
@@ -172,10 +172,10 @@ impl<'a> OwnerList<'a> {
         if self.direction == Direction::Backward {
             positions.reverse();
         }
-        PositionSource::Few { positions: positions.into_iter(), also }
+        Source::Few { positions: positions.into_iter(), also }
     }
 
-    fn changed(&self, since: Timestamp, from: Option<Position>) -> PositionSource {
+    fn changed(&self, since: Timestamp, from: Option<Position>) -> Source {
         let (mut start, mut end) = (entry::changed(self.kind), prefix_end(&entry::changed(self.kind)));
         match (from, self.direction) {
             (Some(from), Direction::Forward) => start = beyond(entry::changed_at(self.kind, from.id, Timestamp::MAX)),
@@ -183,7 +183,7 @@ impl<'a> OwnerList<'a> {
             (None, _) => {}
         }
         let cursor = self.view.cursor(start, end, self.direction);
-        PositionSource::Changed { since, credit: self.budget.credit, cursor, from }
+        Source::Changed { since, credit: self.budget.credit, cursor, from }
     }
 
     /// Returns a cursor over the requested part of an order.
@@ -374,15 +374,10 @@ impl<'a> OwnerList<'a> {
     }
 
     /// Returns the next positions of a source, or none at its end.
-    fn next(
-        &self,
-        source: &mut PositionSource,
-        lookup: &mut PointLookup,
-        limit: usize,
-    ) -> Result<Vec<Position>, StoreError> {
+    fn next(&self, source: &mut Source, lookup: &mut PointLookup, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
-            PositionSource::Records { from } => self.next_records(from, limit),
-            PositionSource::Changed { since, credit, cursor, from } => {
+            Source::Records { from } => self.next_records(from, limit),
+            Source::Changed { since, credit, cursor, from } => {
                 if let Some(found) = self.next_changed(*since, credit, cursor, limit)? {
                     *from = found.last().copied().or(*from);
                     return Ok(found);
@@ -391,20 +386,18 @@ impl<'a> OwnerList<'a> {
                 *source = match self.updated(since)? {
                     Some(positions) => self.few(positions, from, Vec::new()),
                     None => match self.changed(since, from) {
-                        PositionSource::Changed { cursor, .. } => {
-                            PositionSource::Changed { since, credit: usize::MAX, cursor, from }
-                        }
+                        Source::Changed { cursor, .. } => Source::Changed { since, credit: usize::MAX, cursor, from },
                         other => other,
                     },
                 };
                 self.next(source, lookup, limit)
             }
-            PositionSource::Indexed { merge, also } => {
+            Source::Indexed { merge, also } => {
                 let ids = std::iter::from_fn(|| merge.next(self.store).transpose());
                 self.having(also, lookup, ids.map(|id| id.map(Position::id)), limit)
             }
-            PositionSource::Few { positions, also } => self.having(also, lookup, positions.map(Ok), limit),
-            PositionSource::Order(cursor) => {
+            Source::Few { positions, also } => self.having(also, lookup, positions.map(Ok), limit),
+            Source::Order(cursor) => {
                 let mut found = Vec::new();
                 while found.len() < limit
                     && let Some(entry) = cursor.next(self.store)?
