@@ -6,7 +6,9 @@ use std::{
 };
 
 use location::ids::InstitutionId;
-use membership::{Member, MembershipChange, Moment, Node, NodeId, Place, Proposal, Rules, Snapshot, read_snapshot};
+use membership::{
+    Member, MembershipChange, MembershipRules, Moment, Node, NodeId, Place, Proposal, Snapshot, read_snapshot,
+};
 use runtime::clock;
 use setup::{NodeRules, Setup};
 use sha2::{Digest, Sha256};
@@ -51,7 +53,7 @@ impl Cluster {
     pub(crate) fn new(store: Arc<dyn Store>, rules: NodeRules, setup: &Setup) -> Arc<Cluster> {
         let (name, id) = (rules.name.clone(), NodeId::new(rules.name, clock::random()));
         let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
-        let mut member = Member::new(Node { id, address: rules.address }, Rules { period });
+        let mut member = Member::new(Node { id, address: rules.address }, MembershipRules { period });
         member.set_configuration(places(setup));
         let (began, period, soon, announcements) =
             (Instant::now(), rules.period, Notify::new(), watch::Sender::default());

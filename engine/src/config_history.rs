@@ -1,7 +1,7 @@
 //! The times at which institutions and locations were first set up and last changed. Read without an actor.
 
 use location::time::Timestamp;
-use records::document::Kind;
+use records::document::DocumentKind;
 use serde::{Deserialize, Serialize};
 use setup::{Institution, LocationSetup, Setup};
 use sha2::{Digest, Sha256};
@@ -44,7 +44,7 @@ pub(crate) async fn note(store: &dyn Store, setup: &Setup, now: Timestamp) -> Re
 }
 
 pub(crate) fn set_up_key(scope: u32, id: u32) -> Key {
-    keys::record(Kind::SetUp.byte(), scope, id.into())
+    keys::record(DocumentKind::SetUp.byte(), scope, id.into())
 }
 
 pub(crate) fn read(store: &dyn Store, key: &[u8]) -> Result<Option<SetUp>, StoreError> {

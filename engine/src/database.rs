@@ -6,7 +6,7 @@ use std::{
 };
 
 use records::{
-    document::Kind,
+    document::DocumentKind,
     record::Scope,
     schema::{RESOURCES, rules},
 };
@@ -41,7 +41,7 @@ impl OwnersOfSetup {
 
 impl Owners for OwnersOfSetup {
     fn of_records(&self, kind: u8, scope: u32) -> KeyOwner {
-        if [Kind::Write.byte(), Kind::FailedWrite.byte()].contains(&kind) {
+        if [DocumentKind::Write.byte(), DocumentKind::FailedWrite.byte()].contains(&kind) {
             return KeyOwner::Location(scope);
         }
         let resource = RESOURCES.iter().find(|resource| rules(**resource).tag == kind);
@@ -167,8 +167,8 @@ mod tests {
             assert_eq!(owner(&keys::record(rules(*resource).tag, of, 5)), expected, "{resource:?}");
             assert_eq!(owner(&keys::before(rules(*resource).tag, of, 5)), expected, "{resource:?}");
         }
-        assert_eq!(owner(&keys::record(Kind::Write.byte(), 101, 5)), 7);
-        assert_eq!(owner(&keys::record(Kind::LastSync.byte(), 0, 101)), NOBODY);
+        assert_eq!(owner(&keys::record(DocumentKind::Write.byte(), 101, 5)), 7);
+        assert_eq!(owner(&keys::record(DocumentKind::LastSync.byte(), 0, 101)), NOBODY);
         for key in [keys::journal(101, 1), keys::wake(5, 101), keys::claim(7, &[0; 32]), keys::link(11, 1, b"a")] {
             assert_eq!(owner(&key), 7);
         }

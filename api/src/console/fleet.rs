@@ -199,7 +199,7 @@ impl LocationSummary {
         let mut reasons: Vec<String> = self.refused.iter().chain(of_standing).cloned().collect();
         reasons.dedup();
         let reason = |text: String| {
-            let cause = Cause::of(&text);
+            let cause = Cause::from_reason(&text);
             let address = self.address.as_ref().filter(|_| cause == Cause::Ehr);
             let text = address.map_or(text.clone(), |address| format!("{text} (EHR at {address})"));
             Reason { text, runbook: problems::runbook(cause) }

@@ -2,7 +2,7 @@
 
 use engine::{
     EngineError,
-    feed::{Change, FeedEntry},
+    feed::{ChangeKind, FeedEntry},
     lists::Position,
 };
 use location::{pull::Resource, time::Timestamp};
@@ -123,9 +123,9 @@ fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Op
         return Ok(None);
     }
     let (record, change) = match (shown.filter(|shown| !shown.deleted), entry.change) {
-        (None, _) | (_, Change::Deleted) => (Value::Null, "deleted"),
-        (Some(shown), Change::Created) => (shown.record, "created"),
-        (Some(shown), Change::Updated) => (shown.record, "updated"),
+        (None, _) | (_, ChangeKind::Deleted) => (Value::Null, "deleted"),
+        (Some(shown), ChangeKind::Created) => (shown.record, "created"),
+        (Some(shown), ChangeKind::Updated) => (shown.record, "updated"),
     };
     match entry.resource {
         _ if record.is_null() => {}

@@ -111,7 +111,7 @@ pub(crate) async fn respond(
 
 fn answers() -> Kind<Json> {
     json_object().and_then(|answers| {
-        let text = Json::of(&answers).map_err(|_| "must be JSON".to_owned())?;
+        let text = Json::encode(&answers).map_err(|_| "must be JSON".to_owned())?;
         let size = text.as_str().len();
         if size <= MAX_ANSWERS {
             Ok(text)

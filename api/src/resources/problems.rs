@@ -36,7 +36,7 @@ pub(crate) fn problems(setup: &Setup, location: &LocationSetup, state: &SyncStat
         if problems.iter().any(|known| known.reason == *reason) {
             continue;
         }
-        let cause = Cause::of(reason);
+        let cause = Cause::from_reason(reason);
         let stopped = || state.guarded.first().copied();
         let resource = match cause {
             Cause::Deletions => stopped(),

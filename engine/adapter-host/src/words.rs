@@ -135,7 +135,7 @@ impl Convert<Vec<types::Message>> for Json {
             })
         };
         let messages = from.into_iter().map(message).collect::<Checked<Vec<Message>>>()?;
-        let json = Json::of(&messages).ok().filter(|json| json.as_str().len() <= LONG_TEXT_BYTES);
+        let json = Json::encode(&messages).ok().filter(|json| json.as_str().len() <= LONG_TEXT_BYTES);
         json.ok_or(ContractViolation { field: field.into(), rule: "must have at most 65536 bytes as JSON" })
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use location::pull::Resource;
-use records::document::Kind;
+use records::document::DocumentKind;
 use store::{Direction, Key, keys};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
@@ -27,7 +27,7 @@ impl Pass {
     /// Returns the running pass, or the pass that the page in flight begins.
     pub(crate) fn of(processor: &Processor, resource: Resource) -> Pass {
         let number = processor.machine.state.pulls.pass_number(resource);
-        let (location, kind) = (processor.setup.id.0, Kind::Of(resource).byte());
+        let (location, kind) = (processor.setup.id.0, DocumentKind::Of(resource).byte());
         Pass { location, kind, number, blocks: BTreeMap::new() }
     }
 

@@ -10,7 +10,7 @@ use location::{
     command::{Closed, Command, DecisionContext},
     decision::{Decision, Reply},
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId},
-    settings::Settings,
+    settings::MachineSettings,
     state::State,
     time::Timestamp,
 };
@@ -137,7 +137,7 @@ impl Processor {
         })
     }
 
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &MachineSettings {
         &self.machine.settings
     }
 

@@ -17,7 +17,7 @@ use runtime::{
 };
 
 pub(crate) fn of(machine: &Location, now: Timestamp) -> LocationHealth {
-    let (state, sync) = (&machine.state, SyncState::of(machine, None, now));
+    let (state, sync) = (&machine.state, SyncState::from_location(machine, None, now));
     let queued = state.queue.len() as u64;
     let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = sync.last_sync.filter(|_| machine.settings.capabilities.integrated);

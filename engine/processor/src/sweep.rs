@@ -6,7 +6,7 @@ use location::{
     command::{DecisionContext, SweepStep},
     pull::Resource,
 };
-use records::document::{Kind, Link};
+use records::document::{DocumentKind, Link};
 use store::{Direction, keys};
 
 use crate::{error::Reject, pass::Pass, processor::Processor, unit_of_work::UnitOfWork};
@@ -53,7 +53,7 @@ impl Processor {
             return Ok(step);
         }
         let Some(source) = self.source() else { return Ok(step) };
-        let kind = Kind::Of(resource).byte();
+        let kind = DocumentKind::Of(resource).byte();
         let mut range = keys::links(source, kind);
         if let Some(from) = from {
             range = range.after(&keys::link(source, kind, from.as_bytes()));

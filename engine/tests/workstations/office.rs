@@ -15,7 +15,7 @@ use location::{
     time::{DAY, HOUR, SECOND},
 };
 use processor::{commands::CreateRecord, write_requests::WriteRequest};
-use records::{self, Payment, document::Kind, ehr::Resource, schema, sync_state::SyncState};
+use records::{self, Payment, document::DocumentKind, ehr::Resource, schema, sync_state::SyncState};
 use serde_json::{Value, json};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, guests::HostLimits};
 use store::{MemoryStore, Store};
@@ -159,7 +159,7 @@ impl Office {
     }
 
     fn patient(&self, foreign_id: &str) -> Option<u64> {
-        self.engine.id_of_foreign(SOURCE, Kind::Of(Resource::Patients), foreign_id).unwrap()
+        self.engine.id_of_foreign(SOURCE, DocumentKind::Of(Resource::Patients), foreign_id).unwrap()
     }
 
     /// Creates a payment, and returns its id.
@@ -175,9 +175,9 @@ impl Office {
         self.engine.unfinished_writes(HERE).await.unwrap()
     }
 
-    pub fn ended(&self) -> Vec<records::Write> {
+    pub fn ended(&self) -> Vec<records::FinishedWrite> {
         use store::{Direction, keys};
-        let range = keys::records(Kind::Write.byte(), HERE.0);
+        let range = keys::records(DocumentKind::Write.byte(), HERE.0);
         let found = self.store.scan(range, Direction::Forward, 100).unwrap();
         found.into_iter().map(|(_, bytes)| serde_json::from_slice(&bytes).unwrap()).collect()
     }

@@ -10,7 +10,7 @@ use processor::{
 };
 use records::{
     self, CommunicationLog, Coverage, HistoryCategory, HistoryItem, InsurancePlan, PatientAlert, PatientHistoryItem,
-    document::Kind,
+    document::DocumentKind,
     record::{Body, Record, WriteStatus},
     schema,
 };
@@ -36,7 +36,7 @@ pub fn everything(place: &mut LocationSetup) {
 
 /// Returns the stored record with this foreign id, whether read or written.
 pub fn entry<T: Body>(harness: &Harness, foreign_id: &str) -> Option<Record<T>> {
-    let id = harness.engine.id_of_foreign(SOURCE, Kind::Of(T::RESOURCE), foreign_id).unwrap()?;
+    let id = harness.engine.id_of_foreign(SOURCE, DocumentKind::Of(T::RESOURCE), foreign_id).unwrap()?;
     harness.engine.entry(SOURCE, id).unwrap()
 }
 

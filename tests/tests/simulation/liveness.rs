@@ -8,7 +8,7 @@ use location::{
 };
 use records::{
     self, Writeback,
-    document::{Kind, Link},
+    document::{DocumentKind, Link},
     ehr::{EhrAppointment, Resource},
     record::Record,
 };
@@ -116,7 +116,7 @@ fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &Ehr, location: LocationId)
 
 /// Checks that each patient of the EHR is one patient here.
 fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
-    let range = keys::records(Kind::Of(Resource::Patients).byte(), institution);
+    let range = keys::records(DocumentKind::Of(Resource::Patients).byte(), institution);
     for (_, bytes) in sim.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
         let kept: Record<records::Patient> = serde_json::from_slice(&bytes).expect("a document can be read");
         if let (Some(foreign_id), Some(source), false) = (&kept.foreign_id, kept.source_id, kept.inactive)
@@ -130,7 +130,7 @@ fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
 
 /// Returns our id of a foreign id.
 pub fn linked(sim: &Sim, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
-    let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
+    let key = keys::link(source, DocumentKind::Of(resource).byte(), foreign_id.as_bytes());
     let link = sim.store.get(&key).expect("the store reads");
     link.and_then(|bytes| Link::from_bytes(&bytes)).map(|link| link.id)
 }

@@ -224,7 +224,7 @@ impl Sim {
         let waiting: Vec<WriteId> = queue.iter().map(|(id, _)| id).collect();
         let recent = queue.next_id(0).0.saturating_sub(40)..queue.next_id(0).0;
         let failed = |id: &u64| {
-            let ended: Option<records::Write> = host.processor.read(location.0, *id).unwrap_or_default();
+            let ended: Option<records::FinishedWrite> = host.processor.read(location.0, *id).unwrap_or_default();
             ended.is_some_and(|write| !write.done)
         };
         let failed: Vec<u64> = recent.filter(failed).collect();

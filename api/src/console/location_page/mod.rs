@@ -170,7 +170,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     let setup = api.engine.setup();
     let stopped = || cycle.resources.iter().filter(|row| row.can_accept).map(|row| (row.key, row.name.clone()));
     let problems = problems::problems(&setup, &location, &state).into_iter().map(|view| Problem {
-        accepts: if Cause::of(&view.reason) == Cause::Deletions { stopped().collect() } else { Vec::new() },
+        accepts: if Cause::from_reason(&view.reason) == Cause::Deletions { stopped().collect() } else { Vec::new() },
         step: view.next_step.split('`').enumerate().map(|(n, part)| (n % 2 == 1, part.to_owned())).collect(),
         view,
     });

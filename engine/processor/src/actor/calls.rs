@@ -9,7 +9,7 @@ use location::{
     event::CallKind,
     ids::WriteId,
     pull::Resource,
-    settings::Settings,
+    settings::MachineSettings,
     time::{Millis, Timestamp},
 };
 use records::{
@@ -272,7 +272,7 @@ fn not_made(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> C
 }
 
 /// Returns the deadline of a call: the time until the machine gives it up, minus the wait for a place and the margin.
-fn call_time(settings: &Settings, until: Timestamp) -> Duration {
+fn call_time(settings: &MachineSettings, until: Timestamp) -> Duration {
     Duration::from_millis((until.since(clock::now()) - settings.place_wait - MARGIN).max(1).unsigned_abs())
 }
 

@@ -542,7 +542,7 @@ impl LocationActor {
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {
         let processor = self.in_memory()?;
-        let mut state = SyncState::of(&processor.machine, processor.description.as_ref(), clock::now());
+        let mut state = SyncState::from_location(&processor.machine, processor.description.as_ref(), clock::now());
         if state.reading.is_some() && self.share.wait(&self.deps.setup.now().engine, clock::now()) > 0 {
             state.read_reason.get_or_insert_with(|| disk_share::SLOWED.to_owned());
         }

@@ -7,7 +7,7 @@ mod record;
 use std::collections::BTreeSet;
 
 use location::{
-    command::{Command, DecisionContext, Failure, Outcome, Page},
+    command::{Command, DecisionContext, Failure, Outcome, PulledPage},
     decision::{Decision, Reply},
     event::Event,
     ids::{AppointmentId, WriteId},
@@ -15,7 +15,7 @@ use location::{
 };
 use records::{
     self,
-    document::{Kind, Link},
+    document::{DocumentKind, Link},
     ehr,
     record::Record,
 };
@@ -89,7 +89,7 @@ impl IngestPage {
                     source,
                     cx,
                     unit: &mut *unit,
-                    page: Page::default(),
+                    page: PulledPage::default(),
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
@@ -157,7 +157,7 @@ impl Processor {
         if let Some(queued) = self.machine.state.queue.get(WriteId(write)) {
             return Ok(queued.work.appointment().filter(|_| queued.key == key));
         }
-        let finished = unit.get::<records::Write>(location, write)?;
+        let finished = unit.get::<records::FinishedWrite>(location, write)?;
         Ok(finished.filter(|write| write.key == key).and_then(|write| write.work.appointment()))
     }
 }
@@ -299,7 +299,7 @@ impl Intake<'_, '_, '_> {
     /// Counts the known records of a shared resource, up to the number that the guard needs.
     fn known(&mut self, resource: Resource) -> Result<(), Reject> {
         let enough = self.processor.machine.known_enough(resource, self.page.deleted.len() as u64);
-        let mut range = keys::links(self.source, Kind::Of(resource).byte());
+        let mut range = keys::links(self.source, DocumentKind::Of(resource).byte());
         while self.page.known < enough {
             let links = self.processor.deps.store.scan(range.clone(), Direction::Forward, SWEPT_AT_ONCE)?;
             self.page.known += links.iter().filter(|(_, value)| pulled(value).is_some()).count() as u64;

@@ -150,7 +150,7 @@ impl Intake<'_, '_, '_> {
             return Ok(());
         }
         // While a local change is pending, the machine keeps the EHR's version next to its own.
-        let changing = self.processor.machine.state.queue.of_record(Resource::WorkingHours, id).next().is_some();
+        let changing = self.processor.machine.state.queue.for_record(Resource::WorkingHours, id).next().is_some();
         if changing {
             let label = fresh.body.label;
             self.unit.change::<Record<WorkingHour>>(self.processor.setup.id.0, id, |record| record.label = label)?;

@@ -15,7 +15,7 @@ use location::{
 };
 use query::{
     feed::{self, Reader},
-    stream::{Change, Stream},
+    stream::{ChangeKind, Stream},
 };
 use records::{
     document::Document,
@@ -146,7 +146,7 @@ impl World {
     }
 
     fn link(&self, resource: Resource, foreign_id: &str) -> Link {
-        let key = keys::link(SOURCE, Kind::Of(resource).byte(), foreign_id.as_bytes());
+        let key = keys::link(SOURCE, DocumentKind::Of(resource).byte(), foreign_id.as_bytes());
         Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
@@ -161,7 +161,7 @@ impl World {
         self.processors[&location].machine.state.appointments.contains_key(&id)
     }
 
-    fn changes(&self, location: u32, since: u64) -> Vec<Change> {
+    fn changes(&self, location: u32, since: u64) -> Vec<ChangeKind> {
         let page = feed::page(&*self.store, Reader { institution: 0, source: None, location }, since, &[], 100)
             .unwrap()
             .unwrap();
@@ -213,8 +213,8 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
         let story = format!("by absence: {by_absence}, {first} first");
         assert_eq!(world.visit("x"), (B, false), "{story}");
         assert!(world.remembers(B, "x") && !world.remembers(A, "x"), "{story}");
-        assert!(world.changes(A, since).contains(&Change::Deleted), "{story}: to the readers of A it is gone");
-        assert!(!world.changes(B, since).contains(&Change::Deleted), "{story}");
+        assert!(world.changes(A, since).contains(&ChangeKind::Deleted), "{story}: to the readers of A it is gone");
+        assert!(!world.changes(B, since).contains(&ChangeKind::Deleted), "{story}");
         // Staff move the visit back.
         world.hide(B, "x");
         world.show(A, visit("x", "pat"));
@@ -548,8 +548,8 @@ async fn a_first_pull_writes_at_most_three_values_a_record() {
     }
     let merged = store.scan_keys(Space::IndexBlock.range(), Direction::Forward, usize::MAX).unwrap().len();
     let documents =
-        |kind: Kind| store.scan_keys(keys::records(kind.byte(), 0), Direction::Forward, 9_999).unwrap().len();
-    assert_eq!(documents(Kind::Of(Resource::Appointments)), 5 * PATIENTS);
+        |kind: DocumentKind| store.scan_keys(keys::records(kind.byte(), 0), Direction::Forward, 9_999).unwrap().len();
+    assert_eq!(documents(DocumentKind::Of(Resource::Appointments)), 5 * PATIENTS);
     let values = world.values + merged;
     assert!(values <= 3 * 6 * PATIENTS, "{values} values for {} records, {merged} of them blocks", 6 * PATIENTS);
 }

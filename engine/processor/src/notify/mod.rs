@@ -13,7 +13,7 @@ use location::{
     pull::Resource,
     resource::Operation,
 };
-use query::stream::Change;
+use query::stream::ChangeKind;
 use records::schema::scope_of;
 use runtime::clock;
 use serde::{Deserialize, de::IgnoredAny};
@@ -244,8 +244,8 @@ fn at(stored: &[u8]) -> Result<At, Reject> {
 
 /// Returns the change to publish, if any. A payment or adjustment made here counts as created when it reaches the
 /// ledger (specification 6.5). Changes of deleted records are not published.
-fn heard(changed: &Changed<'_>) -> Result<Option<Change>, Reject> {
-    if changed.deleted && (changed.was_deleted || changed.change == Change::Created) {
+fn heard(changed: &Changed<'_>) -> Result<Option<ChangeKind>, Reject> {
+    if changed.deleted && (changed.was_deleted || changed.change == ChangeKind::Created) {
         return Ok(None);
     }
     if !matches!(changed.resource, Resource::Payments | Resource::Adjustments) {
@@ -254,7 +254,7 @@ fn heard(changed: &Changed<'_>) -> Result<Option<Change>, Reject> {
     let before = changed.before.map_or(Ok(false), in_ehr)?;
     Ok(match (before, in_ehr(changed.after)?) {
         (true, _) => Some(changed.change),
-        (false, true) => Some(Change::Created).filter(|_| !changed.deleted),
+        (false, true) => Some(ChangeKind::Created).filter(|_| !changed.deleted),
         (false, false) => None,
     })
 }

@@ -7,7 +7,7 @@ use location::{
     event::Event as Happened,
     time::{MINUTE, Millis, Timestamp},
 };
-use records::{document::Kind, sync_state::SyncState};
+use records::{document::DocumentKind, sync_state::SyncState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use store::{Key, keys};
@@ -78,7 +78,7 @@ impl Publisher<'_, '_> {
     /// Returns the status at the previous turn, and after this one.
     fn before_and_after(&self, events: &[Happened]) -> (SyncState, SyncState) {
         let (processor, now) = (self.processor, self.cx.now);
-        let state = |machine, at| SyncState::of(machine, processor.description.as_ref(), at);
+        let state = |machine, at| SyncState::from_location(machine, processor.description.as_ref(), at);
         let before = state(&processor.machine, processor.last_turn.unwrap_or(now));
         let unchanged = state(&processor.machine, now);
         let red = !unchanged.read_ok || !unchanged.write_ok;
@@ -110,7 +110,7 @@ fn said(processor: &Processor) -> Result<LastNotified, Reject> {
 }
 
 fn key(location: u32) -> Key {
-    keys::record(Kind::ReportedSyncStatus.byte(), 0, location.into())
+    keys::record(DocumentKind::ReportedSyncStatus.byte(), 0, location.into())
 }
 
 /// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if `red`.

@@ -355,7 +355,7 @@ impl World {
     }
 
     fn id_of(&self, resource: Resource, foreign_id: &str) -> u64 {
-        let key = store::keys::link(1, records::document::Kind::Of(resource).byte(), foreign_id.as_bytes());
+        let key = store::keys::link(1, records::document::DocumentKind::Of(resource).byte(), foreign_id.as_bytes());
         records::document::Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap().id
     }
 }
@@ -790,7 +790,7 @@ async fn refused_change_keeps_a_later_pending_change() {
 }
 
 fn patient_key(id: u32) -> store::Key {
-    store::keys::record(records::document::Kind::Of(Resource::Patients).byte(), 1, id.into())
+    store::keys::record(records::document::DocumentKind::Of(Resource::Patients).byte(), 1, id.into())
 }
 
 #[tokio::test]

@@ -268,7 +268,7 @@ fn finished(
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {
     let Some(write) = processor.machine.state.queue.get(id) else { return Ok(()) };
-    let ended = records::Write {
+    let ended = records::FinishedWrite {
         id: id.0,
         location_id: processor.setup.id.0,
         work,

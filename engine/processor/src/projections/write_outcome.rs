@@ -182,7 +182,7 @@ impl Processor {
 
     /// Returns `true` if the record has no other pending write.
     fn last_of(&self, write: WriteId, resource: Resource, id: u64) -> bool {
-        self.machine.state.queue.of_record(resource, id).all(|(other, _)| other == write)
+        self.machine.state.queue.for_record(resource, id).all(|(other, _)| other == write)
     }
 
     /// Updates the merge base: the document and the EHR agree on the fields of this write.

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::{
     segment::Segment,
-    state::{Slot, View},
+    state::{StateSlot, View},
 };
 use crate::stream::Stream;
 
@@ -69,7 +69,7 @@ pub(super) struct Slots {
 
 #[derive(Default)]
 pub(super) struct Held {
-    pub(super) slot: Arc<Slot>,
+    pub(super) slot: Arc<StateSlot>,
     /// The logical time of the last use.
     asked: u64,
     bytes: usize,
@@ -137,7 +137,7 @@ impl Index {
 }
 
 impl Slots {
-    fn slot(&mut self, stream: Stream) -> Arc<Slot> {
+    fn slot(&mut self, stream: Stream) -> Arc<StateSlot> {
         self.asked += 1;
         let held = self.held.entry(stream).or_default();
         held.asked = self.asked;
