@@ -10,8 +10,8 @@ use actix_web::{
     web::Bytes,
 };
 use engine::adapter_host::COMPONENT_BYTES;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value, map::Entry};
 
 use crate::{
     http::errors::ApiError,
@@ -99,99 +99,105 @@ fn is_utf8(headers: &HeaderMap) -> bool {
 fn parse(body: &[u8]) -> Result<Value, ApiError> {
     let bytes = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     let skipped = body.len() - bytes.len();
-    if let Some(offset) = too_deep(bytes) {
-        return Err(ApiError::too_deep(skipped + offset));
-    }
-    match serde_json::from_slice(bytes) {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let parsed = StrictJson { depth: 0 }.deserialize(&mut deserializer);
+    match parsed.and_then(|value| deserializer.end().map(|()| value)) {
         // `read` returns null for a missing body, so a literal null is refused.
         Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
-        Ok(body) => match serde_json::from_slice::<Unambiguous>(bytes) {
-            Ok(_) => Ok(body),
-            Err(twice) => Err(ApiError::bad(format!("The body {}.", reason(&twice))).because(Reason::InvalidJson)),
-        },
+        Ok(body) => Ok(body),
         Err(error) => {
-            let offset = skipped + offset(bytes, error.line(), error.column());
-            let problem = format!("The body is not valid JSON at byte {offset}: {}.", reason(&error));
+            let reached = offset(bytes, error.line(), error.column());
+            let problem = match reason(&error) {
+                reason if reason == TOO_DEEP => {
+                    let bracket = bytes[..reached].iter().rposition(|byte| b"[{".contains(byte));
+                    return Err(ApiError::too_deep(skipped + bracket.unwrap_or(reached)));
+                }
+                reason if error.is_data() => format!("The body {reason}."),
+                reason => format!("The body is not valid JSON at byte {}: {reason}.", skipped + reached),
+            };
             Err(ApiError::bad(problem).because(Reason::InvalidJson))
         }
     }
 }
 
-/// JSON without duplicate keys, whose meaning would be ambiguous.
-struct Unambiguous;
+const TOO_DEEP: &str = "is nested too deeply";
 
-impl<'de> Deserialize<'de> for Unambiguous {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unambiguous, D::Error> {
-        deserializer.deserialize_any(Unambiguous)
+/// Reads any JSON value except those with duplicate keys, whose meaning would be ambiguous, and those nested too deeply.
+#[derive(Clone, Copy)]
+struct StrictJson {
+    depth: usize,
+}
+
+impl StrictJson {
+    fn inside<E: de::Error>(self) -> Result<StrictJson, E> {
+        if self.depth < MAX_DEPTH { Ok(StrictJson { depth: self.depth + 1 }) } else { Err(E::custom(TOO_DEEP)) }
     }
 }
 
-impl<'de> Visitor<'de> for Unambiguous {
-    type Value = Unambiguous;
+impl<'de> DeserializeSeed<'de> for StrictJson {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for StrictJson {
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unambiguous, A::Error> {
-        let mut names = BTreeSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let (inside, mut object) = (self.inside()?, Map::new());
         while let Some(name) = map.next_key::<String>()? {
-            map.next_value::<Unambiguous>()?;
-            if let Some(twice) = names.replace(name) {
-                return Err(de::Error::custom(format!("holds the key {:?} twice", echo(&twice))));
-            }
+            let value = map.next_value_seed(inside)?;
+            match object.entry(name) {
+                Entry::Vacant(entry) => entry.insert(value),
+                Entry::Occupied(twice) => {
+                    return Err(de::Error::custom(format!("holds the key {:?} twice", echo(twice.key()))));
+                }
+            };
         }
-        Ok(Unambiguous)
+        Ok(Value::Object(object))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Unambiguous, A::Error> {
-        while elements.next_element::<Unambiguous>()?.is_some() {}
-        Ok(Unambiguous)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_unit<E>(self) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-}
-
-/// Returns the offset at which the nesting exceeds the limit. Ignores brackets in strings, and does not validate the
-/// JSON.
-fn too_deep(bytes: &[u8]) -> Option<usize> {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for (offset, byte) in bytes.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => depth += 1,
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let (inside, mut array) = (self.inside()?, Vec::new());
+        while let Some(element) = elements.next_element_seed(inside)? {
+            array.push(element);
         }
-        if depth > MAX_DEPTH {
-            return Some(offset);
-        }
+        Ok(Value::Array(array))
     }
-    None
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
 }
 
 fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
