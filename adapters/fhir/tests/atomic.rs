@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use crate::atomic_server::{Asked, AtomicServer};
+use crate::atomic_server::{AtomicServer, ServerRequest};
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Receipt, Resource, Write, WriteKind,
     http::{Error, Method, Request, Response},
@@ -47,7 +47,7 @@ impl Practice {
             }
             let body = request.body.clone().unwrap_or_default();
             let headers = request.headers.iter().cloned().map(Into::into).collect();
-            let asked = Asked { method: request.method.as_str(), path: &request.path, headers, body: &body };
+            let asked = ServerRequest { method: request.method.as_str(), path: &request.path, headers, body: &body };
             let answer = server.borrow_mut().handle(NOW, "ehr.example", &asked);
             let headers = answer.headers.into_iter().map(Into::into).collect();
             Ok(Response { status: answer.status, headers, body: answer.body })
@@ -166,7 +166,7 @@ fn a_lost_transaction_is_unknown_and_written_once() {
             if carried_out {
                 let body = request.body.clone().unwrap();
                 let headers = request.headers.iter().cloned().map(Into::into).collect();
-                let asked = Asked { method: "POST", path: "/", headers, body: &body };
+                let asked = ServerRequest { method: "POST", path: "/", headers, body: &body };
                 assert_eq!(server.handle(NOW, "ehr.example", &asked).status, 200);
             }
             Some(Error::NoAnswer("broke off".into()))

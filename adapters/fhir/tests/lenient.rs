@@ -25,14 +25,14 @@ const TYPES: &str = "Patient,Practitioner,PractitionerRole,Location,Schedule,Slo
                      QuestionnaireResponse,PaymentNotice";
 
 #[derive(Debug, Default, PartialEq)]
-struct Pass {
+struct LenientPass {
     records: Vec<Record>,
     skipped: Vec<String>,
     deleted: Vec<String>,
 }
 
-fn pass(server: &Server, resource: Resource) -> Pass {
-    let (mut pass, mut cursor) = (Pass::default(), None);
+fn pass(server: &Server, resource: Resource) -> LenientPass {
+    let (mut pass, mut cursor) = (LenientPass::default(), None);
     loop {
         let page = server.run_with(&[("resources", TYPES)], || Fhir::pull(resource, cursor, 100)).0;
         let page = page.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
@@ -126,7 +126,7 @@ fn appointment(id: &str, more: &Value) -> Value {
     appointment
 }
 
-fn spans(pass: &Pass) -> Vec<(i64, i64)> {
+fn spans(pass: &LenientPass) -> Vec<(i64, i64)> {
     let span = |record: &Record| match record {
         Record::Appointment(a) => (a.start, a.end),
         other => panic!("{other:?}"),

@@ -12,15 +12,15 @@ use fhir_adapter::{Fhir, faults};
 use serde_json::{Value, json};
 
 #[derive(Default)]
-struct Pass {
+struct PassResult {
     records: Vec<Record>,
     deleted: Vec<String>,
     whole: bool,
     cursor: Option<String>,
 }
 
-fn pass(server: &Server, resource: Resource, mut cursor: Option<String>, limit: u32) -> Pass {
-    let mut pass = Pass::default();
+fn pass(server: &Server, resource: Resource, mut cursor: Option<String>, limit: u32) -> PassResult {
+    let mut pass = PassResult::default();
     for _ in 0..500 {
         let page = server.run(|| Fhir::pull(resource, cursor, limit)).unwrap();
         let Page { records, deleted, cursor: next, last, whole, .. } = page;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     faults::{self, Refusal},
-    requests::{self, Call, Search},
+    requests::{self, RpcCall, Search},
     responses,
     rows::{Asked, fields},
 };
@@ -54,7 +54,7 @@ pub fn count(search: &Search) -> Result<u64, Fault> {
 }
 
 /// Makes a call that changes nothing.
-pub fn ask(call: &Call) -> Result<Value, Fault> {
+pub fn ask(call: &RpcCall) -> Result<Value, Fault> {
     Ok(read(call)?.0)
 }
 
@@ -66,7 +66,7 @@ pub fn create(model: &str, values: &Value) -> Result<i64, Fault> {
 }
 
 /// Makes a call that writes.
-pub fn write(call: &Call) -> Result<Value, Fault> {
+pub fn write(call: &RpcCall) -> Result<Value, Fault> {
     answered(call, false)?.0.map_err(|refusal| refusal.fault(&call.params))
 }
 
@@ -81,18 +81,18 @@ pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value)
 }
 
 /// Makes a call that may fail. A failure is logged without the EHR's message.
-pub fn attempt(what: &str, call: &Call) {
+pub fn attempt(what: &str, call: &RpcCall) {
     if write(call).is_err() {
         warn!("{what} could not be done");
     }
 }
 
-fn read(call: &Call) -> Result<(Value, Response), Fault> {
+fn read(call: &RpcCall) -> Result<(Value, Response), Fault> {
     let (result, answer) = answered(call, true)?;
     result.map(|result| (result, answer)).map_err(|refusal| refusal.fault(&call.params))
 }
 
-fn answered(call: &Call, reads: bool) -> Result<(Result<Value, Refusal>, Response), Fault> {
+fn answered(call: &RpcCall, reads: bool) -> Result<(Result<Value, Refusal>, Response), Fault> {
     let request = http::post("/").json(&json!({"id": 1, "method": call.method, "params": call.params}))?;
     let request = if reads { request.reading() } else { request };
     let answer = request.send_any()?;

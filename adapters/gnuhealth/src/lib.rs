@@ -115,11 +115,11 @@ fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
 /// Returns those of the models that the login may read.
 fn readable(models: &[String]) -> Result<BTreeSet<String>, Fault> {
     #[derive(Deserialize)]
-    struct Access {
+    struct ModelAccess {
         read: Flag,
     }
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
     let access = client::ask(&requests::access(&names))?;
-    let access: BTreeMap<String, Access> = serde_json::from_value(access).map_err(|_| client::unexpected())?;
+    let access: BTreeMap<String, ModelAccess> = serde_json::from_value(access).map_err(|_| client::unexpected())?;
     Ok(access.into_iter().filter(|(_, access)| access.read.0).map(|(model, _)| model).collect())
 }

@@ -18,7 +18,7 @@ use crate::{
     values::{NOTES, Num},
 };
 
-type Found = Result<Option<Receipt>, Fault>;
+type FindResult = Result<Option<Receipt>, Fault>;
 
 /// A list whose rows contain the write key in a note. `R` is the record of the write.
 pub struct Noted<T: 'static, R: 'static> {
@@ -60,7 +60,7 @@ impl<T: Row, R> Noted<T, R> {
         client::receipt(&answer, T::KEY, || self.find(client, key, record))
     }
 
-    pub fn find(&self, client: &Client, key: &str, record: &R) -> Found {
+    pub fn find(&self, client: &Client, key: &str, record: &R) -> FindResult {
         let Some(whose) = (self.whose)(record) else { return Ok(None) };
         let rows: Vec<T> = client.all(self.path, &[(self.by, whose)])?;
         let mut rows = rows.iter().map(self.of).filter(|(note, _)| NOTES.carries(note, key));
@@ -81,7 +81,7 @@ pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) ->
     PLANS.create(client, key, &carrier, &requests::plan(key, plan, carrier))
 }
 
-pub fn find_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Found {
+pub fn find_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> FindResult {
     carrier_of(client, plan)?.map_or(Ok(None), |carrier| PLANS.find(client, key, &carrier))
 }
 
@@ -112,7 +112,7 @@ pub fn create_coverage(client: &Client, _: &str, c: &records::Coverage) -> Resul
     client::receipt(&answer, "PatPlanNum", || covered_by(client, c, &subscription))
 }
 
-pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> Found {
+pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> FindResult {
     let (subscriber, number) = subscriber(c)?;
     match subscription_of(client, c, &subscriber, &number)? {
         Some(subscription) => covered_by(client, c, &subscription),
@@ -128,7 +128,7 @@ pub fn delete_coverage(client: &Client, _: &str, id: &String) -> Result<Receipt,
 
 /// Looks for a deleted coverage. The patient is unknown, so all coverages are searched. With too many rows nothing is
 /// found; a repeated deletion has no effect.
-pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> Found {
+pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> FindResult {
     let rows: Option<Vec<PatPlan>> = client.walk("/patplans", &[])?;
     let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_ref() != Some(id)));
     Ok(gone.then(|| Receipt::of(id)))
@@ -154,7 +154,7 @@ fn subscription_of(
     Ok(found.and_then(|row| row.ins_sub_num.id()))
 }
 
-fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Found {
+fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> FindResult {
     let query = [("PatNum", c.patient.clone()), ("InsSubNum", subscription.to_owned())];
     let rows: Vec<PatPlan> = client.all("/patplans", &query)?;
     let ours = |row: &&PatPlan| {
@@ -164,7 +164,7 @@ fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Fou
 }
 
 pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
-    let kind = Kind::of(item.category);
+    let kind = HistoryTable::of(item.category);
     if item.id.is_empty() {
         let body = kind.new_row(item)?;
         if let Some(earlier) = find_history(client, key, item)? {
@@ -188,7 +188,7 @@ pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryIt
 
 /// Returns an entry of the same item with the same note and state; a patient has an allergy only once. An unlisted
 /// entry is not found, and repeating its change has no effect.
-pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem) -> Found {
+pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem) -> FindResult {
     let rows = history_of(client, item)?;
     let same = |row: &&records::PatientHistoryItem| {
         if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
@@ -203,7 +203,7 @@ fn is_applied(row: &records::PatientHistoryItem, item: &records::PatientHistoryI
 
 fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
     let query = [("PatNum", item.patient.clone())];
-    let path = Kind::of(item.category).path;
+    let path = HistoryTable::of(item.category).path;
     let rows: Vec<Result<records::PatientHistoryItem, String>> = match item.category {
         HistoryCategory::Allergies => client.all::<Allergy>(path, &query)?.iter().map(chart::of_allergy).collect(),
         HistoryCategory::Conditions => client.all::<Disease>(path, &query)?.iter().map(chart::of_disease).collect(),
@@ -215,7 +215,7 @@ fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec
 }
 
 /// The fields of one of the three categories of a history.
-struct Kind {
+struct HistoryTable {
     path: &'static str,
     /// The field with a row's id.
     key: &'static str,
@@ -228,7 +228,7 @@ struct Kind {
     says: fn(bool) -> String,
 }
 
-const ALLERGIES: Kind = Kind {
+const ALLERGIES: HistoryTable = HistoryTable {
     path: "/allergies",
     key: Allergy::KEY,
     prefix: ALLERGY,
@@ -237,7 +237,7 @@ const ALLERGIES: Kind = Kind {
     state: "StatusIsActive",
     says: |active| active.to_string(),
 };
-const CONDITIONS: Kind = Kind {
+const CONDITIONS: HistoryTable = HistoryTable {
     path: "/diseases",
     key: Disease::KEY,
     prefix: CONDITION,
@@ -246,7 +246,7 @@ const CONDITIONS: Kind = Kind {
     state: "ProbStatus",
     says: |active| if active { "Active" } else { "Inactive" }.into(),
 };
-const MEDICATIONS: Kind = Kind {
+const MEDICATIONS: HistoryTable = HistoryTable {
     path: "/medicationpats",
     key: MedicationPat::KEY,
     prefix: MEDICATION,
@@ -257,8 +257,8 @@ const MEDICATIONS: Kind = Kind {
     says: |active| if active { String::new() } else { clock::today() },
 };
 
-impl Kind {
-    fn of(category: HistoryCategory) -> &'static Kind {
+impl HistoryTable {
+    fn of(category: HistoryCategory) -> &'static HistoryTable {
         match category {
             HistoryCategory::Allergies => &ALLERGIES,
             HistoryCategory::Conditions => &CONDITIONS,

@@ -3,7 +3,7 @@
 use super::{
     behaviours::Behaviours,
     change::Change,
-    practice::Database,
+    practice::PracticeDatabase,
     profile::Profile,
     random::Random,
     records::{Record, Resource},
@@ -14,7 +14,7 @@ use super::{
 /// The simulated EHR of one practice. Its state is the seed plus every [`Change`] it has returned.
 pub struct SandboxEhr {
     pub(super) profile: Profile,
-    pub(super) practice: Database,
+    pub(super) practice: PracticeDatabase,
     pub(super) behaviours: Behaviours,
     /// Random source for lost responses, in the order of the requests.
     chance: Random,

@@ -25,7 +25,7 @@ pub(super) struct Written {
 type Feed = (Resource, Option<String>);
 
 #[derive(Default)]
-pub(super) struct Database {
+pub(super) struct PracticeDatabase {
     revision: u64,
     rows: BTreeMap<(Resource, String), Record>,
     /// Record ids of each feed by the revision of their last change. Deleted records stay here, but not in `rows`.
@@ -48,7 +48,7 @@ pub(super) struct FeedPage<'a> {
     pub(super) more: bool,
 }
 
-impl Database {
+impl PracticeDatabase {
     pub(super) fn get(&self, resource: Resource, id: &str) -> Option<&Record> {
         self.rows.get(&(resource, id.to_owned()))
     }

@@ -13,7 +13,7 @@ pub enum Record {
     Patient(Box<Patient>),
     Provider(Provider),
     Operatory(Operatory),
-    Type(AppointmentType),
+    Type(SandboxAppointmentType),
     Hours(Hours),
     Appointment(Appointment),
     /// A row of any other resource.
@@ -122,7 +122,7 @@ pub struct Operatory {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct AppointmentType {
+pub struct SandboxAppointmentType {
     pub id: String,
     pub version: u64,
     pub name: String,

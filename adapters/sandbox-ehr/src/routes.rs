@@ -70,7 +70,7 @@ fn written(ehr: &SandboxEhr, key: &str) -> SandboxReply {
 }
 
 #[derive(Serialize)]
-struct List<'a> {
+struct ListBody<'a> {
     records: Vec<Shown<'a>>,
     deleted: Vec<&'a str>,
     revision: u64,
@@ -93,7 +93,7 @@ fn list(ehr: &SandboxEhr, resource: Resource, request: &SandboxRequest) -> Sandb
     let stretch = ehr.practice.stretch(resource, location.as_deref(), since, limit);
     SandboxReply::json(
         200,
-        &List {
+        &ListBody {
             records: stretch.records.into_iter().map(Shown).collect(),
             deleted: stretch.deleted,
             revision: stretch.revision,

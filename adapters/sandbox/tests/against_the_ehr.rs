@@ -60,8 +60,8 @@ impl Practice {
     }
 
     /// Reads a whole pass from a cursor, in pages of `limit`.
-    fn pass(&self, resource: Resource, mut cursor: Option<String>, limit: u32) -> Pass {
-        let mut pass = Pass::default();
+    fn pass(&self, resource: Resource, mut cursor: Option<String>, limit: u32) -> SandboxPass {
+        let mut pass = SandboxPass::default();
         loop {
             let page = self.with(|| Sandbox::pull(resource, cursor, limit)).unwrap();
             let Page { records, deleted, cursor: next, last, whole, .. } = page;
@@ -79,7 +79,7 @@ impl Practice {
 }
 
 #[derive(Default)]
-struct Pass {
+struct SandboxPass {
     records: Vec<Record>,
     deleted: Vec<String>,
     whole: bool,

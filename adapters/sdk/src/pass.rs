@@ -125,7 +125,7 @@ pub fn foreign() -> Fault {
 const MAX_MARK: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PassKind {
     Whole,
     /// A whole pass during which the EHR's data was replaced. Records of its first pages may be gone, so another whole
     /// pass follows.
@@ -133,24 +133,24 @@ enum Kind {
     Delta,
 }
 
-const KINDS: [(Kind, &str); 3] = [(Kind::Whole, "whole"), (Kind::Torn, "torn"), (Kind::Delta, "delta")];
+const KINDS: [(PassKind, &str); 3] = [(PassKind::Whole, "whole"), (PassKind::Torn, "torn"), (PassKind::Delta, "delta")];
 
 /// The state of a pull by the EHR's own change marks: `whole:e.5`, `delta:17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marks {
-    kind: Kind,
+    kind: PassKind,
     mark: Option<String>,
 }
 
 impl Marks {
     /// Parses a cursor. Without one a first, whole pass begins.
     pub fn of(cursor: Option<&str>) -> Result<Marks, Fault> {
-        let Some(text) = cursor else { return Ok(Marks { kind: Kind::Whole, mark: None }) };
+        let Some(text) = cursor else { return Ok(Marks { kind: PassKind::Whole, mark: None }) };
         let (word, mark) = text.split_once(':').ok_or_else(foreign)?;
         let (kind, _) = KINDS.into_iter().find(|(_, held)| *held == word).ok_or_else(foreign)?;
         let plain = mark.len() <= MAX_MARK && mark.bytes().all(|b| b.is_ascii_graphic());
         // Only a whole pass begins without a mark.
-        let begins = mark.is_empty() && kind == Kind::Whole;
+        let begins = mark.is_empty() && kind == PassKind::Whole;
         match plain && (begins || !mark.is_empty()) {
             true => Ok(Marks { kind, mark: Some(mark.to_owned()).filter(|mark| !mark.is_empty()) }),
             false => Err(foreign()),
@@ -164,12 +164,12 @@ impl Marks {
 
     /// Returns `true` if the pass lists every record.
     pub fn is_whole(&self) -> bool {
-        self.kind != Kind::Delta
+        self.kind != PassKind::Delta
     }
 
     /// Restarts the pass after the mark turned out to belong to replaced data.
     pub fn started_over(self) -> Marks {
-        let kind = if self.kind == Kind::Delta { Kind::Whole } else { Kind::Torn };
+        let kind = if self.kind == PassKind::Delta { PassKind::Whole } else { PassKind::Torn };
         Marks { kind, mark: None }
     }
 
@@ -178,8 +178,8 @@ impl Marks {
         let mark = Some(mark.to_owned());
         match (self.kind, more) {
             (kind, true) => Marks { kind, mark },
-            (Kind::Torn, false) => Marks { kind: Kind::Whole, mark: None },
-            (_, false) => Marks { kind: Kind::Delta, mark },
+            (PassKind::Torn, false) => Marks { kind: PassKind::Whole, mark: None },
+            (_, false) => Marks { kind: PassKind::Delta, mark },
         }
     }
 }

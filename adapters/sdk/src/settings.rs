@@ -49,7 +49,7 @@ impl<'de> Deserializer<'de> for Settings {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_map(Fields { names: fields.iter(), said: None })
+        visitor.visit_map(SettingsMapAccess { names: fields.iter(), said: None })
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
@@ -62,12 +62,12 @@ impl<'de> Deserializer<'de> for Settings {
     }
 }
 
-struct Fields {
+struct SettingsMapAccess {
     names: std::slice::Iter<'static, &'static str>,
     said: Option<SettingValue>,
 }
 
-impl<'de> MapAccess<'de> for Fields {
+impl<'de> MapAccess<'de> for SettingsMapAccess {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
-    struct Kind {
+    struct VisitType {
         id: String,
         minutes: u32,
     }
@@ -219,7 +219,7 @@ mod tests {
         mode: Mode,
         slots: bool,
         page: u8,
-        types: Vec<Kind>,
+        types: Vec<VisitType>,
         site: Option<String>,
     }
 
@@ -231,7 +231,7 @@ mod tests {
     fn every_type_is_read_from_its_text() {
         let types = r#"[{"id": "exam", "minutes": 30}]"#;
         let settings = host().config("types", types).config("site", "main").run(read::<Settings>);
-        let exam = Kind { id: "exam".into(), minutes: 30 };
+        let exam = VisitType { id: "exam".into(), minutes: 30 };
         let expected =
             Settings { mode: Mode::All, slots: false, page: 7, types: vec![exam], site: Some("main".into()) };
         assert_eq!(settings, Ok(expected));

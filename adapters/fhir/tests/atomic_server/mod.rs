@@ -12,7 +12,7 @@ pub const BASE: &str = "/fhir";
 /// Maximum results of a page, whatever is requested.
 const PAGE: usize = 7;
 
-pub struct Asked<'a> {
+pub struct ServerRequest<'a> {
     pub method: &'a str,
     /// Path and query below the base.
     pub path: &'a str,
@@ -27,12 +27,12 @@ pub struct Answered {
     pub body: Vec<u8>,
 }
 
-type Key = (String, String);
+type ResourceKey = (String, String);
 
 #[derive(Clone, Default)]
 pub struct AtomicServer {
-    pub resources: BTreeMap<Key, Value>,
-    gone: BTreeSet<Key>,
+    pub resources: BTreeMap<ResourceKey, Value>,
+    gone: BTreeSet<ResourceKey>,
     /// Results of further pages, by the token in the link.
     pages: BTreeMap<String, Vec<Value>>,
     count: u64,
@@ -108,7 +108,7 @@ impl AtomicServer {
     }
 
     /// Handles a request. `now` is in seconds since 1970; `host` is the client's name of the server.
-    pub fn handle(&mut self, now: i64, host: &str, asked: &Asked<'_>) -> Answered {
+    pub fn handle(&mut self, now: i64, host: &str, asked: &ServerRequest<'_>) -> Answered {
         self.seen.push(format!("{} {}", asked.method, asked.path));
         let answered = self.answer(now, host, asked);
         let mut answer = answered.unwrap_or_else(|(status, code, text)| {
@@ -119,7 +119,7 @@ impl AtomicServer {
         answer
     }
 
-    fn answer(&mut self, now: i64, host: &str, asked: &Asked<'_>) -> Result<Answered, Refusal> {
+    fn answer(&mut self, now: i64, host: &str, asked: &ServerRequest<'_>) -> Result<Answered, Refusal> {
         let (path, query) = asked.path.split_once('?').unwrap_or((asked.path, ""));
         let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let header = |name: &str| asked.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
