@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     effect::left,
-    ehr_under_test::{EhrUnderTest, ExistingIds, Place},
+    ehr_under_test::{EhrAddress, EhrUnderTest, ExistingIds},
     request::EhrAction,
     subject::{DEADLINE, same},
     subject_file::SubjectFile,
@@ -145,8 +145,8 @@ fn with(record: EhrRecord, fields: &Map<String, Value>) -> EhrRecord {
 }
 
 impl EhrUnderTest for FromFile {
-    fn place(&self) -> Place {
-        Place::Url(self.file.local.base_url.clone())
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Url(self.file.local.base_url.clone())
     }
 
     fn credentials(&self) -> Vec<(String, String)> {

@@ -51,7 +51,7 @@ pub(crate) struct Keys {
     pub(crate) delete: BTreeMap<Resource, EhrAction>,
     #[serde(default, rename = "break", deserialize_with = "by_resource")]
     pub(crate) spoil: BTreeMap<Resource, EhrAction>,
-    pub(crate) refused: Option<Refused>,
+    pub(crate) refused: Option<RefusedPatient>,
 }
 
 /// Deserializes via text keys, so that an error within a table contains the resource's name.
@@ -68,7 +68,7 @@ where
 /// Preparation of a new patient that the EHR refuses: an action in the EHR, or fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedPatient {
     pub(crate) action: Option<EhrAction>,
     #[serde(default)]
     pub(crate) fields: Map<String, Value>,

@@ -214,9 +214,9 @@ fn an_appointment_takes_time_by_its_status() {
 }
 
 /// A generator: the same seed produces the same day.
-struct Random(u64);
+struct DayGenerator(u64);
 
-impl Random {
+impl DayGenerator {
     fn below(&mut self, n: i64) -> i64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -236,7 +236,7 @@ impl Random {
 }
 
 /// Slots and appointments in every state, overlapping.
-fn day(random: &mut Random) -> Vec<Value> {
+fn day(random: &mut DayGenerator) -> Vec<Value> {
     let mut all = Vec::new();
     for n in 0..12 {
         let status = random.of(&[
@@ -298,7 +298,7 @@ fn expected(all: &[Value], schedule: &str, provider: &str, room: &str) -> BTreeS
 fn open_time_is_that_of_the_standard_on_random_days() {
     let mut some = 0;
     for seed in 0..100 {
-        let all = day(&mut Random(seed));
+        let all = day(&mut DayGenerator(seed));
         let server = practice(all.clone());
         let (hours, shown) = (pulled(&server, Resource::WorkingHours), appointments(&server));
         for (schedule, provider, room) in [("s1", "d1", "r1"), ("s2", "d2", "r2")] {

@@ -10,7 +10,7 @@ use adapter_sdk::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::{self, Written},
+    client::{self, ConditionalWrite},
     conventions::NOTES,
     requests,
     responses::{APPOINTMENT, AppointmentRow, State},
@@ -30,8 +30,8 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     let Some(places) = near.places else { return receipt(client::create(APPOINTMENT, &values)?) };
     let (place, rest) = (&places[0], &places[1..]);
     match client::write_over(APPOINTMENT, place.id, place.timestamp.as_deref(), &values)? {
-        Written::Stale => Err(Fault::retry_later("the free appointment was taken concurrently", None)),
-        Written::Done => {
+        ConditionalWrite::Stale => Err(Fault::retry_later("the free appointment was taken concurrently", None)),
+        ConditionalWrite::Done => {
             remove_places(rest);
             receipt(place.id)
         }
@@ -101,8 +101,8 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let places = near.places.filter(|_| kind == Change::Move);
     let values = if kind == Change::Move { marked(row, values, places.is_some()) } else { values };
     match client::write_over(APPOINTMENT, id, row.timestamp.as_deref(), &Value::Object(values))? {
-        Written::Stale => Err(Fault::retry_later("the appointment was changed in the EHR meanwhile", None)),
-        Written::Done => {
+        ConditionalWrite::Stale => Err(Fault::retry_later("the appointment was changed in the EHR meanwhile", None)),
+        ConditionalWrite::Done => {
             remove_places(places.as_deref().unwrap_or_default());
             receipt(id)
         }

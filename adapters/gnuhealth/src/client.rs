@@ -25,7 +25,7 @@ pub struct Found {
 
 /// The result of a write that depends on the record's version.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum ConditionalWrite {
     Done,
     /// The record was changed since it was read.
     Stale,
@@ -71,11 +71,11 @@ pub fn write(call: &RpcCall) -> Result<Value, Fault> {
 }
 
 /// Writes a record if its version is unchanged since it was read.
-pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Result<Written, Fault> {
+pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Result<ConditionalWrite, Fault> {
     let call = requests::write(model, id, timestamp, values);
     match answered(&call, false)?.0 {
-        Ok(_) => Ok(Written::Done),
-        Err(refusal) if refusal.is_stale() => Ok(Written::Stale),
+        Ok(_) => Ok(ConditionalWrite::Done),
+        Err(refusal) if refusal.is_stale() => Ok(ConditionalWrite::Stale),
         Err(refusal) => Err(refusal.fault(&call.params)),
     }
 }

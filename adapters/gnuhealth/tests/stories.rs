@@ -139,7 +139,7 @@ fn a_booking_replaces_a_free_appointment_and_restores_it() {
 fn concurrent_changes_are_not_overwritten() {
     let tape = Tape::of("stale");
     let stale = tape.run(|| client::write_over("gnuhealth.patient", 3, Some("1.0"), &json!({"general_info": "mine"})));
-    assert_eq!(stale.unwrap(), client::Written::Stale);
+    assert_eq!(stale.unwrap(), client::ConditionalWrite::Stale);
     tape.end();
 }
 

@@ -13,7 +13,7 @@ use crate::{
     faults,
     requests::{self, Parameter},
     responses::{AppointmentType, Carrier, Definition, Operatory, Provider, Row},
-    settings::Settings,
+    settings::OpenDentalSettings,
     time,
     values::Num,
 };
@@ -22,7 +22,7 @@ use crate::{
 const MAX_PAGES: u32 = 30;
 
 pub struct Client {
-    pub settings: Settings,
+    pub settings: OpenDentalSettings,
     carriers: OnceCell<BTreeMap<Num, Carrier>>,
     operatories: OnceCell<Vec<Operatory>>,
 }
@@ -57,7 +57,7 @@ impl From<Refused> for Fault {
 
 impl Client {
     pub fn open() -> Result<Client, Fault> {
-        Ok(Client { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
+        Ok(Client { settings: OpenDentalSettings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
     }
 
     /// Reads a page. `key` is the field that every row must have.

@@ -12,7 +12,7 @@ use super::{
     change::Change,
     practice::PracticeDatabase,
     profile::{LocationProfile, Profile},
-    random::Random,
+    random::SplitMix64,
     records::{
         Address, Appointment, Every, Filed, Hours, Operatory, Patient, Provider, Record, Resource,
         SandboxAppointmentType, Status,
@@ -125,7 +125,7 @@ struct Shift {
 }
 
 pub(super) fn practice(profile: &Profile) -> PracticeDatabase {
-    let mut seed = Seed { practice: PracticeDatabase::default(), random: Random::new(profile.seed), profile };
+    let mut seed = Seed { practice: PracticeDatabase::default(), random: SplitMix64::new(profile.seed), profile };
     let types = seed.types();
     let providers = seed.providers();
     let patients = seed.patients(&providers);
@@ -150,7 +150,7 @@ fn usd(cents: i64) -> Value {
 
 struct Seed<'a> {
     practice: PracticeDatabase,
-    random: Random,
+    random: SplitMix64,
     profile: &'a Profile,
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Change, SandboxEhr, filed, hours,
-    practice::{LONGEST, Written},
-    records::{Appointment, Patient, Record, Resource, Shown, Status},
+    practice::{KeyedRecord, LONGEST},
+    records::{Appointment, Patient, Record, Resource, Status, UntaggedRecord},
     refusals::{ValidationResult, invalid, malformed, not_found, slot_taken},
     triggers::{Trigger, block_instead},
     wire::SandboxReply,
@@ -184,16 +184,16 @@ fn write(
         }
     };
     let written = match &change {
-        Change::Saved { record, .. } => Written { resource: record.resource(), id: record.id().to_owned() },
-        Change::Deleted { resource, id, .. } => Written { resource: *resource, id: id.clone() },
+        Change::Saved { record, .. } => KeyedRecord { resource: record.resource(), id: record.id().to_owned() },
+        Change::Deleted { resource, id, .. } => KeyedRecord { resource: *resource, id: id.clone() },
     };
     Ok(SandboxReply { changes: vec![change], ..shown(ehr, status, &written) })
 }
 
 /// Returns the written record, or the id of a deleted one.
-fn shown(ehr: &SandboxEhr, status: u16, written: &Written) -> SandboxReply {
+fn shown(ehr: &SandboxEhr, status: u16, written: &KeyedRecord) -> SandboxReply {
     match ehr.practice.get(written.resource, &written.id) {
-        Some(record) => SandboxReply::json(status, &Shown(record)),
+        Some(record) => SandboxReply::json(status, &UntaggedRecord(record)),
         None => SandboxReply::json(status, &json!({"id": written.id})),
     }
 }

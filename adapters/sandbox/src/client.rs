@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     faults, requests,
-    responses::{List, Written},
+    responses::{List, WriteReply},
 };
 
 pub struct Sandbox {
@@ -106,6 +106,6 @@ fn written(call: Call) -> Result<Receipt, Fault> {
     call.send_judged(faults::of_answer)?.written_json().map(receipt)
 }
 
-fn receipt(written: Written) -> Receipt {
+fn receipt(written: WriteReply) -> Receipt {
     Receipt { id: written.id, version: written.version.map(|version| version.to_string()) }
 }

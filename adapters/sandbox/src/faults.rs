@@ -6,7 +6,7 @@ use adapter_sdk::{
     redact,
 };
 
-use crate::responses::Refusal;
+use crate::responses::ErrorBody;
 
 /// Maps a response outside 200 to 299 to a fault. `reads`: the request changed nothing.
 pub fn of_answer(answer: &Response, reads: bool) -> Fault {
@@ -21,7 +21,7 @@ pub fn of_answer(answer: &Response, reads: bool) -> Fault {
 
 /// Returns the code of a refusal.
 pub fn code(answer: &Response) -> Option<String> {
-    answer.json::<Refusal>().ok().map(|refusal| refusal.error)
+    answer.json::<ErrorBody>().ok().map(|refusal| refusal.error)
 }
 
 const REFUSALS: [(&str, &str); 18] = [

@@ -35,12 +35,12 @@ use crate::{Fault, config};
 /// Reads the settings named by the fields of a struct. A number is parsed from its text, a list from JSON or a
 /// comma-separated text, a nested struct from JSON, a `bool` from `on` or `off`.
 pub fn read<T: DeserializeOwned>() -> Result<T, Fault> {
-    T::deserialize(Settings).map_err(|wrong| Fault::unsupported(wrong.to_string()))
+    T::deserialize(SettingsDeserializer).map_err(|wrong| Fault::unsupported(wrong.to_string()))
 }
 
-struct Settings;
+struct SettingsDeserializer;
 
-impl<'de> Deserializer<'de> for Settings {
+impl<'de> Deserializer<'de> for SettingsDeserializer {
     type Error = Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
-    struct Settings {
+    struct TestSettings {
         mode: Mode,
         slots: bool,
         page: u8,
@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn every_type_is_read_from_its_text() {
         let types = r#"[{"id": "exam", "minutes": 30}]"#;
-        let settings = host().config("types", types).config("site", "main").run(read::<Settings>);
+        let settings = host().config("types", types).config("site", "main").run(read::<TestSettings>);
         let exam = VisitType { id: "exam".into(), minutes: 30 };
         let expected =
-            Settings { mode: Mode::All, slots: false, page: 7, types: vec![exam], site: Some("main".into()) };
+            TestSettings { mode: Mode::All, slots: false, page: 7, types: vec![exam], site: Some("main".into()) };
         assert_eq!(settings, Ok(expected));
     }
 
@@ -246,11 +246,11 @@ mod tests {
             ("page", "300", "the setting `page` must be a number"),
             ("types", "[{\"id\": \"s3cret\"}]", "the setting `types` must be JSON"),
         ] {
-            let refused = host().config("types", "[]").config(name, value).run(read::<Settings>);
+            let refused = host().config("types", "[]").config(name, value).run(read::<TestSettings>);
             let Err(Fault::Unsupported(why)) = refused else { panic!("{name}: {refused:?}") };
             assert!(why.starts_with(expected) && !why.contains("s3cret"), "{why}");
         }
-        let missing = host().run(read::<Settings>);
+        let missing = host().run(read::<TestSettings>);
         assert_eq!(missing, Err(Fault::unsupported("missing field `types`")));
     }
 }

@@ -138,7 +138,7 @@ pub struct List<C: 'static> {
 
 /// The position in a pass over lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct ListPosition {
     list: usize,
     at: Option<String>,
     /// Records of the current row that were already listed.
@@ -216,7 +216,7 @@ impl<C> Stream<C> {
                 page_of_lists(ehr, self.resource, lists, pass, (limit.max(1), reported))
             }
             Rule::OnePage(records) => {
-                let pass = Pass::<Place>::of(cursor, clock::now(), Whole::Always)?;
+                let pass = Pass::<ListPosition>::of(cursor, clock::now(), Whole::Always)?;
                 let cursor = pass.after(None, None, clock::now()).to_string();
                 Ok(Page { records: records(ehr)?, cursor, last: true, whole: true, ..Page::default() })
             }
@@ -258,7 +258,7 @@ fn page_of_lists<C>(
     ehr: &C,
     resource: Resource,
     lists: &[List<C>],
-    mut pass: Pass<Place>,
+    mut pass: Pass<ListPosition>,
     (limit, reported): (u32, bool),
 ) -> Result<Page, Fault> {
     let begun = clock::now();
@@ -285,7 +285,7 @@ fn page_of_lists<C>(
         if unseen > room && (n == 0 || here.is_some()) {
             let part = if page.records.is_empty() && page.skipped.is_empty() { room } else { 0 };
             page.records.extend(records.into_iter().skip(seen).take(part));
-            full = Some(Place { list: pass.at.list, at: here, shown: if part > 0 { seen + part } else { 0 } });
+            full = Some(ListPosition { list: pass.at.list, at: here, shown: if part > 0 { seen + part } else { 0 } });
             break;
         }
         announced = announced.map(|all| (all + (records.len() + skipped.iter().len()) as u64).saturating_sub(1));
@@ -295,8 +295,8 @@ fn page_of_lists<C>(
         // reports are passed on.
         page.deleted.extend(gone.filter(|_| reported || !pass.is_whole()));
     }
-    let further = next.map(|at| Place { at: Some(at), list: pass.at.list, shown: 0 });
-    let other = Place { list: pass.at.list + 1, ..Place::default() };
+    let further = next.map(|at| ListPosition { at: Some(at), list: pass.at.list, shown: 0 });
+    let other = ListPosition { list: pass.at.list + 1, ..ListPosition::default() };
     let next = full.or(further).or(Some(other).filter(|other| other.list < lists.len()));
     if entire {
         // The sum over all record ids of a list detects changes of the set.
@@ -415,7 +415,7 @@ mod tests {
         let page = pull(&STREAM, &ehr, None);
         assert!(!page.whole && page.last && page.skipped.is_empty());
         // The next pass is whole again, because the row may be readable by then.
-        let next = Pass::<Place>::of(Some(&page.cursor), 0, Whole::Always).unwrap();
+        let next = Pass::<ListPosition>::of(Some(&page.cursor), 0, Whole::Always).unwrap();
         assert!(next.is_whole());
     }
 

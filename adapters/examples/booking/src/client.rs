@@ -25,7 +25,7 @@ struct RecordList {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct WriteResponse {
     id: String,
     version: Option<u64>,
 }
@@ -90,7 +90,7 @@ fn written(answer: Response) -> Result<Receipt, Fault> {
     judged(answer, false)?.written_json().map(receipt)
 }
 
-fn receipt(Written { id, version }: Written) -> Receipt {
+fn receipt(WriteResponse { id, version }: WriteResponse) -> Receipt {
     Receipt { id, version: version.map(|version| version.to_string()) }
 }
 

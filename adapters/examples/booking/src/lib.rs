@@ -23,7 +23,7 @@ type Handler = writes::Handler<Practice>;
 
 /// The settings declared in `adapter.toml`.
 #[derive(Deserialize)]
-struct Settings {
+struct BookingSettings {
     page_size: u32,
 }
 
@@ -66,7 +66,7 @@ impl Tables for Practice {
     ];
 
     fn open() -> Result<Practice, Fault> {
-        let Settings { page_size } = settings::read()?;
+        let BookingSettings { page_size } = settings::read()?;
         Ok(Practice { location: config::require("location")?, page_size })
     }
 

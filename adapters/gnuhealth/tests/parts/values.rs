@@ -25,12 +25,12 @@ fn times_and_dates_round_trip() {
 #[test]
 fn booleans_of_both_databases() {
     #[derive(Deserialize)]
-    struct Row {
+    struct FlagRow {
         #[serde(default)]
         active: Flag,
     }
     for (value, expected) in [(json!(1), true), (json!(true), true), (json!(0), false), (json!(null), false)] {
-        assert_eq!(serde_json::from_value::<Row>(json!({"active": value})).unwrap().active.0, expected);
+        assert_eq!(serde_json::from_value::<FlagRow>(json!({"active": value})).unwrap().active.0, expected);
     }
-    assert!(!serde_json::from_value::<Row>(json!({})).unwrap().active.0);
+    assert!(!serde_json::from_value::<FlagRow>(json!({})).unwrap().active.0);
 }
