@@ -246,7 +246,7 @@ pub fn delete(resource_type: &str, id: &str) -> Result<Receipt, Fault> {
             judged(answer, false, None)?;
         }
     }
-    Ok(Receipt::of(id))
+    Ok(Receipt::new(id))
 }
 
 /// The result of an update.

@@ -40,13 +40,13 @@ pub const STREAMS: &[Stream<Settings>] = &[
 ];
 
 const fn read_whole(resource: Resource) -> Stream<Settings> {
-    Stream::own((resource, false, Deletions::ByAbsence), |settings, resource, cursor, limit| {
+    Stream::custom((resource, false, Deletions::ByAbsence), |settings, resource, cursor, limit| {
         page(settings, resource, false, cursor, limit)
     })
 }
 
 const fn by_changes(resource: Resource) -> Stream<Settings> {
-    Stream::own((resource, true, Deletions::ByAbsence), |settings, resource, cursor, limit| {
+    Stream::custom((resource, true, Deletions::ByAbsence), |settings, resource, cursor, limit| {
         page(settings, resource, true, cursor, limit)
     })
 }

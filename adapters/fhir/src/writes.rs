@@ -105,7 +105,7 @@ fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<R
 /// A deleted coverage contains no key; its absence proves the write.
 fn deleted(id: &str) -> Result<Option<Receipt>, Fault> {
     let gone = client::read("Coverage", id)?.is_none();
-    Ok(gone.then(|| Receipt::of(id)))
+    Ok(gone.then(|| Receipt::new(id)))
 }
 
 fn disable_alert(settings: &Settings, key: &str, alert: &PatientAlert) -> Result<Receipt, Fault> {

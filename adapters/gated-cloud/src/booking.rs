@@ -41,7 +41,7 @@ pub fn check_in(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Rece
 pub fn cancel(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
     let id = &c.appointment.id;
     match app.change(APPOINTMENTS, id, &requests::cancelled(&c.reason))? {
-        Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => Ok(Receipt::of(id)),
+        Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => Ok(Receipt::new(id)),
         written => written.map_err(faults::of_refusal),
     }
 }

@@ -61,7 +61,7 @@ pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChang
     let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
-        None => (kind == Change::Cancel).then(|| Receipt::of(&change.appointment.id)),
+        None => (kind == Change::Cancel).then(|| Receipt::new(&change.appointment.id)),
     })
 }
 
@@ -78,7 +78,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // An appointment deleted by staff counts as cancelled by this write.
         return if kind == Change::Cancel {
-            Ok(Receipt::of(&a.id))
+            Ok(Receipt::new(&a.id))
         } else {
             Err(Fault::rejected("the EHR no longer has the appointment"))
         };

@@ -273,7 +273,7 @@ pub fn receipt(
     look: impl FnOnce() -> Result<Option<Receipt>, Fault>,
 ) -> Result<Receipt, Fault> {
     if let Some(id) = made(answer, field) {
-        return Ok(Receipt::of(id));
+        return Ok(Receipt::new(id));
     }
     match look() {
         Ok(Some(receipt)) => Ok(receipt),

@@ -101,7 +101,7 @@ pub fn create_coverage(client: &Client, _: &str, c: &records::Coverage) -> Resul
         Some(subscription) => subscription,
         None => {
             let answer = client.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
-            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(Receipt::of));
+            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(Receipt::new));
             client::receipt(&answer, "InsSubNum", look)?.id
         }
     };
@@ -123,7 +123,7 @@ pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> FindRes
 /// Deletes a coverage ("Drop"). The subscription stays, because other family members may be covered by it.
 pub fn delete_coverage(client: &Client, _: &str, id: &String) -> Result<Receipt, Fault> {
     client.delete("/patplans", id)?;
-    Ok(Receipt::of(id))
+    Ok(Receipt::new(id))
 }
 
 /// Looks for a deleted coverage. The patient is unknown, so all coverages are searched. With too many rows nothing is
@@ -131,7 +131,7 @@ pub fn delete_coverage(client: &Client, _: &str, id: &String) -> Result<Receipt,
 pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> FindResult {
     let rows: Option<Vec<PatPlan>> = client.walk("/patplans", &[])?;
     let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_ref() != Some(id)));
-    Ok(gone.then(|| Receipt::of(id)))
+    Ok(gone.then(|| Receipt::new(id)))
 }
 
 fn subscriber(c: &records::Coverage) -> Result<(String, String), Fault> {
@@ -171,7 +171,7 @@ pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryIt
             return Ok(earlier);
         }
         return match client::made(&client.post(kind.path, &body)?, kind.key) {
-            Some(id) => Ok(Receipt::of(format!("{}{id}", kind.prefix))),
+            Some(id) => Ok(Receipt::new(format!("{}{id}", kind.prefix))),
             // Before version 23 the body is empty.
             None => find_history(client, key, item)?
                 .ok_or_else(|| Fault::unknown("Open Dental did not say which record it made")),
@@ -183,7 +183,7 @@ pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryIt
     if !held.is_some_and(|row| is_applied(row, item)) {
         client.put(&format!("{}/{number}", kind.path), &kind.changed(item, held.map(|row| row.active)))?;
     }
-    Ok(Receipt::of(&item.id))
+    Ok(Receipt::new(&item.id))
 }
 
 /// Returns an entry of the same item with the same note and state; a patient has an allergy only once. An unlisted
@@ -194,7 +194,7 @@ pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem
         if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
     };
     let found = rows.iter().filter(same).find(|row| is_applied(row, item));
-    Ok(found.map(|row| Receipt::of(&row.id)))
+    Ok(found.map(|row| Receipt::new(&row.id)))
 }
 
 fn is_applied(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {

@@ -97,7 +97,7 @@ impl Num {
     }
 
     pub fn receipt(self) -> Receipt {
-        Receipt::of(self.id().unwrap_or_default())
+        Receipt::new(self.id().unwrap_or_default())
     }
 }
 

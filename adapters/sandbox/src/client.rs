@@ -89,7 +89,7 @@ fn gone(call: Call, already: (u16, &str), id: &str) -> Result<Receipt, Fault> {
     let answer = call.send_any()?;
     match answer.status {
         200..=299 => answer.written_json().map(receipt),
-        status if faults::code(&answer).as_deref() == Some(already.1) && status == already.0 => Ok(Receipt::of(id)),
+        status if faults::code(&answer).as_deref() == Some(already.1) && status == already.0 => Ok(Receipt::new(id)),
         _ => Err(faults::of_answer(&answer, false)),
     }
 }

@@ -5,7 +5,7 @@ use adapter_sdk::{
     fields::Names,
     json,
     records::{Gender, HourKind, RecurrenceUnit, Weekday},
-    streams::{Mapped, shown},
+    streams::{Mapped, one_record},
 };
 use serde_json::{Value, json};
 
@@ -60,14 +60,14 @@ pub fn appointment_type(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped
 pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
     let mut own = own(HOURS, &row)?;
     let days = own.get("days").map_or(Some(Vec::new()), |days| {
-        days.as_array()?.iter().map(|day| Weekday::of(day.as_str()?)).collect::<Option<Vec<_>>>()
+        days.as_array()?.iter().map(|day| Weekday::from_word(day.as_str()?)).collect::<Option<Vec<_>>>()
     });
     let days = days.ok_or(UNREADABLE)?;
     // Exactly one of the three must be given.
     let said = [!days.is_empty(), !own["specific_date"].is_null(), !own["recurrence"].is_null()];
     if !own["recurrence"].is_null() {
         let mut every = self::own(RECURRENCE, &own["recurrence"])?;
-        every["unit"] = json!(text(&every, "unit")?.and_then(RecurrenceUnit::of));
+        every["unit"] = json!(text(&every, "unit")?.and_then(RecurrenceUnit::from_word));
         own["recurrence"] = every;
     }
     let block = own["block"].as_bool().ok_or(UNREADABLE)?;
@@ -96,7 +96,7 @@ pub fn appointment(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
 /// Converts a record of another resource, which has the contract's names.
 pub fn filed(_: &Sandbox, resource: Resource, row: Value) -> Mapped {
     let fields = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
-    shown(json::record(resource, fields).map_err(|_| UNREADABLE)?)
+    one_record(json::record(resource, fields).map_err(|_| UNREADABLE)?)
 }
 
 /// Returns the field with the EHR's name. The names of people are always required.

@@ -66,7 +66,7 @@ pub type Mapped = Result<Shown, RowError>;
 
 impl RowError {
     /// Marks the trouble as one of several records of the row.
-    pub fn of_part(self) -> RowError {
+    pub fn into_part(self) -> RowError {
         match self {
             RowError::Row(why) => RowError::Part(why),
             other => other,
@@ -99,7 +99,7 @@ impl From<Record> for Shown {
 }
 
 /// Returns the row as this record.
-pub fn shown(record: Record) -> Mapped {
+pub fn one_record(record: Record) -> Mapped {
     Ok(record.into())
 }
 
@@ -180,7 +180,7 @@ impl<C> Stream<C> {
     }
 
     /// A resource with custom paging; resource, cursor and limit are those of the contract.
-    pub const fn own(
+    pub const fn custom(
         ability: (Resource, bool, Deletions),
         page: fn(&C, Resource, Option<&str>, u32) -> Result<Page, Fault>,
     ) -> Stream<C> {
@@ -204,10 +204,10 @@ impl<C> Stream<C> {
                     at: None,
                     limit: limit.max(1),
                 };
-                changes(ehr, *list, rows, Marks::of(cursor)?, ask)
+                changes(ehr, *list, rows, Marks::from_cursor(cursor)?, ask)
             }
             Rule::Lists(whole, lists) => {
-                let pass = Pass::of(cursor, clock::now(), whole(ehr))?;
+                let pass = Pass::from_cursor(cursor, clock::now(), whole(ehr))?;
                 if !self.delta && !pass.is_whole() && pass.begins() {
                     // The next whole pass is not due, and no changes can be requested.
                     return Ok(Page { cursor: pass.to_string(), last: true, ..Page::default() });
@@ -216,7 +216,7 @@ impl<C> Stream<C> {
                 page_of_lists(ehr, self.resource, lists, pass, (limit.max(1), reported))
             }
             Rule::OnePage(records) => {
-                let pass = Pass::<ListPosition>::of(cursor, clock::now(), Whole::Always)?;
+                let pass = Pass::<ListPosition>::from_cursor(cursor, clock::now(), Whole::Always)?;
                 let cursor = pass.after(None, None, clock::now()).to_string();
                 Ok(Page { records: records(ehr)?, cursor, last: true, whole: true, ..Page::default() })
             }
@@ -415,7 +415,7 @@ mod tests {
         let page = pull(&STREAM, &ehr, None);
         assert!(!page.whole && page.last && page.skipped.is_empty());
         // The next pass is whole again, because the row may be readable by then.
-        let next = Pass::<ListPosition>::of(Some(&page.cursor), 0, Whole::Always).unwrap();
+        let next = Pass::<ListPosition>::from_cursor(Some(&page.cursor), 0, Whole::Always).unwrap();
         assert!(next.is_whole());
     }
 
@@ -450,7 +450,7 @@ mod tests {
         let room = |n| Record::Operatory(Operatory { id: format!("{}.{n}", row["id"]), ..Operatory::default() });
         match row["name"].as_str() {
             Some(_) => Ok(Shown::Records((1..=3).map(room).collect())),
-            None => Err(RowError::from("it has no name").of_part()),
+            None => Err(RowError::from("it has no name").into_part()),
         }
     }
 
