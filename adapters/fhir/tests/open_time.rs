@@ -42,7 +42,7 @@ fn practice(more: impl IntoIterator<Item = Value>) -> Server {
         schedule("s1", ["Practitioner/d1", "Location/r1"]),
         schedule("s2", ["Practitioner/d2", "Location/r2"]),
     ];
-    Server::of(fixed.into_iter().chain(more).map(dated).collect())
+    Server::with_resources(fixed.into_iter().chain(more).map(dated).collect())
 }
 
 fn slot(id: &str, schedule: &str, status: &str, (start, end): (i64, i64)) -> Value {
@@ -225,7 +225,7 @@ impl DayGenerator {
         i64::try_from((z ^ (z >> 31)) % u64::try_from(n).unwrap()).unwrap()
     }
 
-    fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+    fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[usize::try_from(self.below(i64::try_from(words.len()).unwrap())).unwrap()]
     }
 
@@ -239,7 +239,7 @@ impl DayGenerator {
 fn day(random: &mut DayGenerator) -> Vec<Value> {
     let mut all = Vec::new();
     for n in 0..12 {
-        let status = random.of(&[
+        let status = random.pick(&[
             "free",
             "free",
             "free",
@@ -249,17 +249,17 @@ fn day(random: &mut DayGenerator) -> Vec<Value> {
             "busy-tentative",
             "entered-in-error",
         ]);
-        all.push(slot(&format!("slot{n}"), random.of(&["s1", "s2"]), status, random.span()));
+        all.push(slot(&format!("slot{n}"), random.pick(&["s1", "s2"]), status, random.span()));
     }
     for n in 0..random.below(6) {
         let statuses = ["booked", "booked", "pending", "proposed", "arrived", "waitlist", "cancelled", "noshow"];
         let mut actors = vec![("Patient/p", "accepted")];
         for actor in ["Practitioner/d1", "Practitioner/d2", "Location/r1", "Location/r2", "Location/far"] {
             if random.below(3) == 0 {
-                actors.push((actor, random.of(&["accepted", "accepted", "tentative", "needs-action", "declined"])));
+                actors.push((actor, random.pick(&["accepted", "accepted", "tentative", "needs-action", "declined"])));
             }
         }
-        all.push(appointment(&format!("a{n}"), random.of(&statuses), random.span(), &actors));
+        all.push(appointment(&format!("a{n}"), random.pick(&statuses), random.span(), &actors));
     }
     all
 }

@@ -443,7 +443,7 @@ fn a_lookup_accepts_only_resources_with_the_key() {
     });
     let find = server.run(|| Fhir::find("k".into(), Write::CreatePatient(Patient::default())));
     assert_eq!(find, Ok(None));
-    assert!(matches!(faults::of_answer(&refused(404, "not-found"), true, None), Fault::Rejected(_)));
+    assert!(matches!(faults::from_response(&refused(404, "not-found"), true, None), Fault::Rejected(_)));
 }
 
 /// A booking of two slots at 09:30, and the same one moved by an hour.

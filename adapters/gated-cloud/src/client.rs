@@ -38,7 +38,7 @@ impl GatedCloud {
         let path = format!("/api/changes?of={}{since}&limit={}", kind.name, asked.limit.min(MOST));
         let told = match outcome(http::get(path))? {
             Err(code) if code == "mark_expired" => return Ok(None),
-            told => told.map_err(faults::of_refused_read)?,
+            told => told.map_err(faults::from_refused_read)?,
         };
         let shown: Changes = told.frame(markup::CHANGES)?;
         Ok(Some(Changes { rows: owned(&told, kind, &shown.rows)?, ..shown }))
@@ -46,7 +46,7 @@ impl GatedCloud {
 
     /// Returns the record with a write key. The search may also return similar keys.
     pub fn by_reference(&self, kind: RecordType, key: &str) -> Result<Option<Receipt>, Fault> {
-        let told = shown(format!("/api/{}?reference={}", kind.name, encode(key)))?;
+        let told = fetch(format!("/api/{}?reference={}", kind.name, encode(key)))?;
         let items: Vec<Value> = told.part(markup::ITEMS)?;
         let ours = owned(&told, kind, &items)?.into_iter().find(|row| row["write_key"] == key);
         ours.map(|row| receipt(&row, true)).transpose()
@@ -56,16 +56,16 @@ impl GatedCloud {
     pub fn one(&self, kind: RecordType, id: &str) -> Result<Option<Value>, Fault> {
         match outcome(http::get(record(kind, id)))? {
             Err(code) if code == "not_found" => Ok(None),
-            told => item(&told.map_err(faults::of_refused_read)?, kind).map(Some),
+            told => item(&told.map_err(faults::from_refused_read)?, kind).map(Some),
         }
     }
 
     pub fn create(&self, kind: RecordType, fields: &Value) -> Result<Receipt, Fault> {
-        self.send(http::post(format!("/api/{}", kind.name)), kind, fields)?.map_err(faults::of_refusal)
+        self.send(http::post(format!("/api/{}", kind.name)), kind, fields)?.map_err(faults::from_refusal)
     }
 
     pub fn update(&self, kind: RecordType, id: &str, fields: &Value) -> Result<Receipt, Fault> {
-        self.change(kind, id, fields)?.map_err(faults::of_refusal)
+        self.change(kind, id, fields)?.map_err(faults::from_refusal)
     }
 
     /// Sends a change. Returns the receipt, or the application's code of a refusal.
@@ -96,7 +96,7 @@ impl GatedCloud {
         if let Some(form) = &*self.form.borrow() {
             return Ok(form.clone());
         }
-        let told = shown("/api/session")?;
+        let told = fetch("/api/session")?;
         let form = ChangeForm { markup: told.markup, csrf: told.part(markup::CSRF)? };
         self.form.replace(Some(form.clone()));
         Ok(form)
@@ -111,17 +111,17 @@ fn outcome(call: Call) -> Result<Result<AppResponse, String>, Fault> {
         return Err(fault);
     }
     if answer.is_success() || is_login_page(&answer) {
-        return AppResponse::of(&answer, reads).map(Ok);
+        return AppResponse::parse(&answer, reads).map(Ok);
     }
     // From an intermediary, or from a release with another format of refusals.
     let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
-    let code = AppResponse::of(&answer, reads).ok().and_then(|told| told.refusal());
+    let code = AppResponse::parse(&answer, reads).ok().and_then(|told| told.refusal());
     Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
 }
 
 /// Reads data that always exists.
-fn shown(path: impl Into<String>) -> Result<AppResponse, Fault> {
-    outcome(http::get(path))?.map_err(faults::of_refused_read)
+fn fetch(path: impl Into<String>) -> Result<AppResponse, Fault> {
+    outcome(http::get(path))?.map_err(faults::from_refused_read)
 }
 
 fn record(kind: RecordType, id: &str) -> String {
@@ -129,9 +129,9 @@ fn record(kind: RecordType, id: &str) -> String {
 }
 
 fn item(told: &AppResponse, kind: RecordType) -> Result<Value, Fault> {
-    told.own(kind.names, &told.part(markup::ITEM)?)
+    told.to_contract_names(kind.names, &told.part(markup::ITEM)?)
 }
 
 fn owned(told: &AppResponse, kind: RecordType, items: &[Value]) -> Result<Vec<Value>, Fault> {
-    items.iter().map(|item| told.own(kind.names, item)).collect()
+    items.iter().map(|item| told.to_contract_names(kind.names, item)).collect()
 }

@@ -118,5 +118,5 @@ fn typed(resource: Resource, own: Value) -> Result<Record, Fault> {
 }
 
 fn wrong_kind() -> Fault {
-    faults::of_wrong_kind(true)
+    faults::wrong_field_type(true)
 }

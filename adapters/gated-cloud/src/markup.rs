@@ -72,7 +72,7 @@ pub const CHANGES: Releases = [
 pub const REFUSAL: Releases = [Names("code=error"), Names("code=problem/code")];
 
 impl Markup {
-    pub fn of(word: &str) -> Option<Markup> {
+    pub fn from_word(word: &str) -> Option<Markup> {
         KNOWN.iter().position(|known| *known == word).map(Markup)
     }
 

@@ -197,7 +197,7 @@ const PROOF: &str = "operatories";
 /// If the keys work for another resource, only this method is unsupported, and other requests continue.
 fn refusal(method: Method, path: &str, answer: &Response, sent: Option<&Value>) -> Fault {
     let resource = path.split('/').nth(1).unwrap_or_default();
-    match faults::of_answer(answer, method == Method::Get, sent) {
+    match faults::from_response(answer, method == Method::Get, sent) {
         Fault::Unsupported(why) => Fault::unsupported(format!("{method} {resource}: {why}")),
         Fault::Unauthorized(_) if resource != PROOF && opens(PROOF) => {
             Fault::unsupported(format!("{method} {resource}: the keys are not for this method"))

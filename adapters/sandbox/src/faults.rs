@@ -9,7 +9,7 @@ use adapter_sdk::{
 use crate::responses::ErrorBody;
 
 /// Maps a response outside 200 to 299 to a fault. `reads`: the request changed nothing.
-pub fn of_answer(answer: &Response, reads: bool) -> Fault {
+pub fn from_response(answer: &Response, reads: bool) -> Fault {
     match answer.status {
         // The EHR responds with 503 before it handles a request.
         501 => Fault::unsupported("the EHR has no such write"),

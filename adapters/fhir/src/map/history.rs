@@ -36,7 +36,7 @@ pub fn resource_type(category: HistoryCategory) -> &'static str {
 }
 
 /// Returns the type of an existing entry and its id.
-pub fn of_id(category_of: HistoryCategory, id: &str) -> Option<(&'static str, &str)> {
+pub fn parse_id(category_of: HistoryCategory, id: &str) -> Option<(&'static str, &str)> {
     let (kind, id) = id.split_once('/')?;
     let kind = TYPES.into_iter().find(|name| *name == kind && category(name) == category_of)?;
     Some((kind, id))
