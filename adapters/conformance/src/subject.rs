@@ -255,12 +255,12 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Returns the record listed by a pull, or `None`.
-    pub async fn shown(&self, resource: Resource, id: &str) -> CaseResult<Option<EhrRecord>> {
+    pub async fn listed_record(&self, resource: Resource, id: &str) -> CaseResult<Option<EhrRecord>> {
         Ok(self.everything(resource).await?.records.remove(id))
     }
 
-    pub async fn patient_shown(&self, id: &str) -> CaseResult<EhrPatient> {
-        match self.shown(Resource::Patients, id).await? {
+    pub async fn listed_patient(&self, id: &str) -> CaseResult<EhrPatient> {
+        match self.listed_record(Resource::Patients, id).await? {
             Some(EhrRecord::Patient(patient)) => Ok(patient),
             _ => Err(self.failed(format!("patient {id}, who was written"), SHOW_WHAT_IS_WRITTEN)),
         }

@@ -24,7 +24,7 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     if let Some(earlier) = rows.iter().find(|row| row.note().carries(key)) {
         return Ok(receipt_of(earlier));
     }
-    let near = Near::of(settings, &rows, a, None);
+    let near = Near::from_rows(settings, &rows, a, None);
     near.check_nobody_stands()?;
     let values = requests::appointment(settings, key, a, near.places.is_some())?;
     let Some(places) = near.places else { return receipt(client::create(APPOINTMENT, &values)?) };
@@ -91,7 +91,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
         return Err(Fault::rejected("the appointment was changed in the EHR since it was read"));
     }
     check_state(kind, row)?;
-    let near = Near::of(settings, &rows, a, Some(id));
+    let near = Near::from_rows(settings, &rows, a, Some(id));
     if kind == Change::Move {
         near.check_nobody_stands()?;
     }
@@ -181,7 +181,7 @@ struct Near<'a> {
 }
 
 impl<'a> Near<'a> {
-    fn of(settings: &Settings, rows: &'a [AppointmentRow], a: &Appointment, own: Option<i64>) -> Near<'a> {
+    fn from_rows(settings: &Settings, rows: &'a [AppointmentRow], a: &Appointment, own: Option<i64>) -> Near<'a> {
         let provider = requests::number(&a.provider);
         let here = |row: &&AppointmentRow| Some(row.id) != own && provider.is_some() && row.healthprof == provider;
         let whole = (a.start, a.end);

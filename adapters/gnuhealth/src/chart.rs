@@ -44,7 +44,7 @@ impl Keyed {
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
 
-    pub fn made(&self, key: &str) -> Result<Option<Receipt>, Fault> {
+    pub fn find_receipt(&self, key: &str) -> Result<Option<Receipt>, Fault> {
         Ok(self.find(key)?.map(Receipt::new))
     }
 

@@ -97,11 +97,11 @@ fn answered(call: &RpcCall, reads: bool) -> Result<(Result<Value, Refusal>, Resp
     let request = if reads { request.reading() } else { request };
     let answer = request.send_any()?;
     if answer.status != 200 {
-        return Err(faults::of_status(&answer, reads));
+        return Err(faults::from_status(&answer, reads));
     }
     let mut body: Value = if reads { answer.json()? } else { answer.written_json()? };
     match body.get_mut("error").map(Value::take) {
-        Some(error) => Ok((Err(Refusal::of(&error)), answer)),
+        Some(error) => Ok((Err(Refusal::parse(&error)), answer)),
         None if body.get("result").is_some() => Ok((Ok(body["result"].take()), answer)),
         None => Err(Fault::lost(UNEXPECTED, reads)),
     }

@@ -250,8 +250,8 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
         .with("type", c.insurance_type.as_ref().map(InsuranceType::word));
     Ok(json!({
         "party": party, "company": company, "plan_id": plan, "number": number, "insurance_type": "private",
-        "member_since": c.effective_date.as_deref().and_then(Date::of),
-        "member_exp": c.expiration_date.as_deref().and_then(Date::of), "notes": NOTES.written(&notes),
+        "member_since": c.effective_date.as_deref().and_then(Date::parse),
+        "member_exp": c.expiration_date.as_deref().and_then(Date::parse), "notes": NOTES.written(&notes),
     }))
 }
 
@@ -322,8 +322,8 @@ pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Pa
     let data = json!({
         "start": {
             "payee": invoice.party, "payees": [invoice.party], "company": invoice.company, "currency": invoice.currency.id,
-            "amount": Decimal::of(payment.amount.amount.clone()), "invoice_account": invoice.account,
-            "payment_method": method, "date": Date::of(payment.paid_at.as_deref().unwrap_or(today)),
+            "amount": Decimal::new(payment.amount.amount.clone()), "invoice_account": invoice.account,
+            "payment_method": method, "date": Date::parse(payment.paid_at.as_deref().unwrap_or(today)),
             "description": format!("{said}{}", NOTES.written(&text)),
         },
         "ask": {"type": "partial"},

@@ -54,7 +54,7 @@ fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden:
 }
 
 pub fn disease(_: &Client, disease: Disease) -> Mapped {
-    one_record(Record::PatientHistoryItem(of_disease(&disease)?))
+    one_record(Record::PatientHistoryItem(disease_item(&disease)?))
 }
 
 /// Lists allergies and medications, which the API returns by patient only.
@@ -63,13 +63,13 @@ pub fn allergies_and_medications(client: &Client, row: Patient) -> Mapped {
         return Ok(Shown::Nothing);
     }
     let patient = id(row.pat_num)?;
-    let allergies = client.of_patient::<Allergy>("/allergies", &patient)?;
-    let medications = client.of_patient::<MedicationPat>("/medicationpats", &patient)?;
-    let items = allergies.iter().map(of_allergy).chain(medications.iter().map(of_medication));
+    let allergies = client.list_for_patient::<Allergy>("/allergies", &patient)?;
+    let medications = client.list_for_patient::<MedicationPat>("/medicationpats", &patient)?;
+    let items = allergies.iter().map(allergy_item).chain(medications.iter().map(medication_item));
     Ok(Shown::Records(items.map(|item| item.map(Record::PatientHistoryItem)).collect::<Result<_, _>>()?))
 }
 
-pub fn of_allergy(row: &Allergy) -> Result<records::PatientHistoryItem, String> {
+pub fn allergy_item(row: &Allergy) -> Result<records::PatientHistoryItem, String> {
     Ok(records::PatientHistoryItem {
         id: format!("{ALLERGY}{}", id(row.allergy_num)?),
         patient: id(row.pat_num)?,
@@ -81,7 +81,7 @@ pub fn of_allergy(row: &Allergy) -> Result<records::PatientHistoryItem, String> 
     })
 }
 
-pub fn of_disease(row: &Disease) -> Result<records::PatientHistoryItem, String> {
+pub fn disease_item(row: &Disease) -> Result<records::PatientHistoryItem, String> {
     Ok(records::PatientHistoryItem {
         id: format!("{CONDITION}{}", id(row.disease_num)?),
         patient: id(row.pat_num)?,
@@ -93,7 +93,7 @@ pub fn of_disease(row: &Disease) -> Result<records::PatientHistoryItem, String> 
     })
 }
 
-pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem, String> {
+pub fn medication_item(row: &MedicationPat) -> Result<records::PatientHistoryItem, String> {
     let today = clock::today();
     Ok(records::PatientHistoryItem {
         id: format!("{MEDICATION}{}", id(row.medication_pat_num)?),

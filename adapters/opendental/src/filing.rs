@@ -74,7 +74,7 @@ pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) ->
         Some(carrier) => carrier,
         None => {
             let answer = client.post("/carriers", &requests::carrier(plan))?;
-            let made = client::made(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
+            let made = client::created_id(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
             made.ok_or_else(|| Fault::unknown("Open Dental did not report the created carrier"))?
         }
     };
@@ -164,13 +164,13 @@ fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Fin
 }
 
 pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
-    let kind = HistoryTable::of(item.category);
+    let kind = HistoryTable::for_category(item.category);
     if item.id.is_empty() {
         let body = kind.new_row(item)?;
         if let Some(earlier) = find_history(client, key, item)? {
             return Ok(earlier);
         }
-        return match client::made(&client.post(kind.path, &body)?, kind.key) {
+        return match client::created_id(&client.post(kind.path, &body)?, kind.key) {
             Some(id) => Ok(Receipt::new(format!("{}{id}", kind.prefix))),
             // Before version 23 the body is empty.
             None => find_history(client, key, item)?
@@ -203,12 +203,12 @@ fn is_applied(row: &records::PatientHistoryItem, item: &records::PatientHistoryI
 
 fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
     let query = [("PatNum", item.patient.clone())];
-    let path = HistoryTable::of(item.category).path;
+    let path = HistoryTable::for_category(item.category).path;
     let rows: Vec<Result<records::PatientHistoryItem, String>> = match item.category {
-        HistoryCategory::Allergies => client.all::<Allergy>(path, &query)?.iter().map(chart::of_allergy).collect(),
-        HistoryCategory::Conditions => client.all::<Disease>(path, &query)?.iter().map(chart::of_disease).collect(),
+        HistoryCategory::Allergies => client.all::<Allergy>(path, &query)?.iter().map(chart::allergy_item).collect(),
+        HistoryCategory::Conditions => client.all::<Disease>(path, &query)?.iter().map(chart::disease_item).collect(),
         HistoryCategory::Medications => {
-            client.all::<MedicationPat>(path, &query)?.iter().map(chart::of_medication).collect()
+            client.all::<MedicationPat>(path, &query)?.iter().map(chart::medication_item).collect()
         }
     };
     Ok(rows.into_iter().flatten().collect())
@@ -258,7 +258,7 @@ const MEDICATIONS: HistoryTable = HistoryTable {
 };
 
 impl HistoryTable {
-    fn of(category: HistoryCategory) -> &'static HistoryTable {
+    fn for_category(category: HistoryCategory) -> &'static HistoryTable {
         match category {
             HistoryCategory::Allergies => &ALLERGIES,
             HistoryCategory::Conditions => &CONDITIONS,

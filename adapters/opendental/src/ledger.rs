@@ -193,7 +193,7 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
             ..records::Adjustment::default()
         }))
     };
-    let rows: Vec<Adjustment> = client.of_patient("/adjustments", &id(patient.pat_num)?)?;
+    let rows: Vec<Adjustment> = client.list_for_patient("/adjustments", &id(patient.pat_num)?)?;
     Ok(Shown::Records(rows.iter().map(adjustment).collect::<Result<_, String>>()?))
 }
 

@@ -151,7 +151,7 @@ fn write(
     if let Some(earlier) =
         key.as_deref().filter(|_| ehr.behaviours.idempotent).and_then(|key| ehr.practice.written(key))
     {
-        return Ok(shown(ehr, 200, earlier));
+        return Ok(written_reply(ehr, 200, earlier));
     }
     if !ehr.behaviours.supports(kind) {
         return Err(SandboxReply::error(501, "unsupported_write", "This EHR has no such write"));
@@ -162,7 +162,7 @@ fn write(
     let (resource, id) = of;
     let before = id.and_then(|id| ehr.practice.get(resource, id));
     let patient = |id: &str| ehr.practice.get(Resource::Patients, id);
-    let rehearsal = Trigger::of(patient, resource, before, &fields);
+    let rehearsal = Trigger::for_write(patient, resource, before, &fields);
     if let Some(refusal) = rehearsal.and_then(|rehearsal| rehearsal.refusal(kind)) {
         return Err(refusal);
     }
@@ -187,11 +187,11 @@ fn write(
         Change::Saved { record, .. } => KeyedRecord { resource: record.resource(), id: record.id().to_owned() },
         Change::Deleted { resource, id, .. } => KeyedRecord { resource: *resource, id: id.clone() },
     };
-    Ok(SandboxReply { changes: vec![change], ..shown(ehr, status, &written) })
+    Ok(SandboxReply { changes: vec![change], ..written_reply(ehr, status, &written) })
 }
 
 /// Returns the written record, or the id of a deleted one.
-fn shown(ehr: &SandboxEhr, status: u16, written: &KeyedRecord) -> SandboxReply {
+fn written_reply(ehr: &SandboxEhr, status: u16, written: &KeyedRecord) -> SandboxReply {
     match ehr.practice.get(written.resource, &written.id) {
         Some(record) => SandboxReply::json(status, &UntaggedRecord(record)),
         None => SandboxReply::json(status, &json!({"id": written.id})),

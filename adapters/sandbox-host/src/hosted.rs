@@ -140,7 +140,7 @@ impl SimulatedEhr for InProcessEhr {
         Box::pin(async {
             let control =
                 serde_json::from_value(control).map_err(|error| ControlError::Malformed(error.to_string()))?;
-            Ok(self.apply(control).await?.iter().map(Change::shown).collect())
+            Ok(self.apply(control).await?.iter().map(Change::to_json).collect())
         })
     }
 }

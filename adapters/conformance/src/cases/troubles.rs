@@ -86,12 +86,12 @@ async fn spoilt<S: EhrUnderTest>(
         None => None,
     };
     subject.spoiler.set(When::Each, trouble.clone());
-    let calls = asked(subject, write, deadline, trouble).await;
+    let calls = run_calls(subject, write, deadline, trouble).await;
     subject.spoiler.calm();
     calls
 }
 
-async fn asked<S: EhrUnderTest>(
+async fn run_calls<S: EhrUnderTest>(
     subject: &Subject<S>,
     write: Option<Write>,
     deadline: Duration,
