@@ -29,7 +29,7 @@ pub enum When {
 }
 
 #[derive(Default)]
-struct State {
+struct InjectorState {
     seen: usize,
     /// Faults of all plans.
     spoilt: usize,
@@ -38,7 +38,7 @@ struct State {
 
 /// Determines for each request whether a fault is injected, and which.
 #[derive(Clone, Default)]
-pub struct FaultInjector(Arc<Mutex<State>>);
+pub struct FaultInjector(Arc<Mutex<InjectorState>>);
 
 impl FaultInjector {
     pub fn set(&self, when: When, trouble: InjectedFault) {
@@ -78,7 +78,7 @@ impl FaultInjector {
         (state.seen, state.plan) = (0, plan);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InjectorState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use actix_web::{
 use records::ehr::{EhrAppointment, Resource, Write};
 use runtime::clock;
 use serde_json::{Value, json};
-use tests::conformance::{EhrUnderTest, ExistingIds, Place};
+use tests::conformance::{EhrAddress, EhrUnderTest, ExistingIds};
 
 use crate::conformance::atomic_server::{Asked, AtomicServer, BASE};
 
@@ -117,8 +117,8 @@ async fn answer(server: Data<Shared>, request: HttpRequest, body: Bytes) -> Http
 }
 
 impl EhrUnderTest for Atomic {
-    fn place(&self) -> Place {
-        Place::Loopback(self.address)
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.address)
     }
 
     fn base_path(&self) -> &str {

@@ -7,7 +7,7 @@ use cloud_ehr::{Appointment, CloudEhr, Markup, Settings, Status};
 use records::ehr::{EhrAppointment, EhrPatient, Resource, Write};
 use runtime::clock;
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
     harness::session_gate::SessionGate,
 };
 
@@ -43,8 +43,8 @@ impl Cloud {
 }
 
 impl EhrUnderTest for Cloud {
-    fn place(&self) -> Place {
-        Place::Loopback(self.ehr.address())
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.ehr.address())
     }
 
     fn base_path(&self) -> &str {

@@ -7,7 +7,7 @@ use records::values::Day;
 use runtime::clock;
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
     harness::ehr_server::open_dental::{BASE, Database, OpenDentalServer, Row, Seeded},
 };
 
@@ -109,8 +109,8 @@ fn row_of(resource: Resource, id: &str) -> Option<(&'static str, u64)> {
 }
 
 impl EhrUnderTest for OpenDental {
-    fn place(&self) -> Place {
-        Place::Loopback(self.server.address)
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.server.address)
     }
 
     fn base_path(&self) -> &str {

@@ -8,7 +8,7 @@ use sandbox_ehr::{
 };
 use serde_json::{Map, Value, json};
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
     harness::ehr_server::EhrServer,
 };
 
@@ -78,8 +78,8 @@ fn field(resource: Resource) -> Option<&'static str> {
 }
 
 impl EhrUnderTest for Sandbox {
-    fn place(&self) -> Place {
-        Place::Loopback(self.server.address)
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.server.address)
     }
 
     fn credentials(&self) -> Vec<(String, String)> {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use adapter_conformance::{FromFile, NAMES, Report, SubjectFile};
+use adapter_conformance::{ConformanceReport, FromFile, NAMES, SubjectFile};
 use clap::Args;
 
 use super::component::{cache, quick};
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-async fn judge(arguments: &Arguments) -> Result<Report, String> {
+async fn judge(arguments: &Arguments) -> Result<ConformanceReport, String> {
     let beside = arguments.adapter.join(FILE);
     let file = match &arguments.config {
         Some(file) => file.clone(),
