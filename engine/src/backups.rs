@@ -71,14 +71,14 @@ pub(crate) struct Backups {
     store: Arc<dyn Store>,
     /// Identifies the server. A server restored from one of its backups is the same one.
     owner: String,
-    state: Mutex<State>,
+    state: Mutex<BackupsState>,
     failures: AtomicU64,
     /// Receives the ends of backups.
     reports: OnceLock<UnboundedSender<BackupEnded>>,
 }
 
 #[derive(Default)]
-struct State {
+struct BackupsState {
     under_way: Option<(String, Arc<AtomicU64>)>,
     failed: Option<(Timestamp, String)>,
     /// The time of the newest backup at the last read of the folder.
@@ -124,7 +124,7 @@ impl Backups {
         self.setup.now().engine.backup.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BackupsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -65,19 +65,19 @@ pub enum AddressError {
 }
 
 /// The address of a location's EHR, and the paths that may be requested.
-pub(crate) struct Address {
+pub(crate) struct OutboundAddress {
     base: Url,
     /// Header names in lower case.
     credentials: Vec<(String, Secret)>,
     allowed_paths: Vec<String>,
 }
 
-impl Address {
+impl OutboundAddress {
     pub(crate) fn new(
         base: &str,
         headers: Vec<(String, Secret)>,
         allowed_paths: Vec<String>,
-    ) -> Result<Address, AddressError> {
+    ) -> Result<OutboundAddress, AddressError> {
         let base = Url::parse(base).map_err(|e| AddressError::BaseUrl(e.to_string()))?;
         let plain = base.username().is_empty()
             && base.password().is_none()
@@ -96,7 +96,7 @@ impl Address {
             }
             credentials.push((name.to_ascii_lowercase(), value));
         }
-        Ok(Address { base, credentials, allowed_paths })
+        Ok(OutboundAddress { base, credentials, allowed_paths })
     }
 
     pub(crate) fn credentials(&self) -> impl Iterator<Item = Secret> {
@@ -283,9 +283,9 @@ mod tests {
 
     use super::*;
 
-    fn address(base: &str) -> Address {
+    fn address(base: &str) -> OutboundAddress {
         let credentials = vec![("Authorization".to_string(), Secret::new("Bearer s3cret"))];
-        Address::new(base, credentials, vec!["/fhir/R4".into(), "/files/".into()]).unwrap()
+        OutboundAddress::new(base, credentials, vec!["/fhir/R4".into(), "/files/".into()]).unwrap()
     }
 
     fn asked(path: &str) -> Request {
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn identity_headers_are_sent_only_if_the_manifest_lists_them() {
-        let plain = Address::new("https://ehr.example", vec![], vec!["/".into()]).unwrap();
+        let plain = OutboundAddress::new("https://ehr.example", vec![], vec!["/".into()]).unwrap();
         let (paths, listed) = (["/".to_string()], ["cookie".to_string()]);
         for (name, headers, sent) in
             [("Cookie", &[][..], false), ("Authorization", &listed, false), ("Cookie", &listed, true)]
@@ -431,16 +431,16 @@ mod tests {
 
     #[test]
     fn an_invalid_address_is_rejected_with_its_reason() {
-        let refused = |base: &str| Address::new(base, vec![], vec!["/".into()]).err().unwrap();
+        let refused = |base: &str| OutboundAddress::new(base, vec![], vec!["/".into()]).err().unwrap();
         assert!(matches!(refused("ehr"), AddressError::BaseUrl(_)));
         for base in
             ["ftp://e.example", "https://u:p@e.example", "https://e.example/?a", "https://e.example/#a", "data:x"]
         {
             assert_eq!(refused(base), AddressError::BaseUrlForm, "{base}");
         }
-        let allowed = Address::new("https://e.example", vec![], vec!["fhir".into()]).err();
+        let allowed = OutboundAddress::new("https://e.example", vec![], vec!["fhir".into()]).err();
         assert_eq!(allowed, Some(AddressError::AllowedPath("fhir".into())));
-        let header = Address::new("https://e.example", vec![("a b".into(), Secret::new("x"))], vec![]).err();
+        let header = OutboundAddress::new("https://e.example", vec![("a b".into(), Secret::new("x"))], vec![]).err();
         assert_eq!(header, Some(AddressError::Header("a b".into())));
     }
 }

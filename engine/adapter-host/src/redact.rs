@@ -76,7 +76,7 @@ struct Known {
 }
 
 /// The kind of a record's field, determined by its name.
-enum Kind {
+enum FieldKind {
     Name,
     Phone,
     Birth,
@@ -87,19 +87,19 @@ enum Kind {
     Text,
 }
 
-fn kind(field: &str) -> Kind {
+fn kind(field: &str) -> FieldKind {
     match field {
-        _ if field.ends_with("date_of_birth") => Kind::Birth,
-        _ if field.ends_with("phone") => Kind::Phone,
-        _ if field.ends_with("_name") => Kind::Name,
-        _ if field.ends_with("_json") => Kind::Json,
-        _ if field.ends_with("_date") || field.ends_with("_at") || field.ends_with("_type") => Kind::Plain,
+        _ if field.ends_with("date_of_birth") => FieldKind::Birth,
+        _ if field.ends_with("phone") => FieldKind::Phone,
+        _ if field.ends_with("_name") => FieldKind::Name,
+        _ if field.ends_with("_json") => FieldKind::Json,
+        _ if field.ends_with("_date") || field.ends_with("_at") || field.ends_with("_type") => FieldKind::Plain,
         "" | "id" | "resource" | "patient" | "guarantor" | "provider" | "operatory" | "appointment" | "plan"
         | "insurance_plan" | "subscriber" | "item" | "form_schema" | "procedure" | "procedures" | "procedure_code"
         | "charge" | "claim" | "category" | "status" | "relation" | "mode" | "direction" | "action" | "gender"
         | "region" | "country" | "preferred_language" | "version" | "write_key" | "currency" | "amount" | "created"
-        | "kind" => Kind::Plain,
-        _ => Kind::Text,
+        | "kind" => FieldKind::Plain,
+        _ => FieldKind::Text,
     }
 }
 
@@ -160,23 +160,23 @@ impl Known {
 
     fn field(&mut self, field: &str, text: &str) {
         match kind(field) {
-            Kind::Plain => {}
-            Kind::Birth => self.births.extend(date_of(text.split('-'))),
-            Kind::Phone => self.number(text),
-            Kind::Name => {
+            FieldKind::Plain => {}
+            FieldKind::Birth => self.births.extend(date_of(text.split('-'))),
+            FieldKind::Phone => self.number(text),
+            FieldKind::Name => {
                 self.text(text);
                 text.split([' ', '-']).for_each(|word| self.text(word));
             }
-            Kind::Json => match serde_json::from_str::<Value>(text) {
+            FieldKind::Json => match serde_json::from_str::<Value>(text) {
                 // All values, whatever the names of the fields.
                 Ok(json) => self.leaves(&json),
                 Err(_) => self.text(text),
             },
-            Kind::Text if !text.chars().any(char::is_alphabetic) => {
+            FieldKind::Text if !text.chars().any(char::is_alphabetic) => {
                 self.number(text);
                 self.text(text);
             }
-            Kind::Text => self.text(text),
+            FieldKind::Text => self.text(text),
         }
     }
 
