@@ -17,7 +17,7 @@ use store::{Batch, CommitError, Direction, Store};
 use super::{
     counts::{CountChange, Counts},
     keys,
-    load_error::LoadError,
+    load_error::WebhookLoadError,
     model::EndpointId,
     placement::Placement,
 };
@@ -73,7 +73,7 @@ impl Default for Backlogs {
 
 impl Backlogs {
     /// Loads the counts from the store. If the store is `shared` with other nodes, only `refresh` loads the counts.
-    pub(super) fn load(store: &dyn Store, limit: usize, shared: bool) -> Result<Backlogs, LoadError> {
+    pub(super) fn load(store: &dyn Store, limit: usize, shared: bool) -> Result<Backlogs, WebhookLoadError> {
         let (counts, waiting) = if shared { (Counts::unclaimed(), BTreeMap::new()) } else { Counts::load(store)? };
         let waiting = waiting.into_iter().filter(|(_, waiting)| *waiting != 0);
         let mut of: HashMap<EndpointId, Backlog> =
@@ -94,7 +94,7 @@ impl Backlogs {
     }
 
     /// Reloads the counts and overflows, including those of other nodes.
-    pub(super) fn refresh(&self, store: &dyn Store) -> Result<(), LoadError> {
+    pub(super) fn refresh(&self, store: &dyn Store) -> Result<(), WebhookLoadError> {
         let (sums, overflows) = (self.counts.sums(store)?, overflows(store)?);
         let mut of = self.lock();
         of.clear();
@@ -185,7 +185,7 @@ impl Backlogs {
     }
 }
 
-fn overflows(store: &dyn Store) -> Result<Vec<(EndpointId, Overflow)>, LoadError> {
+fn overflows(store: &dyn Store) -> Result<Vec<(EndpointId, Overflow)>, WebhookLoadError> {
     let mut overflows = Vec::new();
     for (key, value) in store.scan(keys::overflows(), Direction::Forward, usize::MAX)? {
         if let Some(endpoint) = keys::parse_overflow(&key) {

@@ -67,7 +67,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-struct World {
+struct LeaseWorld {
     lease: Lease,
     now: Instant,
     connections: u64,
@@ -92,10 +92,10 @@ struct World {
     told: Option<Gate>,
 }
 
-impl World {
-    fn new() -> World {
+impl LeaseWorld {
+    fn new() -> LeaseWorld {
         let now = Instant::now();
-        World {
+        LeaseWorld {
             lease: Lease::new(now, RULES),
             now,
             connections: 0,
@@ -333,7 +333,7 @@ proptest! {
 
     #[test]
     fn one_workstation_holds_the_lease_and_only_its_answers_are_accepted(ops in prop::collection::vec(op(), 1..150)) {
-        let mut world = World::new();
+        let mut world = LeaseWorld::new();
         for op in &ops {
             world.run(op);
         }
