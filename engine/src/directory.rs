@@ -26,11 +26,11 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
     origin,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 use setup::{
     LocationSetup, Setup,
-    changes::{ChangeImpact, Changes},
+    changes::{ChangeImpact, SetupChanges},
 };
 use store::{StoreError, due, keys};
 use tokio::sync::oneshot;
@@ -187,7 +187,7 @@ impl Directory {
     }
 
     fn record_error(&self, id: LocationId, reason: &str) {
-        let error = RecentError::new(Part::Location, reason, origin::current(), clock::now());
+        let error = RecentError::new(ErrorSource::Location, reason, origin::current(), clock::now());
         self.metrics.recent_errors.note(id, error);
     }
 
@@ -248,7 +248,7 @@ impl Directory {
     /// Applies another setup, once `put_in_force` has been called. Locations with changed settings or connections use
     /// them from their next message on. Removed locations, and those with another EHR, are unloaded. Other locations
     /// are not notified.
-    pub(crate) async fn set_up(&self, changes: &Changes, put_in_force: impl FnOnce()) {
+    pub(crate) async fn set_up(&self, changes: &SetupChanges, put_in_force: impl FnOnce()) {
         // A location stays listed until it is unloaded, so that it is not in memory twice, even if it is loaded again
         // soon.
         let (mut leaving, touched): (BTreeMap<_, _>, Vec<_>) = {

@@ -20,7 +20,7 @@ const KEPT: usize = 30;
 
 /// The part of a location with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ErrorSource {
     /// Reading a resource.
     Pull(Resource),
     /// A write to the EHR.
@@ -36,7 +36,7 @@ pub enum Part {
 /// An error, and its repetitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecentError {
-    pub part: Part,
+    pub part: ErrorSource,
     /// A message for operators. Never contains patient data.
     pub reason: String,
     /// The id of the last request with the error.
@@ -48,7 +48,7 @@ pub struct RecentError {
 }
 
 impl RecentError {
-    pub fn new(part: Part, reason: impl Into<String>, request: Option<Origin>, at: Timestamp) -> RecentError {
+    pub fn new(part: ErrorSource, reason: impl Into<String>, request: Option<Origin>, at: Timestamp) -> RecentError {
         let request = request.as_deref().map(str::to_owned);
         RecentError { part, reason: reason.into(), request, first: at, at, times: 1 }
     }
@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn same_error_is_counted_and_the_oldest_is_dropped() {
         let (errors, here) = (RecentErrors::default(), LocationId(1));
-        let note = |reason: &str, at| errors.note(here, RecentError::new(Part::Adapter, reason, None, Timestamp(at)));
+        let note =
+            |reason: &str, at| errors.note(here, RecentError::new(ErrorSource::Adapter, reason, None, Timestamp(at)));
         note("it is down", 1);
         note("it is slow", 2);
         note("it is down", 3);

@@ -32,7 +32,7 @@ impl<K: Clone + Ord> Difference<K> {
 
 /// Changes that apply while the engine runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changes {
+pub struct SetupChanges {
     pub institutions: Difference<InstitutionId>,
     pub sources: Difference<u32>,
     pub locations: Difference<LocationId>,
@@ -60,8 +60,8 @@ pub enum ChangeImpact {
     Source,
 }
 
-impl Changes {
-    pub fn between(before: &Setup, after: &Setup) -> Changes {
+impl SetupChanges {
+    pub fn between(before: &Setup, after: &Setup) -> SetupChanges {
         let (old, new) = (&before.engine, &after.engine);
         let engine = engine(old, new);
         let active = |setup: &Setup, id: &LocationId| {
@@ -71,7 +71,7 @@ impl Changes {
             let turned = after.locations.keys().filter(|id| !active(from, id) && active(to, id));
             turned.copied().collect()
         };
-        Changes {
+        SetupChanges {
             institutions: Difference::of(&before.institutions, &after.institutions),
             sources: Difference::of(&before.sources, &after.sources),
             locations: Difference::of(&before.locations, &after.locations),
