@@ -176,7 +176,7 @@ impl Connections {
     }
 
     /// Returns the EHR of a location, created on first use, or `None` for a location without EHR.
-    pub(crate) fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
+    pub(crate) fn ehr_for(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
         if let Some(own) = self.own.get(&location.id) {
             return Ok(Some(self.fenced(location, own.clone())));
         }

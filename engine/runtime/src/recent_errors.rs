@@ -71,7 +71,7 @@ impl RecentErrors {
     }
 
     /// Returns the errors of a location, latest first.
-    pub fn of(&self, location: LocationId) -> Vec<RecentError> {
+    pub fn for_location(&self, location: LocationId) -> Vec<RecentError> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&location).into_iter().flatten().cloned().collect()
     }
@@ -93,13 +93,14 @@ mod tests {
         note("it is down", 1);
         note("it is slow", 2);
         note("it is down", 3);
-        let seen: Vec<_> = errors.of(here).into_iter().map(|it| (it.reason, it.first.0, it.at.0, it.times)).collect();
+        let seen: Vec<_> =
+            errors.for_location(here).into_iter().map(|it| (it.reason, it.first.0, it.at.0, it.times)).collect();
         assert_eq!(seen, [("it is down".to_owned(), 1, 3, 2), ("it is slow".to_owned(), 2, 2, 1)]);
         (10..100).for_each(|at| note(&at.to_string(), at));
-        let seen = errors.of(here);
+        let seen = errors.for_location(here);
         assert_eq!((seen.len(), seen[0].reason.as_str()), (KEPT, "99"));
-        assert_eq!(errors.of(LocationId(2)), []);
+        assert_eq!(errors.for_location(LocationId(2)), []);
         errors.retain(|_| false);
-        assert_eq!(errors.of(here), []);
+        assert_eq!(errors.for_location(here), []);
     }
 }

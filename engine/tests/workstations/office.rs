@@ -264,7 +264,7 @@ impl Workstation {
     }
 
     /// Returns the writes that the staff was asked to approve.
-    pub fn asked(&self) -> Vec<String> {
+    pub fn requested_approvals(&self) -> Vec<String> {
         self.desk.asked.lock().unwrap().clone()
     }
 

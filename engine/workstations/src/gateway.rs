@@ -228,7 +228,7 @@ impl Gateway {
         if self.stopping.load(Ordering::SeqCst) {
             return Err(ByeReason::Shutdown);
         }
-        let found = self.devices.of_token(token).map_err(|error| {
+        let found = self.devices.find_by_token(token).map_err(|error| {
             tracing::error!(%error, "a workstation's token could not be looked up");
             ByeReason::Shutdown
         })?;

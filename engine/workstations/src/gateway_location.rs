@@ -185,7 +185,7 @@ impl GatewayLocation {
             FromWorkstation::State(state) => {
                 let session = SessionState { login: state.session, paused: state.paused, awaiting: state.awaiting };
                 self.tell_of_session(&inner, id, session);
-                inner.lease.said(now, id, session)
+                inner.lease.update_session(now, id, session)
             }
             FromWorkstation::Answer(answer) => {
                 let (number, status) = (answer.claim.number, answer.status.to_string());
