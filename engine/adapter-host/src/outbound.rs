@@ -288,7 +288,7 @@ mod tests {
         OutboundAddress::new(base, credentials, vec!["/fhir/R4".into(), "/files/".into()]).unwrap()
     }
 
-    fn asked(path: &str) -> Request {
+    fn get_request(path: &str) -> Request {
         Request { method: Method::Get, path: path.into(), headers: vec![], body: None }
     }
 
@@ -318,7 +318,7 @@ mod tests {
             ),
             ("http://10.0.0.4/t", "/files/%C3%BC..b", "http://10.0.0.4/t/files/%C3%BC..b"),
         ] {
-            let request = sent(base, asked(path)).unwrap();
+            let request = sent(base, get_request(path)).unwrap();
             assert_eq!(request.url.as_str(), expected);
             assert_eq!(request.headers, [("authorization".to_string(), "Bearer s3cret".to_string())]);
         }
@@ -367,19 +367,21 @@ mod tests {
             "?x=1",
             "/",
         ] {
-            assert!(sent("https://ehr.example/base", asked(path)).is_err(), "{path:?} was let through");
+            assert!(sent("https://ehr.example/base", get_request(path)).is_err(), "{path:?} was let through");
         }
-        assert!(sent("https://ehr.example", asked(&format!("/files/{}", "x".repeat(limits::PATH_BYTES)))).is_err());
+        assert!(
+            sent("https://ehr.example", get_request(&format!("/files/{}", "x".repeat(limits::PATH_BYTES)))).is_err()
+        );
         let narrowed = {
             let asks = RequestedAccess { paths: &["/fhir".to_string()], headers: &[] };
-            address("https://e.example").request(asked("/files/a"), &asks, &GuestLimits::default())
+            address("https://e.example").request(get_request("/files/a"), &asks, &GuestLimits::default())
         };
         assert!(narrowed.unwrap_err().contains("outside"));
     }
 
     #[test]
     fn headers_and_bodies_are_bounded() {
-        let with = |name: &str, value: &str| Request { headers: vec![header(name, value)], ..asked("/files/a") };
+        let with = |name: &str, value: &str| Request { headers: vec![header(name, value)], ..get_request("/files/a") };
         let denied = |request: Request| sent("https://ehr.example", request).unwrap_err();
         assert!(denied(with("Host", "evil")).contains("engine's"));
         assert!(denied(with("Transfer-Encoding", "chunked")).contains("engine's"));
@@ -387,7 +389,7 @@ mod tests {
         assert!(denied(with("x-a", "1\r\nx-b: 2")).contains("header"));
         assert!(denied(with("x a", "1")).contains("header"));
         assert!(denied(with("x-a", &"v".repeat(limits::HEADER_VALUE_BYTES + 1))).contains("header"));
-        assert!(denied(Request { headers: vec![header("a", "b"); 65], ..asked("/files/a") }).contains("64"));
+        assert!(denied(Request { headers: vec![header("a", "b"); 65], ..get_request("/files/a") }).contains("64"));
         for name in ["x_acme_token", "x.acme.token", "X-Acme~Token"] {
             assert!(denied(with(name, "mine")).contains("header"), "{name}");
         }
@@ -411,7 +413,7 @@ mod tests {
             assert!(denied(with(name, "x")).contains("another request"), "{name}");
         }
         let body = Some(vec![0; GuestLimits::default().request_body + 1]);
-        assert!(denied(Request { body, ..asked("/files/a") }).contains("body"));
+        assert!(denied(Request { body, ..get_request("/files/a") }).contains("body"));
         assert_eq!(sent("https://ehr.example", with("X-Trace", "1")).unwrap().headers[0].0, "x-trace");
     }
 
@@ -422,7 +424,7 @@ mod tests {
         for (name, headers, sent) in
             [("Cookie", &[][..], false), ("Authorization", &listed, false), ("Cookie", &listed, true)]
         {
-            let request = Request { headers: vec![header(name, "mine")], ..asked("/a") };
+            let request = Request { headers: vec![header(name, "mine")], ..get_request("/a") };
             let ended = plain.request(request, &RequestedAccess { paths: &paths, headers }, &GuestLimits::default());
             assert_eq!(ended.is_ok(), sent, "{name} {headers:?}");
             assert!(ended.err().is_none_or(|why| why.contains("`headers` of the adapter's manifest")));

@@ -18,7 +18,7 @@ pub struct Difference<K> {
 }
 
 impl<K: Clone + Ord> Difference<K> {
-    fn of<V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Difference<K> {
+    fn between<V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Difference<K> {
         let added = after.keys().filter(|id| !before.contains_key(id)).cloned().collect();
         let gone = before.keys().filter(|id| !after.contains_key(id)).cloned().collect();
         let other = |(id, value): (&K, &V)| before.get(id).is_some_and(|before| before != value).then(|| id.clone());
@@ -72,10 +72,10 @@ impl SetupChanges {
             turned.copied().collect()
         };
         SetupChanges {
-            institutions: Difference::of(&before.institutions, &after.institutions),
-            sources: Difference::of(&before.sources, &after.sources),
-            locations: Difference::of(&before.locations, &after.locations),
-            adapters: Difference::of(&old.adapters, &new.adapters),
+            institutions: Difference::between(&before.institutions, &after.institutions),
+            sources: Difference::between(&before.sources, &after.sources),
+            locations: Difference::between(&before.locations, &after.locations),
+            adapters: Difference::between(&old.adapters, &new.adapters),
             opened: turned(before, after),
             closed: turned(after, before),
             engine,

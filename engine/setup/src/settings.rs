@@ -8,7 +8,7 @@ use records::{ehr::Description, schema};
 
 use crate::{LocationSetup, LocationStatus, Setup, zones};
 
-pub fn of(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Settings {
+pub fn for_location(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Settings {
     Settings {
         location: location.id,
         zone: (*zones::zone(location.zone)).clone(),

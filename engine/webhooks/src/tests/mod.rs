@@ -238,7 +238,7 @@ impl World {
 
     /// Returns the number of waiting messages of the endpoint, as counted by the process.
     fn waiting(&self, endpoint: EndpointId) -> u64 {
-        self.registry.subscriptions().backlogs.of(endpoint).waiting()
+        self.registry.subscriptions().backlogs.for_endpoint(endpoint).waiting()
     }
 
     fn due(&self) -> usize {
