@@ -116,7 +116,7 @@ impl Cluster {
     }
 
     /// Reads the rows at once, because another node has published something.
-    pub(crate) fn look(&self) {
+    pub(crate) fn refresh_members(&self) {
         self.soon.notify_one();
     }
 

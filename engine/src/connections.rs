@@ -14,7 +14,7 @@ use processor::error::EngineError;
 use records::ehr::Ehr;
 use setup::{
     DataSource, LocationSetup, Setup,
-    changes::{ChangeImpact, Changes},
+    changes::{ChangeImpact, SetupChanges},
     current::Current,
     guests::GuestLimits,
     secret::Secret,
@@ -114,7 +114,7 @@ impl Connections {
     }
 
     /// Returns the parts of another setup that cannot be connected, as messages. Called before the setup is in force.
-    pub(crate) fn check(&self, setup: &Setup, changes: &Changes, is_loaded: impl Fn(&str) -> bool) -> Vec<String> {
+    pub(crate) fn check(&self, setup: &Setup, changes: &SetupChanges, is_loaded: impl Fn(&str) -> bool) -> Vec<String> {
         let mut problems = Vec::new();
         let locations = changes.locations.added.iter().chain(changes.touched.keys());
         for location in locations.filter_map(|id| setup.locations.get(id)) {
@@ -153,7 +153,7 @@ impl Connections {
     }
 
     /// Drops the connections that another setup has changed. They are created again on their next use.
-    pub(crate) fn set_up(&self, changes: &Changes) {
+    pub(crate) fn set_up(&self, changes: &SetupChanges) {
         let kept = |location: &LocationId| {
             let anew = changes.touched.get(location).is_some_and(|touched| *touched != ChangeImpact::Settings);
             !anew && changes.locations.gone.binary_search(location).is_err()
@@ -176,7 +176,7 @@ impl Connections {
     }
 
     /// Returns the EHR of a location, created on first use, or `None` for a location without EHR.
-    pub(crate) fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
+    pub(crate) fn ehr_for(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
         if let Some(own) = self.own.get(&location.id) {
             return Ok(Some(self.fenced(location, own.clone())));
         }

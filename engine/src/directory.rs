@@ -26,11 +26,11 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
     origin,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 use setup::{
     LocationSetup, Setup,
-    changes::{ChangeImpact, Changes},
+    changes::{ChangeImpact, SetupChanges},
 };
 use store::{StoreError, due, keys};
 use tokio::sync::oneshot;
@@ -105,7 +105,7 @@ impl Directory {
         if !self.is_here(id) || self.stopping.load(Ordering::SeqCst) {
             return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
         }
-        let means = self.means(&setup, location)?;
+        let means = self.location_runtime(&setup, location)?;
         let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
         let share = self.shares.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone();
         let actor = LocationActor::new(id, self.deps.clone(), means, self.metrics.clone(), share);
@@ -114,11 +114,11 @@ impl Directory {
         Ok(address)
     }
 
-    fn means(&self, setup: &Setup, location: &LocationSetup) -> Result<LocationRuntime, EngineError> {
+    fn location_runtime(&self, setup: &Setup, location: &LocationSetup) -> Result<LocationRuntime, EngineError> {
         let gated = self.connections.gateway_location(location.id);
         Ok(LocationRuntime {
             source: location.source,
-            ehr: self.connections.of(location)?,
+            ehr: self.connections.ehr_for(location)?,
             watcher: gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher),
             idle: Duration::from_secs(setup.engine.idle_seconds.max(1)),
             mailbox: setup.engine.mailbox,
@@ -187,7 +187,7 @@ impl Directory {
     }
 
     fn record_error(&self, id: LocationId, reason: &str) {
-        let error = RecentError::new(Part::Location, reason, origin::current(), clock::now());
+        let error = RecentError::new(ErrorSource::Location, reason, origin::current(), clock::now());
         self.metrics.recent_errors.note(id, error);
     }
 
@@ -248,7 +248,7 @@ impl Directory {
     /// Applies another setup, once `put_in_force` has been called. Locations with changed settings or connections use
     /// them from their next message on. Removed locations, and those with another EHR, are unloaded. Other locations
     /// are not notified.
-    pub(crate) async fn set_up(&self, changes: &Changes, put_in_force: impl FnOnce()) {
+    pub(crate) async fn set_up(&self, changes: &SetupChanges, put_in_force: impl FnOnce()) {
         // A location stays listed until it is unloaded, so that it is not in memory twice, even if it is loaded again
         // soon.
         let (mut leaving, touched): (BTreeMap<_, _>, Vec<_>) = {
@@ -262,7 +262,7 @@ impl Directory {
         let setup = self.deps.setup.now();
         for (id, how, address) in touched {
             let Some(location) = setup.locations.get(&id) else { continue };
-            let means = (how != ChangeImpact::Source).then(|| self.means(&setup, location));
+            let means = (how != ChangeImpact::Source).then(|| self.location_runtime(&setup, location));
             match means {
                 // Queued behind earlier messages, even if the mailbox is full.
                 Some(Ok(means)) => address.do_send(LocationMessage::SetUp(means)),

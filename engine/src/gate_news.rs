@@ -36,7 +36,7 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
             tokio::spawn(async move {
                 let told = tell_one(&directory, &gated).await;
                 drop(place);
-                let Err(error) = told else { return retries.told(location) };
+                let Err(error) = told else { return retries.reset(location) };
                 let Some(pause) = retries.plan(location) else { return };
                 tracing::warn!(%location, %error, ?pause, "the location has not received its gate state yet");
                 tokio::time::sleep(pause).await;
@@ -87,7 +87,7 @@ impl Retries {
     }
 
     /// Resets the backoff. A planned retry still runs, and finds nothing new.
-    fn told(&self, location: LocationId) {
+    fn reset(&self, location: LocationId) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match all.get_mut(&location) {
             Some(retry) if retry.planned => retry.failures = 0,
@@ -114,7 +114,7 @@ mod tests {
             })
             .collect();
         assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
-        retries.told(HERE);
+        retries.reset(HERE);
         assert_eq!(retries.plan(HERE), Some(FIRST_PAUSE));
     }
 }

@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// Returns a record of a location or its data source as clients of an API version see it, with or without amounts.
-    pub fn shown(
+    pub fn record_view(
         &self,
         location: LocationId,
         resource: Resource,

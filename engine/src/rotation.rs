@@ -43,14 +43,14 @@ pub(crate) struct Rotation {
     file: Option<PathBuf>,
     nodes: bool,
     backups: Arc<Backups>,
-    state: Mutex<State>,
+    state: Mutex<RotationState>,
     /// Held while a key is added or dropped.
     changing: Mutex<()>,
     stopped: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct RotationState {
     /// The key for all values, while some are sealed with others.
     to: Option<KeyId>,
     /// A pass is running, as opposed to waiting for its next attempt.
@@ -59,7 +59,7 @@ struct State {
     failed: Option<String>,
 }
 
-impl State {
+impl RotationState {
     /// Returns the number of values left. Returns 0 only after a pass has found none, because only then may keys be
     /// dropped.
     fn left(&self) -> Option<u64> {
@@ -74,7 +74,7 @@ impl Rotation {
         Arc::new(Self { store, file, nodes, backups, state, changing, stopped })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RotationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,7 +134,7 @@ impl Rotation {
         let own = self.clone();
         let spawned = thread::Builder::new().name("store-keys".into()).spawn(move || own.run());
         spawned.map(drop).map_err(|source| {
-            *state = State { failed: Some(source.to_string()), ..State::default() };
+            *state = RotationState { failed: Some(source.to_string()), ..RotationState::default() };
             StoreError::Io { what: "starting to reseal values".into(), source: Arc::new(source) }
         })
     }
@@ -171,7 +171,7 @@ impl Rotation {
         let mut state = self.state();
         let over = state.to == Some(to);
         if over {
-            *state = State { left: Some(0), ..State::default() };
+            *state = RotationState { left: Some(0), ..RotationState::default() };
         }
         over
     }

@@ -94,7 +94,7 @@ impl Api {
             connections: Connections::new(rules.max_connections),
             operators_connections: Connections::new(OPERATORS_CONNECTIONS),
             response_bytes: Arc::default(),
-            readers: [(); 2].map(|()| FairSemaphore::of_readers(engine.reads_wait())),
+            readers: [(); 2].map(|()| FairSemaphore::for_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),

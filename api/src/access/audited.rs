@@ -22,7 +22,7 @@ use actix_web::{
 use audit::{Actor, AuditError, Entry, Filter, Trail};
 use engine::{
     BackupEnded, Engine,
-    origin::{self, Change, DecisionId, Origin},
+    origin::{self, DecisionId, Origin, OriginChange},
     records,
     untold::{AuditedRecord, OrphanedChange, UnauditedChange, What},
     workstations::Act,
@@ -151,14 +151,14 @@ impl AuditCaller {
 
     /// Returns the change context that locations store with their commits. Returns `None` for workstations and the
     /// service.
-    fn changing(&self) -> Option<Arc<Change>> {
+    fn changing(&self) -> Option<Arc<OriginChange>> {
         let (name, operator) = match &self.actor {
             Actor::Key(name) => (name, false),
             Actor::Operator(name) => (name, true),
             Actor::Workstation(_) | Actor::Service => return None,
         };
         let (name, request_id, route) = (name.clone(), self.request_id.clone(), self.route.clone());
-        Some(Change::new(origin::Caller { request_id, name, operator, client: self.client, route }))
+        Some(OriginChange::new(origin::Caller { request_id, name, operator, client: self.client, route }))
     }
 
     /// Returns an entry for each action and kind of record, with the ids of all its records.
@@ -344,7 +344,7 @@ fn append_decision(api: &Data<Api>, untold: &UnauditedChange, at: Timestamp, sta
 /// Drop guard of a call: if the handler ends early, its commits are audited by the background task.
 pub(crate) struct AuditGuard {
     engine: Arc<Engine>,
-    change: Option<Arc<Change>>,
+    change: Option<Arc<OriginChange>>,
 }
 
 impl AuditGuard {
@@ -358,7 +358,7 @@ impl AuditGuard {
     }
 
     fn committed(&self) -> Vec<DecisionId> {
-        self.change.as_deref().map(Change::take).unwrap_or_default()
+        self.change.as_deref().map(OriginChange::take).unwrap_or_default()
     }
 }
 

@@ -107,7 +107,7 @@ struct DeliveryRow {
 impl EndpointRow {
     fn of(api: &Api, it: &Endpoint, now: Timestamp) -> EndpointRow {
         let known = api.engine.webhooks().subscriptions();
-        let backlog = known.backlogs.of(it.id);
+        let backlog = known.backlogs.for_endpoint(it.id);
         let badge = match Health::from_endpoint(it) {
             health @ (Health::Inactive | Health::Failing) => Badge::bad(health.word()),
             health @ Health::Active => Badge::good(health.word()),
@@ -131,7 +131,7 @@ fn hash<'e>(api: &Api, endpoints: impl Iterator<Item = &'e Endpoint>) -> u64 {
     let (mut hasher, known) = (DefaultHasher::new(), api.engine.webhooks().subscriptions());
     for it in endpoints {
         (it.id.0, it.active, it.updated_at.0, it.failing_since.map(|at| at.0)).hash(&mut hasher);
-        let backlog = known.backlogs.of(it.id);
+        let backlog = known.backlogs.for_endpoint(it.id);
         (backlog.waiting(), backlog.overflow.map(|it| it.events)).hash(&mut hasher);
     }
     hasher.finish()

@@ -80,8 +80,9 @@ pub(crate) fn names(event: Event) -> Vec<String> {
 /// Returns `true` if the event also reports outcomes of this service's writes.
 fn is_written(event: Event) -> bool {
     let kind = event.resource_type();
-    let ends_in_it =
-        |((resource, verb), _)| ResourceType::of(resource) == Some(kind) && kind.written(verb) == Some(event);
+    let ends_in_it = |((resource, verb), _)| {
+        ResourceType::from_resource(resource) == Some(kind) && kind.written(verb) == Some(event)
+    };
     // Appointments have a separate write for each kind of change.
     kind == ResourceType::Appointment && EventName::written(event, WriteOutcome::Complete).is_some()
         || all_writes().any(ends_in_it)
@@ -119,7 +120,7 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
 }
 
 fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
-    let (kind, layout) = (event.resource_type(), Layout::of(event));
+    let (kind, layout) = (event.resource_type(), Layout::for_event(event));
     let view = view_of(kind, versions, schemas);
     let (key, record) = match layout {
         Layout::One | Layout::OfPatient => (kind.key().to_owned(), view),
@@ -230,7 +231,7 @@ fn description(event: Event) -> String {
             " With `.complete`, `.failed` or `.timed_out`: the outcome of a write that was requested through the API.",
         );
     }
-    if Layout::of(event) == Layout::Many {
+    if Layout::for_event(event) == Layout::Many {
         text.push_str(&format!(" Up to {MOST} records of one commit share a message."));
     }
     text

@@ -118,7 +118,7 @@ fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
 /// Returns the view of a change, or `None` for records made at another location.
 fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
     let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
-    let shown = call.api.engine.shown(at, entry.resource, entry.id, version, amounts)?;
+    let shown = call.api.engine.record_view(at, entry.resource, entry.id, version, amounts)?;
     if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != at.0)) {
         return Ok(None);
     }

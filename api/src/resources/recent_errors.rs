@@ -2,7 +2,7 @@
 
 use engine::{
     Engine,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 use location::ids::LocationId;
 use schemars::JsonSchema;
@@ -48,11 +48,11 @@ pub(crate) struct RecentErrorView {
 impl RecentErrorView {
     fn new(location: LocationId, it: RecentError) -> RecentErrorView {
         let (part, resource, write) = match it.part {
-            Part::Pull(resource) => ("pull", Some(resource), None),
-            Part::Write(id, work) => ("write", Some(subject(work).0), Some(public_id(location.0, id.0))),
-            Part::Adapter => ("adapter", None, None),
-            Part::Gate => ("gate", None, None),
-            Part::Location => ("location", None, None),
+            ErrorSource::Pull(resource) => ("pull", Some(resource), None),
+            ErrorSource::Write(id, work) => ("write", Some(subject(work).0), Some(public_id(location.0, id.0))),
+            ErrorSource::Adapter => ("adapter", None, None),
+            ErrorSource::Gate => ("gate", None, None),
+            ErrorSource::Location => ("location", None, None),
         };
         RecentErrorView {
             at: At(it.at),

@@ -62,7 +62,7 @@ pub(crate) struct WebhookEndpointView<'a> {
 
 impl<'a> WebhookEndpointView<'a> {
     fn new(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
-        let backlog = call.api.engine.webhooks().subscriptions().backlogs.of(endpoint.id);
+        let backlog = call.api.engine.webhooks().subscriptions().backlogs.for_endpoint(endpoint.id);
         let overflow = backlog.overflow;
         WebhookEndpointView {
             id: endpoint.id,

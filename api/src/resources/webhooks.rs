@@ -76,7 +76,7 @@ closed! {
 impl<'a> WebhookView<'a> {
     fn new(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookView<'a> {
         let known = call.api.engine.webhooks().subscriptions();
-        let backlog = known.backlogs.of(endpoint.id);
+        let backlog = known.backlogs.for_endpoint(endpoint.id);
         WebhookView {
             id: endpoint.id,
             organisation: &endpoint.owner.0,

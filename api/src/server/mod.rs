@@ -113,7 +113,7 @@ pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Re
 
 /// Handles the notice that the cluster members have changed or are about to.
 async fn look(api: Data<Api>) -> HttpResponse {
-    api.engine.look();
+    api.engine.refresh_members();
     HttpResponse::NoContent().finish()
 }
 

@@ -48,7 +48,7 @@ impl Site {
 }
 
 impl GuestLog {
-    pub(crate) fn of(adapter: &str) -> &'static GuestLog {
+    pub(crate) fn for_adapter(adapter: &str) -> &'static GuestLog {
         static LOGS: Mutex<BTreeMap<String, &'static GuestLog>> = Mutex::new(BTreeMap::new());
         let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(log) = logs.get(adapter) {

@@ -8,9 +8,9 @@ use std::{
 use super::limits::{LOG_LINE_BYTES, LOG_LINES_AT_ONCE, LOG_LINES_PER_SECOND};
 
 /// A token bucket for the log lines of a connection.
-pub(crate) struct LineBudget(Mutex<Bucket>);
+pub(crate) struct LineBudget(Mutex<LogBucket>);
 
-struct Bucket {
+struct LogBucket {
     lines: f64,
     filled: Instant,
     suppressed: u64,
@@ -18,7 +18,7 @@ struct Bucket {
 
 impl LineBudget {
     pub(crate) fn new(now: Instant) -> LineBudget {
-        LineBudget(Mutex::new(Bucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
+        LineBudget(Mutex::new(LogBucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
     }
 
     /// Takes one line. Returns `None` if the line is suppressed, or else the number of lines suppressed before it. A

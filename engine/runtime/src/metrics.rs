@@ -21,9 +21,9 @@ use crate::recent_errors::RecentErrors;
 pub const NAMESPACE: &str = "practice_sync";
 
 #[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
+pub struct MetricCounter(AtomicU64);
 
-impl Counter {
+impl MetricCounter {
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
@@ -83,24 +83,24 @@ impl Durations {
 /// Counters of the running engine.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    pub locations_active: Counter,
-    pub commits: Counter,
-    pub commands: Counter,
+    pub locations_active: MetricCounter,
+    pub commits: MetricCounter,
+    pub commands: MetricCounter,
     pub durations: Durations,
-    pub refused_busy: Counter,
-    pub adapter_calls: Counter,
-    pub adapter_faults: Counter,
+    pub refused_busy: MetricCounter,
+    pub adapter_calls: MetricCounter,
+    pub adapter_faults: MetricCounter,
     /// Writes that ended without success, including withdrawn ones.
-    pub writes_failed: Counter,
+    pub writes_failed: MetricCounter,
     pub locations: Locations,
     pub recent_errors: RecentErrors,
     /// Institutions on this node, if there are several nodes.
-    pub institutions_here: Counter,
+    pub institutions_here: MetricCounter,
     /// Institutions that moved to this node, and away from it.
-    pub institutions_came: Counter,
-    pub institutions_left: Counter,
-    pub webhooks_delivered: Counter,
-    pub webhooks_failed: Counter,
+    pub institutions_came: MetricCounter,
+    pub institutions_left: MetricCounter,
+    pub webhooks_delivered: MetricCounter,
+    pub webhooks_failed: MetricCounter,
 }
 
 /// The status of a location after its last turn. Only turns change it, so it stays valid when the location leaves

@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct Origin {
     id: Arc<str>,
-    change: Option<Arc<Change>>,
+    change: Option<Arc<OriginChange>>,
 }
 
 impl Origin {
     /// Marks the request as one whose changes belong in the audit trail.
-    pub fn changing(self, change: Arc<Change>) -> Origin {
+    pub fn changing(self, change: Arc<OriginChange>) -> Origin {
         Origin { change: Some(change), ..self }
     }
 
-    pub fn change(&self) -> Option<&Arc<Change>> {
+    pub fn change(&self) -> Option<&Arc<OriginChange>> {
         self.change.as_ref()
     }
 }
@@ -59,7 +59,7 @@ pub struct Caller {
 
 /// A call that may change data, and its decisions that are durable together with the caller.
 #[derive(Debug)]
-pub struct Change {
+pub struct OriginChange {
     pub caller: Caller,
     decisions: Mutex<Vec<DecisionId>>,
 }
@@ -67,9 +67,9 @@ pub struct Change {
 /// A record in the journal of a location.
 pub type DecisionId = (LocationId, u64);
 
-impl Change {
-    pub fn new(caller: Caller) -> Arc<Change> {
-        Arc::new(Change { caller, decisions: Mutex::default() })
+impl OriginChange {
+    pub fn new(caller: Caller) -> Arc<OriginChange> {
+        Arc::new(OriginChange { caller, decisions: Mutex::default() })
     }
 
     pub fn committed(&self, decision: DecisionId) {

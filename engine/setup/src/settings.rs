@@ -8,7 +8,7 @@ use records::{ehr::Description, schema};
 
 use crate::{LocationSetup, LocationStatus, Setup, zones};
 
-pub fn of(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> MachineSettings {
+pub fn for_location(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> MachineSettings {
     MachineSettings {
         location: location.id,
         zone: (*zones::zone(location.zone)).clone(),

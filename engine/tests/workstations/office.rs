@@ -136,7 +136,7 @@ impl Office {
     pub async fn connect(&self, token: &str, does: Does) -> Workstation {
         let hello = json!({"type": "hello", "token": token, "extension": "1.0.0"});
         let (session, messages) = self.engine.gateway().connect(&hello.to_string(), None).unwrap();
-        let desk = Arc::new(Desk {
+        let desk = Arc::new(WorkstationDesk {
             session: Mutex::new(Some(session)),
             cloud: self.cloud.clone(),
             does: Mutex::new(does),
@@ -234,11 +234,11 @@ pub enum Does {
 }
 
 pub struct Workstation {
-    desk: Arc<Desk>,
+    desk: Arc<WorkstationDesk>,
     working: JoinHandle<()>,
 }
 
-struct Desk {
+struct WorkstationDesk {
     /// `None` after the socket was closed.
     session: Mutex<Option<Session>>,
     cloud: Arc<Cloud>,
@@ -264,7 +264,7 @@ impl Workstation {
     }
 
     /// Returns the writes that the staff was asked to approve.
-    pub fn asked(&self) -> Vec<String> {
+    pub fn requested_approvals(&self) -> Vec<String> {
         self.desk.asked.lock().unwrap().clone()
     }
 
@@ -281,14 +281,14 @@ impl Workstation {
     }
 }
 
-impl Desk {
+impl WorkstationDesk {
     fn say(&self, message: Value) {
         if let Some(session) = &*self.session.lock().unwrap() {
             session.received(&message.to_string()).unwrap();
         }
     }
 
-    async fn work(self: Arc<Desk>, mut messages: workstations::Messages) {
+    async fn work(self: Arc<WorkstationDesk>, mut messages: workstations::Messages) {
         while let Some(message) = messages.recv().await {
             match *message {
                 ToWorkstation::Lease { lease: Some(lease) } => *self.lease.lock().unwrap() = lease,

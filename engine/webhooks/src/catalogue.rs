@@ -203,7 +203,7 @@ impl std::fmt::Display for EventName {
 impl ResourceType {
     /// Returns the type under which subscribers know the resource; `None` if its changes are not sent. A conversation
     /// of the EHR is sent as one `Message`, because its single texts have no identity there.
-    pub fn of(resource: Resource) -> Option<ResourceType> {
+    pub fn from_resource(resource: Resource) -> Option<ResourceType> {
         Some(match resource {
             Providers => ResourceType::Provider,
             Patients => ResourceType::Patient,

@@ -16,16 +16,16 @@ use store::{Key, Store, StoreError, Version};
 use super::{keys, placement::Placement};
 
 /// The connection of this process to the others.
-pub(super) struct Shared {
+pub(super) struct SharedEndpoints {
     pub store: Arc<dyn Store>,
     pub placement: Arc<dyn Placement>,
     /// The rows of institutions that match the subscriptions in memory.
     rows: Mutex<HashMap<InstitutionId, Version>>,
 }
 
-impl Shared {
-    pub(super) fn new(store: Arc<dyn Store>, placement: Arc<dyn Placement>) -> Shared {
-        Shared { store, placement, rows: Mutex::default() }
+impl SharedEndpoints {
+    pub(super) fn new(store: Arc<dyn Store>, placement: Arc<dyn Placement>) -> SharedEndpoints {
+        SharedEndpoints { store, placement, rows: Mutex::default() }
     }
 
     /// Returns the number of changes of endpoints and subscriptions, and the version of that value.

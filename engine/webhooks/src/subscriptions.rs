@@ -15,10 +15,10 @@ use super::{
     catalogue::{Event, EventName, ResourceType},
     delivery_id::DeliveryIds,
     keys,
-    load_error::LoadError,
+    load_error::WebhookLoadError,
     model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
     placement::RACES,
-    shared::Shared,
+    shared::SharedEndpoints,
 };
 
 /// Records per read while loading.
@@ -51,7 +51,7 @@ pub struct Subscriptions {
     pub backlogs: Backlogs,
     pub(super) delivery_ids: DeliveryIds,
     /// `None` if no other process uses the store.
-    pub(super) shared: Option<Shared>,
+    pub(super) shared: Option<SharedEndpoints>,
 }
 
 /// No endpoints and subscriptions, and no restriction of the audience.
@@ -99,15 +99,15 @@ impl Subscriptions {
         backlogs: Backlogs,
         delivery_ids: DeliveryIds,
         audience: Arc<dyn Audience>,
-        shared: Option<Shared>,
+        shared: Option<SharedEndpoints>,
     ) -> Subscriptions {
         Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids, shared }
     }
 
     /// Reads all endpoints and subscriptions. The result is consistent even if other nodes change them during the read.
-    pub(super) fn load(&self, store: &dyn Store) -> Result<(), LoadError> {
+    pub(super) fn load(&self, store: &dyn Store) -> Result<(), WebhookLoadError> {
         for _ in 0..RACES {
-            let changes = || self.shared.as_ref().map_or(Ok((0, None)), Shared::changes);
+            let changes = || self.shared.as_ref().map_or(Ok((0, None)), SharedEndpoints::changes);
             let before = changes()?;
             let index = Index { changes: before.0, ..Index::read(store)? };
             if changes()? == before {
@@ -125,8 +125,8 @@ impl Subscriptions {
     pub(super) fn at_least(&self, changes: u64) -> Result<(), StoreError> {
         match &self.shared {
             Some(shared) if self.read().changes < changes => self.load(&*shared.store).map_err(|error| match error {
-                LoadError::Store(error) => error,
-                LoadError::Record(_) => {
+                WebhookLoadError::Store(error) => error,
+                WebhookLoadError::Record(_) => {
                     StoreError::damaged(&keys::changes(), "an endpoint or subscription cannot be decoded")
                 }
             }),
@@ -264,7 +264,7 @@ impl Subscriptions {
 }
 
 impl Index {
-    fn read(store: &dyn Store) -> Result<Index, LoadError> {
+    fn read(store: &dyn Store) -> Result<Index, WebhookLoadError> {
         let mut index = Index::default();
         each(store, keys::endpoints(), |endpoint| {
             index.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
@@ -298,7 +298,11 @@ impl Index {
     }
 }
 
-fn each<T: DeserializeOwned>(store: &dyn Store, mut range: KeyRange, mut take: impl FnMut(T)) -> Result<(), LoadError> {
+fn each<T: DeserializeOwned>(
+    store: &dyn Store,
+    mut range: KeyRange,
+    mut take: impl FnMut(T),
+) -> Result<(), WebhookLoadError> {
     loop {
         let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
         let Some((last, _)) = page.last() else { return Ok(()) };

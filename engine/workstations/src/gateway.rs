@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use adapter_host::{AdapterRegistry, LoadState, Url};
 use records::sync_state::{GateState, GateStatus};
-use runtime::{clock, doorbell::Doorbell, metrics::Counter};
+use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
 use store::{Store, secrets::Secrets};
 
@@ -75,7 +75,7 @@ impl Gateway {
         let news = Arc::new(Doorbell::default());
         let devices = Arc::new(Devices::new(store, secrets));
         let runtime = Handle::current();
-        let (acts, refused) = (Acts::default(), Counter::default());
+        let (acts, refused) = (Acts::default(), MetricCounter::default());
         let shared = Arc::new(Shared { devices: devices.clone(), news: news.clone(), refused, runtime, acts });
         let (locations, adapters) = (RwLock::default(), adapters.clone());
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
@@ -228,7 +228,7 @@ impl Gateway {
         if self.stopping.load(Ordering::SeqCst) {
             return Err(ByeReason::Shutdown);
         }
-        let found = self.devices.of_token(token).map_err(|error| {
+        let found = self.devices.find_by_token(token).map_err(|error| {
             tracing::error!(%error, "a workstation's token could not be looked up");
             ByeReason::Shutdown
         })?;

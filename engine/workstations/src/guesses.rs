@@ -11,10 +11,10 @@ use location::{quota::Bucket, settings::Quota, time::Timestamp};
 use super::limits::{GUESSERS, GUESSES_OF_ALL, GUESSES_OF_ONE};
 
 #[derive(Default)]
-pub(crate) struct CodeRateLimiter(Mutex<Counts>);
+pub(crate) struct CodeRateLimiter(Mutex<GuessCounts>);
 
 #[derive(Default)]
-struct Counts {
+struct GuessCounts {
     all: Bucket,
     peers: HashMap<IpAddr, Bucket>,
 }
@@ -43,7 +43,7 @@ impl CodeRateLimiter {
     }
 }
 
-impl Counts {
+impl GuessCounts {
     fn wrong(&mut self, peer: IpAddr, now: Timestamp) {
         self.all.take(GUESSES_OF_ALL, now);
         if self.peers.len() >= GUESSERS {

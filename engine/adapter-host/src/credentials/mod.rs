@@ -41,11 +41,11 @@ fn granted(login: &Login, answer: &HttpResponse) -> Result<Grant, NoGrant> {
 /// concurrent request for them. Each location has its own connections.
 pub struct Authorized {
     inner: Arc<dyn Transport>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLogin>,
 }
 
 /// State shared by the locations of a data source.
-struct Shared {
+struct SharedLogin {
     login: Login,
     held: RwLock<Option<Arc<Held>>>,
     renewing: tokio::sync::Mutex<()>,
@@ -58,7 +58,8 @@ struct Held {
 
 impl Authorized {
     pub fn new(inner: Arc<dyn Transport>, login: impl Into<Login>) -> Authorized {
-        let shared = Shared { login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
+        let shared =
+            SharedLogin { login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
         Authorized { inner, shared: Arc::new(shared) }
     }
 

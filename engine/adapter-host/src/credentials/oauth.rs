@@ -34,7 +34,7 @@ struct Granted {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct OAuthErrorBody {
     error: String,
 }
 
@@ -76,7 +76,8 @@ pub(super) fn granted(oauth: &OAuth, answer: &HttpResponse) -> Result<Grant, NoG
         200 => (),
         400 | 401 | 403 => {
             // The error code gives the reason; the rest of the response may contain more than a log should hold.
-            let code = serde_json::from_slice::<Refusal>(&answer.body).map(|refusal| refusal.error).unwrap_or_default();
+            let code =
+                serde_json::from_slice::<OAuthErrorBody>(&answer.body).map(|refusal| refusal.error).unwrap_or_default();
             let code: String = code.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();
             let host = oauth.token_url.host_str().unwrap_or_default();
             tracing::warn!(host, status = answer.status, code, "the token endpoint refuses this client");

@@ -8,12 +8,12 @@ use std::{
 use records::ehr::{EhrPatient, Resource, Write as Ehr};
 use setup::secret::Secret;
 
-use crate::support::{DEADLINE, Does, TestEhr, adapter, connection, said};
+use crate::support::{DEADLINE, Does, TestEhr, adapter, connection, guest_report};
 
 #[tokio::test]
 async fn requests_go_below_the_base_url_with_credentials_hidden_from_the_guest() {
     let ehr = TestEhr::ok();
-    assert_eq!(said(&[("behaviour", "get"), ("path", "/a?b=c"), ("header", "X-Mine")], &ehr).await, "200 fine");
+    assert_eq!(guest_report(&[("behaviour", "get"), ("path", "/a?b=c"), ("header", "X-Mine")], &ehr).await, "200 fine");
     let seen = ehr.seen.lock().unwrap();
     assert_eq!((seen[0].method.as_str(), seen[0].url.as_str()), ("GET", "https://ehr.example/base/a?b=c"));
     let header = |name: &str, value: &str| (name.to_string(), value.to_string());
@@ -39,7 +39,7 @@ async fn requests_against_the_locations_rules_are_refused_and_not_sent() {
         (&[("path", "/a"), ("header", "x\r\ny")], "header"),
     ] {
         let settings = [&[("behaviour", "get")], settings].concat();
-        let answer = said(&settings, &ehr).await;
+        let answer = guest_report(&settings, &ehr).await;
         assert!(answer.starts_with("refused: ") && answer.contains(expected), "{settings:?}: {answer}");
     }
     let mut narrow = connection(&[("behaviour", "get"), ("path", "/b")], &ehr);
@@ -52,29 +52,32 @@ async fn requests_against_the_locations_rules_are_refused_and_not_sent() {
 #[tokio::test]
 async fn requests_and_answers_are_bounded() {
     let ehr = TestEhr::ok();
-    let answer = said(&[("behaviour", "many-requests")], &ehr).await;
+    let answer = guest_report(&[("behaviour", "many-requests")], &ehr).await;
     assert_eq!(answer, "request 20 refused: more than 20 requests in one call", "the manifest asks for 20");
     assert_eq!(ehr.seen.lock().unwrap().len(), 20);
     let guest = crate::support::connected(&[("behaviour", "many-requests")], &ehr).await;
     guest.describe(DEADLINE).await.unwrap();
     assert_eq!((guest.take_requests_beyond(), guest.take_requests_beyond()), (19, 0), "a call counts as one anyway");
     let get = [("behaviour", "get"), ("path", "/")];
-    let answer = said(&get, &TestEhr::new(Does::AnswersBytes((8 << 20) + 1))).await;
+    let answer = guest_report(&get, &TestEhr::new(Does::AnswersBytes((8 << 20) + 1))).await;
     assert!(answer.starts_with("no answer: its body is longer"), "{answer}");
-    assert!(said(&get, &TestEhr::new(Does::AnswersBytes(8 << 20))).await.starts_with("200 xxx"));
-    assert_eq!(said(&get, &TestEhr::new(Does::RefusesConnections)).await, "not sent: connection refused");
-    assert_eq!(said(&get, &TestEhr::new(Does::Answers(503, "later".into()))).await, "503 later");
+    assert!(guest_report(&get, &TestEhr::new(Does::AnswersBytes(8 << 20))).await.starts_with("200 xxx"));
+    assert_eq!(guest_report(&get, &TestEhr::new(Does::RefusesConnections)).await, "not sent: connection refused");
+    assert_eq!(guest_report(&get, &TestEhr::new(Does::Answers(503, "later".into()))).await, "503 later");
 }
 
 #[tokio::test]
 async fn guests_see_the_settings_time_and_gate_of_their_location() {
     let ehr = TestEhr::ok();
-    assert_eq!(said(&[("behaviour", "config")], &ehr).await, r#"Some("L-7") Some("America/New_York") None"#);
+    assert_eq!(guest_report(&[("behaviour", "config")], &ehr).await, r#"Some("L-7") Some("America/New_York") None"#);
     let mut clocked = connection(&[("behaviour", "clock")], &ehr);
     clocked.clock = Arc::new(|| 42);
     let answer = adapter().await.connect(clocked).unwrap().describe(DEADLINE).await.unwrap().name;
     assert_eq!(answer, "42 [1793511000, 1793514600] EDT");
-    assert_eq!(said(&[("behaviour", "gate")], &ehr).await, "State::Closed not sent: no workstation is connected");
+    assert_eq!(
+        guest_report(&[("behaviour", "gate")], &ehr).await,
+        "State::Closed not sent: no workstation is connected"
+    );
     assert_eq!(format!("{:?}", Secret::new("x")), "Secret(redacted)");
 }
 
@@ -106,7 +109,7 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let lines = Lines::default();
     let writer = lines.clone();
     tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(move || writer.clone()).init();
-    said(&[("behaviour", "log-flood")], &TestEhr::ok()).await;
+    guest_report(&[("behaviour", "log-flood")], &TestEhr::ok()).await;
     let guest = crate::support::connected(&[("behaviour", "flood-and-panic")], &TestEhr::ok()).await;
     let reason = guest.describe(DEADLINE).await.unwrap_err().to_string();
     assert!(reason.contains("src/lib.rs:"), "where it panicked is known after a flood too: {reason}");
@@ -178,6 +181,6 @@ fn without_the_patient(text: &str) {
 
 #[tokio::test]
 async fn a_name_is_shown_as_one_line_without_markup() {
-    let name = said(&[("behaviour", "named"), ("text", "<b>EHR</b>\nof\u{202e} many")], &TestEhr::ok()).await;
+    let name = guest_report(&[("behaviour", "named"), ("text", "<b>EHR</b>\nof\u{202e} many")], &TestEhr::ok()).await;
     assert_eq!(name, " b EHR /b  of  many");
 }

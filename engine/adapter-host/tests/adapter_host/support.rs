@@ -97,7 +97,7 @@ pub async fn connected(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> Arc<dyn
 }
 
 /// Returns the guest's report about its environment, through `describe`.
-pub async fn said(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> String {
+pub async fn guest_report(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> String {
     connected(settings, ehr).await.describe(DEADLINE).await.unwrap().name
 }
 

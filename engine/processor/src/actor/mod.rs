@@ -36,7 +36,7 @@ use records::{
 use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
@@ -440,7 +440,7 @@ impl LocationActor {
 
     /// Records an error for the status of the location. Failures of the EHR are taken from the events of a turn.
     fn record_error(&self, reason: impl Into<String>, request: Option<&str>) {
-        let error = RecentError::new(Part::Location, reason, request.map(Into::into), clock::now());
+        let error = RecentError::new(ErrorSource::Location, reason, request.map(Into::into), clock::now());
         self.metrics.recent_errors.note(self.id, error);
     }
 

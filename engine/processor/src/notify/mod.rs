@@ -115,7 +115,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
         // In the order of the records, so patients precede their appointments.
         let mut by_event: Vec<(Event, Vec<Changed<'_>>)> = Vec::new();
         for changed in unit.changes() {
-            let Some(kind) = ResourceType::of(changed.resource) else { continue };
+            let Some(kind) = ResourceType::from_resource(changed.resource) else { continue };
             let Some(event) = heard(&changed)?.and_then(|change| kind.changed(change)) else { continue };
             match by_event.iter_mut().rev().find(|(known, _)| *known == event) {
                 Some((_, all)) => all.push(changed),
@@ -140,7 +140,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
     /// Publishes the outcome of a write, with the current record.
     fn outcome(&mut self, event: &Happened) -> Result<(), Reject> {
         let Some(Ended { resource, id, operation, outcome, reason }) = ended(event) else { return Ok(()) };
-        let event = ResourceType::of(resource).and_then(|kind| kind.written(operation));
+        let event = ResourceType::from_resource(resource).and_then(|kind| kind.written(operation));
         let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
         let (unit, renderer) = (self.unit, self.renderer());
         let scope =
@@ -309,7 +309,7 @@ fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, Reject> {
     struct Patient {
         patient_id: u64,
     }
-    if Layout::of(event) != Layout::OfPatient {
+    if Layout::for_event(event) != Layout::OfPatient {
         return Ok(None);
     }
     Ok(Some(decode::<Whose>(stored)?.body.patient_id))

@@ -1000,7 +1000,8 @@ async fn subscription_of_a_location_gets_only_its_records() {
 fn told_and_left_out(world: &mut World) -> (u64, u64) {
     let endpoints = world.registry.subscriptions().endpoints();
     let backlogs = &world.registry.subscriptions().backlogs;
-    let overflow = endpoints.iter().filter_map(|it| backlogs.of(it.id).overflow).map(|it| it.events).sum::<u64>();
+    let overflow =
+        endpoints.iter().filter_map(|it| backlogs.for_endpoint(it.id).overflow).map(|it| it.events).sum::<u64>();
     (world.news().len() as u64, overflow)
 }
 

@@ -248,7 +248,7 @@ async fn a_dead_endpoint_with_a_long_queue_delays_no_other() {
     until("the living one got all", async || (world.waiting(alive) == 0).then_some(())).await;
     assert_eq!(quick.received().len(), 3_000);
     assert_eq!(world.waiting(dead), 500);
-    let overflow = world.registry.subscriptions().backlogs.of(dead).overflow.unwrap();
+    let overflow = world.registry.subscriptions().backlogs.for_endpoint(dead).overflow.unwrap();
     assert_eq!(overflow.events, 2_500);
     assert_eq!(world.deliveries().len(), 3_500, "what has no room is not on the disk");
     assert_eq!(hanging.received().len(), limits::ENDPOINT_CONCURRENCY);
