@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cloud_ehr::{CloudEhr, Settings};
+use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use location::ids::LocationId;
 use sandbox_host::Sandboxes;
 use serde_json::json;
@@ -175,7 +175,7 @@ fn drained(options: &Options, report: &mut Report) -> Outcome {
         ),
     );
     actix_rt::System::new().block_on(async {
-        let ehr = CloudEhr::start(Settings { calls_per_minute: None, ..Settings::default() })?;
+        let ehr = CloudEhr::start(CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() })?;
         let dir = tempfile::tempdir()?;
         let rules =
             format!("[defaults.quota]\nper_minute = {PER_MINUTE}\nburst = 1\n[defaults.pull]\nevery = \"1d\"\n");

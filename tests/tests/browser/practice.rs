@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cloud_ehr::{CloudEhr, Settings, Status};
+use cloud_ehr::{AppointmentStatus, CloudEhr, CloudEhrSettings};
 use serde_json::json;
 use testing::until;
 use tests::harness::{
@@ -170,7 +170,7 @@ impl Bookings {
         let ours: Vec<_> =
             ours.iter().filter(|it| it.note.as_deref().is_some_and(|it| it.contains("booking <"))).collect();
         assert_eq!(ours.len(), self.made.len());
-        assert!(ours.iter().all(|it| it.status != Status::Cancelled));
+        assert!(ours.iter().all(|it| it.status != AppointmentStatus::Cancelled));
         let patients: BTreeSet<_> = ours.iter().filter_map(|it| it.patient.clone()).collect();
         let new: Vec<_> =
             product.ehr.patients().into_iter().filter(|it| it.last_name.starts_with("Ångström-")).collect();
@@ -179,7 +179,7 @@ impl Bookings {
 }
 
 async fn product(more: &str) -> GatedProcess {
-    let settings = Settings { calls_per_minute: None, ..Settings::default() };
+    let settings = CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() };
     let program = binary();
     GatedProcess::open_on(program, &format!("{RULES}{more}"), CloudEhr::start(settings).unwrap()).await
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cloud_ehr::{CallSelector, CloudEhr, Settings, Trouble};
+use cloud_ehr::{CallSelector, CloudEhr, CloudEhrSettings, Trouble};
 use serde_json::{Value, json};
 use testing::{PATIENCE, until};
 use tests::harness::{
@@ -59,7 +59,7 @@ impl Day {
     }
 
     async fn begin_with(more: &str) -> Day {
-        let settings = Settings { calls_per_minute: None, ..Settings::default() };
+        let settings = CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() };
         Day::begin_on(more, CloudEhr::start(settings).unwrap()).await
     }
 
@@ -352,7 +352,8 @@ async fn clocks_are_not_compared() {
         i64::try_from(since.as_secs()).unwrap() + 30 * 86_400
     });
     let now = ahead() - 30 * 86_400;
-    let settings = Settings { calls_per_minute: None, clock: ahead, seeded_at: Some(now), ..Settings::default() };
+    let settings =
+        CloudEhrSettings { calls_per_minute: None, clock: ahead, seeded_at: Some(now), ..CloudEhrSettings::default() };
     let mut day = Day::begin_on("", CloudEhr::start(settings).unwrap()).await;
     day.workstation.behave(|_| Behaviour::Skewed);
     for _ in 0..3 {

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, time::Duration};
 
-use cloud_ehr::{CloudEhr, Settings};
+use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ pub struct GatedProcess {
 impl GatedProcess {
     /// `rules` are additional tables of the configuration file.
     pub async fn open(program: &Path, rules: &str) -> GatedProcess {
-        let settings = Settings { calls_per_minute: None, ..Settings::default() };
+        let settings = CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() };
         GatedProcess::open_on(program, rules, CloudEhr::start(settings).expect("the EHR starts")).await
     }
 
