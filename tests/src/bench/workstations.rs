@@ -26,7 +26,7 @@ use crate::harness::{
     http_client::{Caller, Connection, request},
     process::{self, API_KEY, Listen},
     workstation::{
-        Workstation,
+        TestWorkstation,
         gated_process::{self, LOCATION},
         socket::Socket,
     },
@@ -190,7 +190,7 @@ fn drained(options: &Options, report: &mut Report) -> Outcome {
         let (address, place) = (running.address, LocationId(LOCATION));
         let engine = running.engine.clone();
         let code = engine.gateway().new_code(place, workstations::CodeKind::Single).await?.code;
-        let workstation = Workstation::pair(address, &code, "Front desk").await?;
+        let workstation = TestWorkstation::pair(address, &code, "Front desk").await?;
         workstation.browser.log_in(&ehr.log_in("frontdesk"));
         let connection = workstation.start().await?;
         until("the first read cycle", async || engine.sync_state(place).await.ok()?.last_sync).await;

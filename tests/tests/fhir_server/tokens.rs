@@ -17,7 +17,7 @@ use setup::{
     login::{OAuth, Proof, SigningKey},
 };
 use tests::harness::in_process::{
-    fhir::{Harness, TOKEN},
+    fhir::{FhirHarness, TOKEN},
     visitor,
 };
 
@@ -59,7 +59,7 @@ async fn access_tokens_are_obtained_and_renewed() {
         source.headers.clear();
         source.login = Some(oauth.into());
     };
-    let Some(harness) = Harness::open_as(|_| (), by_token).await else { return };
+    let Some(harness) = FhirHarness::open_as(|_| (), by_token).await else { return };
     assert_eq!(harness.patients().len(), 6);
     let place = harness.place(0, 1, NINE);
     let person = visitor("Holds", "A Token", "555-070-0000");

@@ -17,7 +17,7 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     process::{API_KEY, booking},
-    random::Random,
+    random::SeededRandom,
 };
 use tokio::time::{sleep, timeout};
 
@@ -120,7 +120,7 @@ struct Booked {
 }
 
 /// Runs stories until the test ends or no offer is left.
-pub async fn client(world: Arc<SharedState>, mut random: Random) {
+pub async fn client(world: Arc<SharedState>, mut random: SeededRandom) {
     while !world.ended.load(Ordering::SeqCst) {
         let Some((one, other)) = world.take() else { return };
         let number = world.stories.fetch_add(1, Ordering::SeqCst);
@@ -134,7 +134,7 @@ pub async fn client(world: Arc<SharedState>, mut random: Random) {
 
 struct StoryRunner<'a> {
     world: &'a SharedState,
-    random: &'a mut Random,
+    random: &'a mut SeededRandom,
     location: u32,
     number: usize,
 }
@@ -181,7 +181,7 @@ impl StoryRunner<'_> {
     /// Two clients book the same time concurrently under different keys.
     async fn rivals(&mut self, offer: &Offer) {
         let (first, second) = (format!("nodes-{}", self.number), format!("nodes-{}-rival", self.number));
-        let mut chance = Random::new(self.random.draw());
+        let mut chance = SeededRandom::new(self.random.draw());
         let mut rival =
             StoryRunner { world: self.world, random: &mut chance, location: self.location, number: self.number };
         let both = tokio::join!(self.tries_to_book(&first, offer), rival.tries_to_book(&second, offer));

@@ -15,7 +15,7 @@ use sandbox_ehr::{
 };
 use serde_json::{Value, json};
 use testing::until;
-use tests::harness::{http_client::Caller, random::Random, webhook_receiver::WebhookReceiver};
+use tests::harness::{http_client::Caller, random::SeededRandom, webhook_receiver::WebhookReceiver};
 use tokio::time::sleep;
 
 use crate::nodes::{
@@ -52,11 +52,11 @@ const TROUBLES: [Trouble; 8] = [
 ];
 
 /// Returns a random duration, sometimes longer than a node's period.
-fn a_while(random: &mut Random) -> Duration {
+fn a_while(random: &mut SeededRandom) -> Duration {
     Duration::from_millis(300 + random.draw() % 3_500)
 }
 
-async fn suffer(nodes: &mut Nodes, trouble: Trouble, node: usize, random: &mut Random) {
+async fn suffer(nodes: &mut Nodes, trouble: Trouble, node: usize, random: &mut SeededRandom) {
     let lasting = a_while(random);
     match trouble {
         Trouble::Killed => {
@@ -136,7 +136,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     let (rounds, seed) =
         (number("NODES_ROUNDS").unwrap_or(30) as usize, number("NODES_SEED").unwrap_or_else(random_u64));
     eprintln!("nodes: NODES_SEED={seed}");
-    let mut random = Random::new(seed);
+    let mut random = SeededRandom::new(seed);
     let behaviours = Behaviours {
         idempotent: false,
         lose_replies_per_mille: 60,
@@ -157,7 +157,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     let addresses: Vec<SocketAddr> = nodes.nodes[..FIRST].iter().map(|node| node.installation.address).collect();
     let world = Arc::new(SharedState::new(addresses, free));
     let clients: Vec<_> =
-        (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), Random::new(random.draw())))).collect();
+        (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), SeededRandom::new(random.draw())))).collect();
     let mut members = Members { serving: (0..FIRST).collect(), at: [rounds / 4, rounds / 2, rounds * 3 / 4] };
     let (since, mut told) = (Instant::now(), String::new());
     for round in 0..rounds {
@@ -219,7 +219,7 @@ fn summary(history: &[Call], outcome: &Outcome) -> String {
 }
 
 /// Creates one endpoint and subscribes it for each institution through a random node.
-async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut Random) {
+async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut SeededRandom) {
     let mut caller = nodes.sign_in(0).await;
     let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
     assert_eq!(status, 201, "{made}");

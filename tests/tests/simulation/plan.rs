@@ -17,7 +17,7 @@ use records::ehr::{
 use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Setup};
 
 use super::ehr::Ehr;
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 /// Instants of clock changes in at least one of the zones: New York, Berlin and London in spring and autumn of 2026.
 const CHANGES: [(i64, &[Tz]); 4] = [
@@ -44,7 +44,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn draw(random: &mut Random) -> (Plan, BTreeMap<u32, Ehr>) {
+    pub fn draw(random: &mut SeededRandom) -> (Plan, BTreeMap<u32, Ehr>) {
         let (change, zones) = CHANGES[random.below(CHANGES.len())];
         let start = Timestamp(change - random.between(2..=10) * HOUR - random.between(0..=59) * MINUTE);
         let mut setup = Setup { engine: EngineRules::default(), ..Setup::default() };
@@ -90,7 +90,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn draw(random: &mut Random) -> Rules {
+    fn draw(random: &mut SeededRandom) -> Rules {
         let rule = [ConflictRule::Fail, ConflictRule::MoveOperatory][random.below(2)];
         let lifetime = [24 * HOUR, 2 * HOUR][random.below(2)];
         let booking =
@@ -173,7 +173,7 @@ fn description(ehr: &Ehr) -> Description {
 }
 
 /// Adds the EHR's initial providers, operatories, types, hours and patients.
-fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &mut Random) {
+fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &mut SeededRandom) {
     let providers: Vec<String> = (0..2)
         .map(|n| {
             let provider = EhrProvider {

@@ -28,7 +28,7 @@ use super::{
     plan::{ALONE, Plan},
     process::{Process, environment},
 };
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 /// Number of events between two full checks of one location.
 const SWEEP_EVERY: u64 = 100;
@@ -38,7 +38,7 @@ const AT_ONCE: u32 = 3_000;
 const PLANS: usize = 2_000;
 
 pub struct Sim {
-    pub random: Random,
+    pub random: SeededRandom,
     pub log: Log,
     pub now: Timestamp,
     pub plan: Plan,
@@ -67,7 +67,7 @@ pub struct Sim {
 impl Sim {
     /// Creates a run. `disks` opens the store of the drawn setup, once for each of two processes.
     pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [Disk; 2]) -> Sim {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let (plan, ehrs) = Plan::draw(&mut random);
         let [store, rivals] = disks(&plan.setup).map(Arc::new);
         create_standalone_location(&store, plan.start);

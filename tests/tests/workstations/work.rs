@@ -15,7 +15,7 @@ use tests::harness::{
     http_client::Caller,
     process,
     workstation::{
-        Behaviour, Forgery, Running, Workstation,
+        Behaviour, Forgery, Running, TestWorkstation,
         gated_process::{GatedProcess, LOCATION},
     },
 };
@@ -46,7 +46,7 @@ patience = "1s"
 /// An office with a working workstation, and slots to book.
 struct Day {
     product: GatedProcess,
-    workstation: Workstation,
+    workstation: TestWorkstation,
     running: Running,
     caller: Caller,
     offers: Vec<String>,

@@ -6,7 +6,7 @@ use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::Workstation;
+use super::TestWorkstation;
 use crate::harness::{
     http_client::Caller,
     process::{API_KEY, Installation, Listen, Process, SUBDOMAIN, common, key, operator},
@@ -56,13 +56,13 @@ impl GatedProcess {
     }
 
     /// Pairs a workstation, without a login.
-    pub async fn pair(&self, location: u32, name: &str) -> Workstation {
+    pub async fn pair(&self, location: u32, name: &str) -> TestWorkstation {
         let code = self.code(location).await;
-        Workstation::pair(self.installation.address, &code, name).await.expect("the code is good")
+        TestWorkstation::pair(self.installation.address, &code, name).await.expect("the code is good")
     }
 
     /// Logs in to the EHR at a workstation, which ends the user's session at others.
-    pub fn log_in(&self, workstation: &Workstation) {
+    pub fn log_in(&self, workstation: &TestWorkstation) {
         workstation.browser.log_in(&self.ehr.log_in(USER));
     }
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use location::{ids::LocationId, intent::WriteIntent};
 use records::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 /// Current reachability of an EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub struct Ehr {
 }
 
 impl Ehr {
-    pub fn new(source: u32, random: &mut Random) -> Ehr {
+    pub fn new(source: u32, random: &mut SeededRandom) -> Ehr {
         let resources = [
             Resource::Providers,
             Resource::Operatories,

@@ -4,7 +4,7 @@ use location::ids::LocationId;
 use records::ehr::{Page, Resource};
 
 use super::{Ehr, Row};
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 impl Ehr {
     pub fn page(
@@ -13,7 +13,7 @@ impl Ehr {
         resource: Resource,
         cursor: Option<&str>,
         limit: u32,
-        random: &mut Random,
+        random: &mut SeededRandom,
     ) -> Page {
         let mut page = if self.whole.contains(&resource) {
             self.whole_page(at, resource, cursor.unwrap_or_default(), limit, random)
@@ -32,14 +32,21 @@ impl Ehr {
         self.of(resource).filter(move |(_, row)| row.location.is_none_or(|location| location == at))
     }
 
-    fn size(&self, limit: u32, random: &mut Random) -> usize {
+    fn size(&self, limit: u32, random: &mut SeededRandom) -> usize {
         let limit = limit as usize;
         if random.chance(300) { 1 + random.below(limit.min(5)) } else { limit }
     }
 
     /// Returns a page in order of ids. The cursor is the last id or, with `pages_by_offset`, the number of records so
     /// far, so that a deletion between two pages hides a record. After a pass the cursor is empty.
-    fn whole_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
+    fn whole_page(
+        &self,
+        at: LocationId,
+        resource: Resource,
+        after: &str,
+        limit: u32,
+        random: &mut SeededRandom,
+    ) -> Page {
         let size = self.size(limit, random);
         let rows = self.shown(at, resource).filter(|(_, row)| !row.deleted);
         let offset = if self.pages_by_offset { after.parse().unwrap_or(0) } else { 0 };
@@ -56,7 +63,14 @@ impl Ehr {
     }
 
     /// Returns a page in order of changes. The cursor is the last change shown.
-    fn change_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
+    fn change_page(
+        &self,
+        at: LocationId,
+        resource: Resource,
+        after: &str,
+        limit: u32,
+        random: &mut SeededRandom,
+    ) -> Page {
         let (since, size) = (after.parse::<u64>().unwrap_or(0), self.size(limit, random));
         // A record moved to another location is deleted here.
         let left = self.of(resource).filter(|(_, row)| row.location != Some(at));
