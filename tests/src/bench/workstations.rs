@@ -18,9 +18,9 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
     idle::resident,
-    options::{Options, Outcome},
-    report::{Aim, Report, median},
-    servers::{Server, gateway},
+    options::{BenchResult, Options},
+    report::{Aim, BenchReport, median},
+    servers::{BenchServer, gateway},
 };
 use crate::harness::{
     http_client::{Caller, Connection, request},
@@ -41,12 +41,12 @@ const SPARE: usize = 500;
 /// per second.
 const PER_MINUTE: u32 = 480;
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     connected(options, report)?;
     drained(options, report)
 }
 
-fn connected(options: &Options, report: &mut Report) -> Outcome {
+fn connected(options: &Options, report: &mut BenchReport) -> BenchResult {
     let most = descriptors()?.saturating_sub(SPARE);
     let count = options.workstations.min(most);
     report.section(
@@ -62,7 +62,7 @@ fn connected(options: &Options, report: &mut Report) -> Outcome {
     }
     let dir = tempfile::Builder::new().prefix("bench-workstations").tempdir_in(&options.dir)?;
     let folder = dir.path().to_str().ok_or("a folder whose name is no text")?;
-    let server = Server::start(&["gateway", folder, &count.to_string()])?;
+    let server = BenchServer::start(&["gateway", folder, &count.to_string()])?;
     let tokens = fs::read_to_string(gateway::tokens(dir.path()))?;
     actix_rt::System::new().block_on(async {
         let (before, idle) = (resident(server.pid())?, busy(server.pid(), Duration::from_secs(5)).await?);
@@ -165,7 +165,7 @@ async fn answer(address: SocketAddr) -> io::Result<Duration> {
 }
 
 /// Runs the product, the cloud EHR and the workstation in one process: at this quota, none of them is busy.
-fn drained(options: &Options, report: &mut Report) -> Outcome {
+fn drained(options: &Options, report: &mut BenchReport) -> BenchResult {
     let writes = 2 * options.gated as u64;
     report.section(
         "a queue behind a closed gate",
