@@ -47,20 +47,23 @@ fn in_the_ehr(ehr: &EhrServer) -> BTreeMap<String, usize> {
     by_note
 }
 
-struct Booked {
+struct BackupBooking {
     booking_ref: String,
     id: u64,
 }
 
-async fn book(caller: &mut Caller, offer: &str, key: &str, person: u64) -> Booked {
+async fn book(caller: &mut Caller, offer: &str, key: &str, person: u64) -> BackupBooking {
     let (status, answer) =
         caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &booking(offer, key, person, key)).await.unwrap();
     assert_eq!(status, 200, "{answer}");
     let made = &answer["booking"];
-    Booked { booking_ref: made["booking_ref"].as_str().unwrap().into(), id: made["appointment_id"].as_u64().unwrap() }
+    BackupBooking {
+        booking_ref: made["booking_ref"].as_str().unwrap().into(),
+        id: made["appointment_id"].as_u64().unwrap(),
+    }
 }
 
-async fn is_written(caller: &mut Caller, booked: &Booked) {
+async fn is_written(caller: &mut Caller, booked: &BackupBooking) {
     let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", booked.booking_ref);
     until("the booking in the EHR", async || {
         let (_, answer) = caller.get(&status).await.unwrap();

@@ -14,7 +14,7 @@ use std::{
 
 use crate::adapter_author::{
     answers,
-    steps::{Seen, Step, StepKind},
+    steps::{DocumentStep, Seen, StepKind},
 };
 
 /// A step may compile all dependencies of an adapter.
@@ -65,7 +65,7 @@ impl Shell {
         Ok(Shell { process, input, said, folder, desk, path, terminals: Vec::new(), ports, heard: Vec::new() })
     }
 
-    pub fn follow(&mut self, step: &Step) -> Result<(), String> {
+    pub fn follow(&mut self, step: &DocumentStep) -> Result<(), String> {
         match &step.what {
             StepKind::Run { text, sees } => self.run(&answers::filled(&self.placed(text), &self.heard)?, sees)?,
             StepKind::Background { text, sees } => self.background(&self.placed(text), sees)?,

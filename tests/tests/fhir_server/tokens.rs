@@ -27,14 +27,14 @@ use crate::fhir_server::{NINE, checks::check_in_ehr};
 const KEY: &[u8] = include_bytes!("../../../engine/adapter-host/tests/adapter_host/keys/p384.pem");
 
 #[derive(Deserialize)]
-struct Asked {
+struct TokenRequest {
     grant_type: String,
     client_assertion: String,
 }
 
 /// Checks only that the assertion is a JWT; the tests of the host verify its content. The server rejects the first
 /// granted token, as if revoked.
-async fn token(asked: Form<Asked>, granted: Data<AtomicUsize>) -> HttpResponse {
+async fn token(asked: Form<TokenRequest>, granted: Data<AtomicUsize>) -> HttpResponse {
     if asked.grant_type != "client_credentials" || asked.client_assertion.split('.').count() != 3 {
         return HttpResponse::BadRequest().json(json!({"error": "invalid_request"}));
     }

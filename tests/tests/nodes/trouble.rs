@@ -19,7 +19,7 @@ use tests::harness::{http_client::Caller, random::SeededRandom, webhook_receiver
 use tokio::time::sleep;
 
 use crate::nodes::{
-    checker::{self, Call, Message, Outcome, Place, Visit},
+    checker::{self, ClientCall, Message, RunOutcome, SlotPlace, Visit},
     clients::{PATIENCE, SharedState, client, instant_text, offers, seconds},
     cluster::{FIRST, INSTITUTIONS, NAMES, Nodes, at, subdomain},
 };
@@ -206,7 +206,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     eprintln!("nodes: {rounds} rounds in {took:?}; {}", summary(&history, &outcome));
 }
 
-fn summary(history: &[Call], outcome: &Outcome) -> String {
+fn summary(history: &[ClientCall], outcome: &RunOutcome) -> String {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for call in history {
         let text = format!("{:?}/{:?}", call.asked, call.answered);
@@ -239,8 +239,8 @@ async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut Seede
 }
 
 /// Collects the final state through public interfaces.
-async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) -> Outcome {
-    let mut outcome = Outcome::default();
+async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) -> RunOutcome {
+    let mut outcome = RunOutcome::default();
     for (location, ehr) in (1..=INSTITUTIONS).zip(&nodes.ehrs) {
         let operatories = list(caller, &at("/operatories", location)).await;
         let operatories: BTreeMap<String, u64> = operatories
@@ -262,7 +262,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
             let Record::Appointment(it) = record else { continue };
             let Some(note) = it.note.clone().filter(|note| is_ours(Some(note))) else { continue };
             let operatory = operatories[it.operatory.as_ref().unwrap()];
-            let place = Place { location, operatory, start: it.start, end: it.end };
+            let place = SlotPlace { location, operatory, start: it.start, end: it.end };
             let (confirmed, cancelled) = (it.status == Status::Confirmed, it.status == Status::Cancelled);
             outcome.in_ehr.push((note, Visit { place, confirmed, cancelled }));
         }
@@ -311,7 +311,7 @@ fn is_ours(key: Option<&str>) -> bool {
 /// Parses an appointment in the format of the API and the messages.
 fn shown(location: u32, it: &Value) -> Visit {
     let operatory = it["operatory_id"].as_u64().unwrap();
-    let place = Place { location, operatory, start: seconds(&it["start_time"]), end: seconds(&it["end_time"]) };
+    let place = SlotPlace { location, operatory, start: seconds(&it["start_time"]), end: seconds(&it["end_time"]) };
     Visit { place, confirmed: it["confirmed"] == true, cancelled: it["cancelled"] == true }
 }
 

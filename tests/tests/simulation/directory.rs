@@ -13,7 +13,7 @@ use store::{
 use super::{
     agenda::SimEvent,
     invariants,
-    process::{Host, Process},
+    process::{LocationHost, Process},
     sim::Sim,
 };
 
@@ -34,7 +34,7 @@ impl Sim {
             self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }
         self.say(|| format!("location {id} comes into memory"));
-        self.process.hosts.insert(id, Host { processor, incarnation, timer: None, behind: false });
+        self.process.hosts.insert(id, LocationHost { processor, incarnation, timer: None, behind: false });
         self.set_timer(id);
     }
 

@@ -16,7 +16,7 @@ use store::{Direction, Store, keys};
 
 use super::{
     ask::Ask,
-    ehr::{Ehr, Row},
+    ehr::{Ehr, SimRow},
     invariants,
     plan::seconds,
     sim::{Sim, document},
@@ -168,7 +168,7 @@ fn standing_for(ehr: &Ehr, location: LocationId, work: WriteIntent) -> Vec<EhrAp
 }
 
 /// Checks that the EHR's appointment equals our document.
-fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
+fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &SimRow) {
     let processor = &sim.process.hosts.get(&location).expect("everybody is in memory").processor;
     let source = ehr.source;
     let Some(linked) = linked(sim, source, Resource::Appointments, foreign_id) else {

@@ -19,13 +19,13 @@ use store::{Batch, Store, journal, keys};
 use super::{
     agenda::{Agenda, SimEvent},
     ask::Ask,
-    disk::Disk,
+    disk::SimDisk,
     ehr::{Ehr, Reachability},
     invariants,
     ledger::Ledger,
     liveness,
     log::Log,
-    plan::{ALONE, Plan},
+    plan::{ALONE, SimPlan},
     process::{Process, environment},
 };
 use tests::harness::random::SeededRandom;
@@ -41,13 +41,13 @@ pub struct Sim {
     pub random: SeededRandom,
     pub log: Log,
     pub now: Timestamp,
-    pub plan: Plan,
-    pub store: Arc<Disk>,
+    pub plan: SimPlan,
+    pub store: Arc<SimDisk>,
     pub process: Process,
     /// Another process on the same store.
     pub rival: Arc<Deps>,
     /// The other process's handle of the store.
-    pub rivals: Arc<Disk>,
+    pub rivals: Arc<SimDisk>,
     pub ehrs: BTreeMap<u32, Ehr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
@@ -66,9 +66,9 @@ pub struct Sim {
 
 impl Sim {
     /// Creates a run. `disks` opens the store of the drawn setup, once for each of two processes.
-    pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [Disk; 2]) -> Sim {
+    pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [SimDisk; 2]) -> Sim {
         let mut random = SeededRandom::new(seed);
-        let (plan, ehrs) = Plan::draw(&mut random);
+        let (plan, ehrs) = SimPlan::draw(&mut random);
         let [store, rivals] = disks(&plan.setup).map(Arc::new);
         create_standalone_location(&store, plan.start);
         let process = Process::start(plan.setup.clone(), store.clone());
@@ -310,7 +310,7 @@ pub fn document<T: records::document::Document>(sim: &Sim, scope: u32, id: u64) 
 
 /// Writes the first journal record of the location without EHR. The engine has no other way to give such a location
 /// working hours.
-fn create_standalone_location(store: &Disk, at: Timestamp) {
+fn create_standalone_location(store: &SimDisk, at: Timestamp) {
     let hours = |id: u32, operatory: u64| WorkingHour {
         id: WorkingHourId(900_000 + id),
         provider: ProviderId(900_001),

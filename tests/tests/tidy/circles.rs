@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     crates::Crates,
-    source::{Path, Source},
+    source::{Path, RustSource},
     tree::{Finding, Tree, is_below},
 };
 
@@ -70,7 +70,7 @@ fn found(name: &str, file: &str, circle: &[String], imports: &Imports) -> Findin
 /// The modules of one root.
 struct Modules<'a> {
     files: &'a BTreeMap<Vec<String>, String>,
-    sources: BTreeMap<Vec<String>, Arc<Source>>,
+    sources: BTreeMap<Vec<String>, Arc<RustSource>>,
 }
 
 impl Modules<'_> {

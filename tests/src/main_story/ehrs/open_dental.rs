@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{
     client::text,
-    practice::{LOCATION, Person, Practice, Visit},
+    practice::{LOCATION, Person, StoryPractice, StoryVisit},
 };
 use crate::harness::{
     ehr_server::open_dental::{BASE, Database, OpenDentalRow, OpenDentalServer},
@@ -54,7 +54,7 @@ fn start_of(row: &OpenDentalRow) -> DateTime<Utc> {
     ZONE.from_local_datetime(&shown).earliest().expect("it has one offset all year").to_utc()
 }
 
-impl Practice for OpenDentalPractice {
+impl StoryPractice for OpenDentalPractice {
     fn address(&self) -> SocketAddr {
         self.server.address
     }
@@ -85,9 +85,9 @@ impl Practice for OpenDentalPractice {
         database.rows("patients").map(person).collect()
     }
 
-    async fn visits(&self) -> Vec<Visit> {
+    async fn visits(&self) -> Vec<StoryVisit> {
         let database = self.server.database();
-        let visit = |row: &OpenDentalRow| Visit {
+        let visit = |row: &OpenDentalRow| StoryVisit {
             id: row["AptNum"].to_string(),
             patient: row["PatNum"].to_string(),
             start: start_of(row),

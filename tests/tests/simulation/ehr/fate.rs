@@ -9,10 +9,10 @@ use tests::harness::random::SeededRandom;
 pub struct Fate {
     /// Time at which the call takes effect, or `None`.
     pub lands: Option<Timestamp>,
-    pub answer: Answer,
+    pub answer: FateAnswer,
 }
 
-pub enum Answer {
+pub enum FateAnswer {
     /// The EHR's answer, delivered at this time.
     Truth(Timestamp),
     Fault(Timestamp, Fault),
@@ -42,7 +42,7 @@ impl Ehr {
             3 => {
                 let heard = soon(random);
                 let lands = Some(now.plus(random.between(1..=heard.since(now) + settle - 1)));
-                Fate { lands, answer: Answer::Fault(heard, unknown()) }
+                Fate { lands, answer: FateAnswer::Fault(heard, unknown()) }
             }
             4 => fault(soon(random), unknown()),
             // After the deadline: the answer is late or never arrives.
@@ -50,10 +50,10 @@ impl Ehr {
                 let wait = until.since(now) + settle;
                 let lands = now.plus(random.between(1..=wait - 1));
                 let heard = lands.max(until).plus(random.between(1..=2 * MINUTE));
-                let answer = if random.chance(500) { Answer::Truth(heard) } else { Answer::Never };
+                let answer = if random.chance(500) { FateAnswer::Truth(heard) } else { FateAnswer::Never };
                 Fate { lands: Some(lands), answer }
             }
-            _ => Fate { lands: None, answer: Answer::Never },
+            _ => Fate { lands: None, answer: FateAnswer::Never },
         }
     }
 
@@ -69,9 +69,9 @@ impl Ehr {
             2 => fault(soon(random), unknown()),
             3 => {
                 let lands = now.plus(random.between(1..=until.since(now)));
-                Fate { lands: Some(lands), answer: Answer::Truth(until.plus(random.between(1..=MINUTE))) }
+                Fate { lands: Some(lands), answer: FateAnswer::Truth(until.plus(random.between(1..=MINUTE))) }
             }
-            _ => Fate { lands: None, answer: Answer::Never },
+            _ => Fate { lands: None, answer: FateAnswer::Never },
         }
     }
 
@@ -95,11 +95,11 @@ impl Ehr {
 fn truth(now: Timestamp, random: &mut SeededRandom) -> Fate {
     let slowest = [200, 3 * SECOND, 25 * SECOND][random.weighted(&[60, 30, 10])];
     let lands = now.plus(random.between(5..=slowest));
-    Fate { lands: Some(lands), answer: Answer::Truth(lands.plus(random.between(1..=slowest.min(4 * SECOND)))) }
+    Fate { lands: Some(lands), answer: FateAnswer::Truth(lands.plus(random.between(1..=slowest.min(4 * SECOND)))) }
 }
 
 fn fault(at: Timestamp, fault: Fault) -> Fate {
-    Fate { lands: None, answer: Answer::Fault(at, fault) }
+    Fate { lands: None, answer: FateAnswer::Fault(at, fault) }
 }
 
 fn unknown() -> Fault {

@@ -3,7 +3,7 @@
 use location::ids::LocationId;
 use records::ehr::{Page, Resource};
 
-use super::{Ehr, Row};
+use super::{Ehr, SimRow};
 use tests::harness::random::SeededRandom;
 
 impl Ehr {
@@ -28,7 +28,7 @@ impl Ehr {
         page
     }
 
-    fn shown(&self, at: LocationId, resource: Resource) -> impl Iterator<Item = (&str, &Row)> {
+    fn shown(&self, at: LocationId, resource: Resource) -> impl Iterator<Item = (&str, &SimRow)> {
         self.of(resource).filter(move |(_, row)| row.location.is_none_or(|location| location == at))
     }
 
