@@ -72,7 +72,7 @@ async fn is_written(caller: &mut Caller, booked: &BackupBooking) {
     .await;
 }
 
-async fn shown(caller: &mut Caller, id: u64) -> (u16, Value) {
+async fn get_appointment(caller: &mut Caller, id: u64) -> (u16, Value) {
     caller.get(&format!("/appointments/{id}?subdomain={SUBDOMAIN}")).await.unwrap()
 }
 
@@ -171,7 +171,7 @@ async fn the_practice_goes_on(engine: EngineKind) {
     })
     .await;
     assert!(returned["id"].as_u64().unwrap() > late.id + 1_000_000, "{returned}");
-    assert_eq!(shown(&mut caller, late.id).await.0, 404);
+    assert_eq!(get_appointment(&mut caller, late.id).await.0, 404);
     let taken = booking(&late_offer, "backup-taken", 4, "backup-taken");
     let (status, answer) = caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &taken).await.unwrap();
     assert_eq!(status, 409, "{answer}");

@@ -136,7 +136,7 @@ fn invariants_hold_for_all_seeds_on_postgres() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(postgres::migrate(&config, &keys)).unwrap();
             let open = || PostgresStore::open(&config, &keys, engine::owners_of(setup)).unwrap();
-            [SimDisk::of(Arc::new(open())), SimDisk::of(Arc::new(open()))]
+            [SimDisk::new(Arc::new(open())), SimDisk::new(Arc::new(open()))]
         };
         let ended = ended(Sim::new(seed, aloud, in_database));
         let log = &ended.sim.log;

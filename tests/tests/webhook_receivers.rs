@@ -119,14 +119,17 @@ fn program(language: &str, files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in files {
         let name = Path::new(file).file_name().unwrap();
-        let source =
-            if file.starts_with("verify.") { root().join(SNIPPETS).join(file) } else { of(language).join(file) };
+        let source = if file.starts_with("verify.") {
+            root().join(SNIPPETS).join(file)
+        } else {
+            language_folder(language).join(file)
+        };
         fs::copy(source, folder.path().join(name)).unwrap();
     }
     folder
 }
 
-fn of(language: &str) -> PathBuf {
+fn language_folder(language: &str) -> PathBuf {
     root().join("tests/webhooks").join(language)
 }
 

@@ -41,7 +41,7 @@ pub struct StoryBooking {
 }
 
 impl Client {
-    pub async fn of(installation: &Installation) -> Client {
+    pub async fn connect(installation: &Installation) -> Client {
         let caller = installation.sign_in().await.expect("the key is good").at("v3.1.0");
         let operator = installation.operator().await.expect("the operators' listener accepts connections");
         Client { caller, operator, column: None, booked: 0 }
@@ -49,7 +49,7 @@ impl Client {
 
     /// Connects the client to a restarted process.
     pub async fn again(self, installation: &Installation) -> Client {
-        Client { column: self.column, booked: self.booked, ..Client::of(installation).await }
+        Client { column: self.column, booked: self.booked, ..Client::connect(installation).await }
     }
 
     pub async fn first_sync(&mut self) {

@@ -86,7 +86,7 @@ impl<P: StoryPractice> Story<P> {
         let installation =
             Installation::serving(program, dir.path(), &served, RULES).expect("its configuration can be written");
         let process = installation.start().await.expect("the product starts");
-        let mut client = Client::of(&installation).await;
+        let mut client = Client::connect(&installation).await;
         client.first_sync().await;
         let subscriber = Subscriber::begin(&mut client).await;
         let mut story = Story { practice, proxy, installation, process, client, subscriber, _dir: dir };

@@ -96,7 +96,7 @@ impl Shell {
             said.push_str(&line);
             said.push('\n');
         }
-        let shown = self.shown(text, &said, sees);
+        let shown = self.verify_output(text, &said, sees);
         self.heard.push(said);
         shown
     }
@@ -115,7 +115,7 @@ impl Shell {
         loop {
             let ended = terminal.try_wait().map_err(|error| error.to_string())?;
             let said = fs::read_to_string(&file).map_err(|error| error.to_string())?;
-            let shown = self.shown(text, &said, sees);
+            let shown = self.verify_output(text, &said, sees);
             if let Some(status) = ended {
                 return Err(format!("`{text}` ended ({status}), and said:\n{said}"));
             }
@@ -128,7 +128,7 @@ impl Shell {
         }
     }
 
-    fn shown(&self, text: &str, said: &str, sees: &[Seen]) -> Result<(), String> {
+    fn verify_output(&self, text: &str, said: &str, sees: &[Seen]) -> Result<(), String> {
         let missing = sees.iter().find_map(|seen| match seen {
             Seen::Line(line) => Some(line).filter(|line| !shows(said, &self.placed(line))),
             Seen::Json(json) => {

@@ -117,7 +117,7 @@ struct Bookings {
 }
 
 impl Bookings {
-    async fn of(product: &GatedProcess) -> Bookings {
+    async fn new(product: &GatedProcess) -> Bookings {
         let mut caller = product.caller().await;
         let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
         // Distant slots first.
@@ -195,7 +195,7 @@ async fn every_booking_is_in_the_ehr_once_after_a_day_of_failures() {
     front.log_in(&product).await;
     front.shows("Connected").await;
     product.read().await;
-    let mut bookings = Bookings::of(&product).await;
+    let mut bookings = Bookings::new(&product).await;
     front.log_out().await;
     front.shows("Logged out").await;
     product.gate_is(LOCATION, "logged_out").await;
@@ -273,7 +273,7 @@ async fn staff_approve_and_decline_writes() {
     front.log_in(&product).await;
     front.shows("Connected").await;
     product.read().await;
-    let mut bookings = Bookings::of(&product).await;
+    let mut bookings = Bookings::new(&product).await;
     bookings.make(&product, 2).await;
     front.shows("Your approval is needed").await;
     product.gate_is(LOCATION, "waiting_for_approval").await;

@@ -321,7 +321,7 @@ pub fn seconds(text: &Value) -> i64 {
 
 /// Returns offers of a location that do not overlap.
 pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<SlotOffer> {
-    let answer = told(caller, &format!("{}&per_page=100", at("/operatories", location))).await;
+    let answer = get_with_retries(caller, &format!("{}&per_page=100", at("/operatories", location))).await;
     let search = at("/intent/booking/search", location);
     let today = Date(fixtures::today());
     let mut offers = Vec::new();
@@ -350,7 +350,7 @@ pub async fn book(caller: &mut Caller, location: u32, body: &Value) -> Value {
 }
 
 /// Reads with retries.
-pub async fn told(caller: &mut Caller, path: &str) -> Value {
+pub async fn get_with_retries(caller: &mut Caller, path: &str) -> Value {
     insisting(path, async || caller.get(path).await.unwrap()).await
 }
 

@@ -250,7 +250,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
         let ever = format!("&start={}&end={}", instant_text(1_700_000_000), instant_text(2_500_000_000));
         for it in list(caller, &format!("{}{ever}", at("/appointments", location))).await {
             if is_ours(it["note"].as_str()) {
-                outcome.ours.insert(it["id"].as_u64().unwrap(), shown(location, &it));
+                outcome.ours.insert(it["id"].as_u64().unwrap(), parse_visit(location, &it));
             }
         }
         for it in list(caller, &at("/payments", location)).await {
@@ -282,7 +282,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
         // Ignores appointments of staff and of the seed.
         let Some(location) = locations.get(&appointment) else { continue };
         let (delivery, sequence) = (message.headers["delivery-id"].clone(), body["sequence"].as_u64().unwrap());
-        outcome.messages.push(Message { delivery, sequence, appointment, visit: shown(*location, told) });
+        outcome.messages.push(Message { delivery, sequence, appointment, visit: parse_visit(*location, told) });
     }
     outcome
 }
@@ -309,7 +309,7 @@ fn is_ours(key: Option<&str>) -> bool {
 }
 
 /// Parses an appointment in the format of the API and the messages.
-fn shown(location: u32, it: &Value) -> Visit {
+fn parse_visit(location: u32, it: &Value) -> Visit {
     let operatory = it["operatory_id"].as_u64().unwrap();
     let place = SlotPlace { location, operatory, start: seconds(&it["start_time"]), end: seconds(&it["end_time"]) };
     Visit { place, confirmed: it["confirmed"] == true, cancelled: it["cancelled"] == true }

@@ -116,7 +116,7 @@ impl Sim {
     /// Delivers an answer unless the calling incarnation is gone.
     pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Ask) {
         if self.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation) {
-            self.own(location, request);
+            self.run_internal(location, request);
         }
     }
 }

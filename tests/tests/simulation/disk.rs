@@ -32,10 +32,10 @@ impl SimDisk {
     /// Returns two handles of the same store.
     pub fn in_memory() -> [SimDisk; 2] {
         let store = Arc::new(MemoryStore::new());
-        [SimDisk::of(store.clone()), SimDisk::of(store)]
+        [SimDisk::new(store.clone()), SimDisk::new(store)]
     }
 
-    pub fn of(store: Arc<dyn Store>) -> SimDisk {
+    pub fn new(store: Arc<dyn Store>) -> SimDisk {
         let waiting = Builder::new_current_thread().build().expect("a current-thread runtime");
         SimDisk { store, waiting, troubles: Mutex::default() }
     }

@@ -76,7 +76,7 @@ impl Ledger {
 }
 
 /// Returns the content of a request for comparisons.
-pub fn said(request: &BookSlot) -> String {
+pub fn request_content(request: &BookSlot) -> String {
     let BookSlot { offer, patient, note, .. } = request;
     format!("{} {} {:?} {note:?}", offer.hold, patient.last_name, patient.phone_number)
 }

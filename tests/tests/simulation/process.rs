@@ -142,12 +142,12 @@ impl Sim {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
         if host.incarnation == incarnation && host.timer == Some(at) {
             host.timer = None;
-            self.own(id, &Ask::Command(Command::Wake));
+            self.run_internal(id, &Ask::Command(Command::Wake));
         }
     }
 
     /// Runs a request of the location itself. After a failed commit, the timer is set again.
-    pub fn own(&mut self, id: LocationId, request: &Ask) {
+    pub fn run_internal(&mut self, id: LocationId, request: &Ask) {
         match self.turn(id, request) {
             TurnOutcome::Reply(_) | TurnOutcome::Refused(_) | TurnOutcome::Nothing => {}
             TurnOutcome::Busy => {

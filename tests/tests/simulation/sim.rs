@@ -143,7 +143,7 @@ impl Sim {
                 let at = self.now.plus(self.random.between(SECOND..=12 * MINUTE));
                 self.agenda.plan(at, SimEvent::Client);
             }
-            SimEvent::Ask(asked) => self.asked(asked),
+            SimEvent::Ask(asked) => self.deliver_request(asked),
             SimEvent::Staff { source } => self.staff(source),
             SimEvent::Notice { source, id } => self.notice(source, &id),
             SimEvent::Reachability { source } => self.weather(source),
@@ -154,7 +154,7 @@ impl Sim {
                 self.disk_full(false);
             }
             SimEvent::Restart => self.restart(),
-            SimEvent::Look => self.look(),
+            SimEvent::Look => self.load_due_locations(),
             SimEvent::Timer { location, incarnation, at } => self.timer(location, incarnation, at),
             SimEvent::Described { location, incarnation } => self.described(location, incarnation),
             SimEvent::Land(trip) => self.land(trip),
@@ -186,7 +186,7 @@ impl Sim {
 
     fn synchronise(&mut self, location: LocationId) {
         self.say(|| format!("somebody asks {location} to synchronise now"));
-        self.own(location, &Ask::Command(Command::SyncNow));
+        self.run_internal(location, &Ask::Command(Command::SyncNow));
     }
 
     /// Returns the place of one of our bookings that is not yet in the EHR, because staff prefer the same slots.
@@ -231,12 +231,12 @@ impl Sim {
         let dropped = if self.random.chance(200) { self.random.pick(&waiting).copied() } else { None };
         if let Some(write) = dropped {
             self.say(|| format!("the operator drops write {write} of {location}"));
-            self.own(location, &Ask::Drop(write));
+            self.run_internal(location, &Ask::Drop(write));
         }
         for write in failed.into_iter().map(WriteId) {
             if self.random.chance(500) {
                 self.say(|| format!("the operator has write {write} of {location} tried again"));
-                self.own(location, &Ask::Retry(write));
+                self.run_internal(location, &Ask::Retry(write));
             }
         }
     }

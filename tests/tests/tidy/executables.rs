@@ -114,13 +114,13 @@ mod tests {
     fn count(manifest: &str, files: &[&str]) -> usize {
         let paths: Vec<String> = files.iter().map(|file| format!("a/{file}")).collect();
         let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "")).collect();
-        executables(&Tree::of(&files), "a", &manifest.parse().unwrap())
+        executables(&Tree::from_files(&files), "a", &manifest.parse().unwrap())
     }
 
     fn findings(manifest: &str, files: &[&str]) -> Vec<String> {
         let mut tree = vec![("a/Cargo.toml", manifest)];
         tree.extend(files.iter().map(|file| (*file, "")));
-        check(&Tree::of(&tree)).iter().map(ToString::to_string).collect()
+        check(&Tree::from_files(&tree)).iter().map(ToString::to_string).collect()
     }
 
     #[test]

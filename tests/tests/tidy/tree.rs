@@ -66,7 +66,7 @@ impl Tree {
     }
 
     /// Returns a tree for a test.
-    pub fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn from_files(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::default();
         for (path, text) in files {
             tree.add(path, text);

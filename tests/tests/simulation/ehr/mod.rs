@@ -142,7 +142,7 @@ impl Ehr {
         });
     }
 
-    pub fn of(&self, resource: Resource) -> impl Iterator<Item = (&str, &SimRow)> {
+    pub fn rows_for(&self, resource: Resource) -> impl Iterator<Item = (&str, &SimRow)> {
         let of = (resource, String::new())..;
         self.rows.range(of).take_while(move |((kind, _), _)| *kind == resource).map(|((_, id), row)| (id.as_str(), row))
     }
@@ -208,7 +208,7 @@ impl Ehr {
 
     fn refuse_overlap(&self, except: Option<&str>, wanted: &EhrAppointment) -> Result<(), Fault> {
         let taken = self.strict
-            && self.of(Resource::Appointments).any(|(id, row)| {
+            && self.rows_for(Resource::Appointments).any(|(id, row)| {
                 Some(id) != except && row.standing().is_some_and(|standing| same_place(standing, wanted))
             });
         if taken { Err(Fault::Rejected("the time is taken".to_owned())) } else { Ok(()) }

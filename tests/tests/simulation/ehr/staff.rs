@@ -53,7 +53,7 @@ impl Ehr {
     }
 
     fn any(&self, random: &mut SeededRandom) -> Option<String> {
-        let standing = self.of(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
+        let standing = self.rows_for(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
         let ids: Vec<&str> = standing.map(|(id, _)| id).collect();
         random.pick(&ids).map(|id| (*id).to_owned())
     }
@@ -85,12 +85,12 @@ impl Ehr {
         random: &mut SeededRandom,
     ) -> Option<(LocationId, EhrAppointment)> {
         let rooms: Vec<_> = self
-            .of(Resource::Operatories)
+            .rows_for(Resource::Operatories)
             .filter(|(_, row)| location.is_none() || row.location == location)
             .filter_map(|(id, row)| Some((id.to_owned(), row.location?)))
             .collect();
         let (operatory, at) = random.pick(&rooms)?.clone();
-        let providers: Vec<_> = self.of(Resource::Providers).map(|(id, _)| id.to_owned()).collect();
+        let providers: Vec<_> = self.rows_for(Resource::Providers).map(|(id, _)| id.to_owned()).collect();
         let provider = random.pick(&providers)?.clone();
         let quarter = 15 * MINUTE;
         let start = Timestamp((now.0 / quarter + random.between(-8..=48 * HOUR / quarter)) * quarter);
@@ -116,7 +116,7 @@ impl Ehr {
         random: &mut SeededRandom,
     ) -> Option<String> {
         appointment.unavailable = random.chance(150);
-        let patients: Vec<_> = self.of(Resource::Patients).map(|(id, _)| id.to_owned()).collect();
+        let patients: Vec<_> = self.rows_for(Resource::Patients).map(|(id, _)| id.to_owned()).collect();
         appointment.patient = random.pick(&patients).filter(|_| !appointment.unavailable).cloned();
         self.refuse_overlap(None, &appointment).ok()?;
         let start = appointment.start * SECOND - now.0;
@@ -152,7 +152,7 @@ impl Ehr {
     }
 
     fn staff_hours(&mut self, random: &mut SeededRandom) -> Option<String> {
-        let hours: Vec<_> = self.of(Resource::WorkingHours).map(|(id, _)| id.to_owned()).collect();
+        let hours: Vec<_> = self.rows_for(Resource::WorkingHours).map(|(id, _)| id.to_owned()).collect();
         let id = random.pick(&hours)?.clone();
         let (end, active) = (["12:00", "17:00", "18:00", "06:00"][random.below(4)], random.chance(800));
         self.change(Resource::WorkingHours, &id, |row| {
