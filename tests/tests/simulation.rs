@@ -27,7 +27,7 @@ use std::{
     },
 };
 
-use disk::Disk;
+use disk::SimDisk;
 use postgres_server::{Cluster, Durability, is_skipped};
 use sim::Sim;
 use store::{
@@ -48,7 +48,7 @@ struct Ended {
 }
 
 fn run(seed: u64, aloud: bool, prepare: impl FnOnce(&mut Sim)) -> Ended {
-    let mut sim = Sim::new(seed, aloud, |_| Disk::in_memory());
+    let mut sim = Sim::new(seed, aloud, |_| SimDisk::in_memory());
     prepare(&mut sim);
     ended(sim)
 }
@@ -136,7 +136,7 @@ fn invariants_hold_for_all_seeds_on_postgres() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(postgres::migrate(&config, &keys)).unwrap();
             let open = || PostgresStore::open(&config, &keys, engine::owners_of(setup)).unwrap();
-            [Disk::of(Arc::new(open())), Disk::of(Arc::new(open()))]
+            [SimDisk::new(Arc::new(open())), SimDisk::new(Arc::new(open()))]
         };
         let ended = ended(Sim::new(seed, aloud, in_database));
         let log = &ended.sim.log;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use cloud_ehr::{CloudEhr, Settings, User};
+use cloud_ehr::{CloudEhr, CloudEhrSettings, User};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -40,12 +40,12 @@ pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Re
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let seeded_at = known.map(|known| known.seeded_at).filter(|at| now - at < BOOKS_LAST).unwrap_or(now);
     let begin = |port: u16| {
-        CloudEhr::start(Settings {
+        CloudEhr::start(CloudEhrSettings {
             port,
             users: vec![User::new(USER, PASSWORD, "Robin, front desk")],
             zone: ZONE,
             seeded_at: Some(seeded_at),
-            ..Settings::default()
+            ..CloudEhrSettings::default()
         })
     };
     let next = if operators.port() == 0 { 0 } else { operators.port().saturating_add(1) };

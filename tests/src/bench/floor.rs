@@ -26,17 +26,17 @@ const MOST: usize = 3_584;
 const DELETED: u32 = u32::MAX;
 
 /// A recording of a store's commits without values.
-pub struct Recorded {
+pub struct RecordedStore {
     commits: Mutex<BufWriter<File>>,
     /// Number of appended feed entries.
     appended: AtomicU64,
 }
 
-impl Recorded {
+impl RecordedStore {
     /// Records commits made through the returned store in a file.
-    pub fn over(store: Arc<dyn Store>, file: &Path) -> io::Result<(Arc<dyn Store>, Arc<Recorded>)> {
+    pub fn over(store: Arc<dyn Store>, file: &Path) -> io::Result<(Arc<dyn Store>, Arc<RecordedStore>)> {
         let commits = Mutex::new(BufWriter::new(File::create(file)?));
-        let recorded = Arc::new(Recorded { commits, appended: AtomicU64::new(0) });
+        let recorded = Arc::new(RecordedStore { commits, appended: AtomicU64::new(0) });
         let record = recorded.clone();
         let hooked = HookedStore::over(store).on_commit(move |store, batch| match record.note(&batch) {
             Ok(()) => store.commit(batch),

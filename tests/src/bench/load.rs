@@ -25,7 +25,7 @@ pub struct Load {
 }
 
 /// Results after the warm-up.
-pub struct Outcome {
+pub struct LoadOutcome {
     pub per_second: f64,
     /// Including the warm-up.
     pub answered: u64,
@@ -47,7 +47,7 @@ struct Tally {
 }
 
 impl Load {
-    pub async fn run(self, address: SocketAddr, requests: Requests) -> io::Result<Outcome> {
+    pub async fn run(self, address: SocketAddr, requests: Requests) -> io::Result<LoadOutcome> {
         let (next, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Tally::default())));
         let begin = Instant::now() + self.warm_up;
         let end = begin + self.length;
@@ -64,11 +64,11 @@ impl Load {
     }
 }
 
-fn outcome(mut tally: Tally, begin: Instant) -> Outcome {
+fn outcome(mut tally: Tally, begin: Instant) -> LoadOutcome {
     tally.times.sort_unstable();
     let at = |per_cent: usize| tally.times.get(tally.times.len() * per_cent / 100).copied().unwrap_or_default();
     let took = tally.last.map_or(Duration::ZERO, |last| last.duration_since(begin));
-    Outcome {
+    LoadOutcome {
         per_second: tally.times.len() as f64 / took.as_secs_f64().max(1e-9),
         answered: tally.answered,
         median: at(50),

@@ -28,11 +28,11 @@ use serde_json::json;
 use setup::{LocationSetup, Setup};
 
 use super::{
-    floor::{self, Recorded},
+    floor::{self, RecordedStore},
     idle::resident,
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     practices,
-    report::{self, Aim, Report},
+    report::{self, Aim, BenchReport},
 };
 use crate::harness::{components, fixtures};
 
@@ -77,7 +77,7 @@ impl Transport for Timed {
     }
 }
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     let timed = Arc::new(Timed {
         ehr: Mutex::new(SandboxEhr::new(profile(options.pulled))),
         nanos: AtomicU64::new(0),
@@ -104,7 +104,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.time("  the simulated EHR meanwhile, not counted above", of_ehr, Aim::None);
 
         let commits = dir.path().join("commits");
-        let (store, recorded) = Recorded::over(practices::store(dir.path())?, &commits)?;
+        let (store, recorded) = RecordedStore::over(practices::store(dir.path())?, &commits)?;
         let mut parts = Parts::new(store, RecordViews::shared());
         parts.adapters = registry;
         parts.in_process.insert(fixtures::SOURCE, timed.clone() as Arc<dyn Transport>);

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::{
 use prost::Message;
 
 #[derive(Clone, Debug)]
-pub struct Span {
+pub struct CollectedSpan {
     pub trace: String,
     pub id: String,
     /// Empty for the root of a trace.
@@ -22,7 +22,7 @@ pub struct Span {
     pub fields: Vec<(String, String)>,
 }
 
-impl Span {
+impl CollectedSpan {
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
@@ -31,7 +31,7 @@ impl Span {
 /// The spans, and all received data as text.
 #[derive(Default)]
 struct Received {
-    spans: Vec<Span>,
+    spans: Vec<CollectedSpan>,
     text: String,
 }
 
@@ -60,13 +60,13 @@ impl TraceCollector {
     }
 
     /// Returns the spans of a request's trace.
-    pub fn of_request(&self, request: &str) -> Vec<Span> {
+    pub fn spans_for_request(&self, request: &str) -> Vec<CollectedSpan> {
         let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let of = received.spans.iter().find(|span| span.field("request") == Some(request)).map(|span| &span.trace);
         received.spans.iter().filter(|span| Some(&span.trace) == of).cloned().collect()
     }
 
-    pub fn spans(&self) -> Vec<Span> {
+    pub fn spans(&self) -> Vec<CollectedSpan> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).spans.clone()
     }
 
@@ -85,7 +85,7 @@ async fn receive(body: web::Bytes, received: web::Data<Mutex<Received>>) -> Http
     HttpResponse::Ok().content_type("application/x-protobuf").finish()
 }
 
-fn span(span: v1::Span) -> Span {
+fn span(span: v1::Span) -> CollectedSpan {
     let value = |value: Value| match value {
         Value::StringValue(text) => text,
         Value::IntValue(number) => number.to_string(),
@@ -95,7 +95,7 @@ fn span(span: v1::Span) -> Span {
         let of = field.value.and_then(|of| of.value).map(value);
         (field.key, of.unwrap_or_default())
     });
-    Span {
+    CollectedSpan {
         trace: hex::encode(span.trace_id),
         id: hex::encode(span.span_id),
         parent: hex::encode(span.parent_span_id),

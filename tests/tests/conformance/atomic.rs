@@ -19,18 +19,18 @@ const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up","minutes":30}]"#;
 const HISTORY: &str = r#"[{"category":"allergies","code":"91936005","name":"Penicillin allergy"},
     {"category":"conditions","code":"I10","name":"Hypertension"}]"#;
 
-type Shared = Arc<Mutex<AtomicServer>>;
+type SharedAtomicServer = Arc<Mutex<AtomicServer>>;
 
 pub struct Atomic {
     address: std::net::SocketAddr,
-    server: Shared,
+    server: SharedAtomicServer,
     site: String,
     here: ExistingIds,
     /// Sorted starts of the slots, in seconds; the last one limits the covered time.
     slots: Vec<i64>,
 }
 
-fn with<T>(server: &Shared, work: impl FnOnce(&mut AtomicServer) -> T) -> T {
+fn with<T>(server: &SharedAtomicServer, work: impl FnOnce(&mut AtomicServer) -> T) -> T {
     work(&mut server.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -100,7 +100,7 @@ fn instant(at: i64) -> String {
     chrono::DateTime::from_timestamp(at, 0).unwrap().to_rfc3339()
 }
 
-async fn answer(server: Data<Shared>, request: HttpRequest, body: Bytes) -> HttpResponse {
+async fn answer(server: Data<SharedAtomicServer>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let headers = request.headers().iter();
     let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
     let uri = request.uri().to_string();

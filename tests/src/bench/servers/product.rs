@@ -28,7 +28,7 @@ use setup::{Environment, NodeRules};
 
 use super::{WORKERS, ready, ready_for_operators};
 use crate::bench::{
-    activation::{first_sync, own},
+    activation::{first_sync, in_process_ehrs},
     own_ehr::Writes,
     practices,
 };
@@ -89,7 +89,7 @@ pub async fn serve(
         None => practices::store(dir)?,
     };
     let mut parts = Parts::new(store, RecordViews::shared());
-    parts.own = own(locations, writes);
+    parts.own = in_process_ehrs(locations, writes);
     let engine = Arc::new(Engine::start(setup, parts).await?);
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { workers: WORKERS, rate_limits: rates, ..HttpRules::default() };

@@ -18,7 +18,7 @@ use actix_web::{
 };
 
 /// A received request. Header names are in lower case.
-pub struct Request {
+pub struct FakeRequest {
     pub method: String,
     pub path: String,
     /// The undecoded query.
@@ -27,7 +27,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-impl Request {
+impl FakeRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
@@ -51,7 +51,7 @@ pub struct Response {
 
 /// The handler of a server.
 pub trait Respond: Send + 'static {
-    fn respond(&mut self, request: Request) -> Response;
+    fn respond(&mut self, request: FakeRequest) -> Response;
 }
 
 /// A server. Its state lives as long as this value.
@@ -94,7 +94,7 @@ impl<T: Respond> FakeServer<T> {
 
 async fn answer<T: Respond>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let headers = request.headers().iter();
-    let asked = Request {
+    let asked = FakeRequest {
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
