@@ -20,8 +20,10 @@ pub const ARROWS: &[CrateDependencies] = &[
             "adapter-kit",
             "adapter-conformance",
             "cloud-ehr",
+            "view-macro",
         ],
     ),
+    ("view-macro", &[]),
     // The facade.
     (
         "engine",
