@@ -31,7 +31,7 @@ use crate::{
 
 /// The group of webhook messages.
 pub(super) const GROUP: Group =
-    Group { name: "Webhook messages", about: "What is posted to an endpoint for each event." };
+    Group { name: "Webhook messages", about: "The messages that are posted to an endpoint, by event." };
 
 pub(crate) fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
     let events = ResourceType::ALL.iter().flat_map(|kind| kind.events());

@@ -51,14 +51,14 @@ use crate::{
 pub(crate) struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
-    /// The patient of the appointment; null if it names none. Present with `include[]=patient` or
-    /// `include[]=guarantor`, and without any `include[]`.
+    /// The patient of the appointment; null if it has none. Present with `include[]=patient` or `include[]=guarantor`,
+    /// and without any `include[]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Included<PatientWithGuarantor<'a>>,
-    /// The operatory of the appointment; null if it names none. Only with `include[]=operatory`.
+    /// The operatory of the appointment; null if it has none. Only with `include[]=operatory`.
     #[serde(skip_serializing_if = "Option::is_none")]
     operatory: Included<OperatoryView<'a>>,
-    /// The type of the appointment; null if it names none. Only with `include[]=appointment_type`.
+    /// The type of the appointment; null if it has none. Only with `include[]=appointment_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     appointment_type: Included<AppointmentTypeView>,
     /// Procedures planned for the appointment or performed in it. Only with `include[]=procedures`.

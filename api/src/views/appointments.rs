@@ -18,7 +18,7 @@ pub(crate) struct AppointmentView<'a> {
     id: u64,
     /// Id of the patient; null for a block of unavailable time, and if the health record system names no patient.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the appointment names none.
+    /// Id of the provider; null if the appointment has none.
     provider_id: Option<u32>,
     /// Display name of the provider, or else the full name; null if the appointment names no provider.
     provider_name: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) struct AppointmentView<'a> {
     timezone: &'static str,
     /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Id of the appointment type; null if the appointment names none.
+    /// Id of the appointment type; null if the appointment has none.
     appointment_type_id: Option<u32>,
     /// When the patient checked in, in UTC; null before.
     checkin_at: Option<At>,

@@ -90,7 +90,7 @@ pub(crate) struct AppointmentDescriptorView<'a> {
     foreign_id_type: &'a str,
     /// Other values that the health record system provides, by name.
     data: BTreeMap<&'a str, &'a str>,
-    /// Whether the descriptor is in use; false once it was deleted in the health record system.
+    /// `true` if the descriptor is in use; `false` once it has been deleted in the health record system.
     active: bool,
     /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
     /// first time.
@@ -146,8 +146,8 @@ pub(crate) struct FeeScheduleView<'a> {
     id: u64,
     /// Name of the fee schedule.
     name: &'a str,
-    /// Whether the fee schedule is in use; false once it was deleted in the health record system. Null if the health
-    /// record system does not provide it.
+    /// `true` if the fee schedule is in use; `false` once it has been deleted in the health record system. Null if the
+    /// health record system does not provide it.
     active: Option<bool>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
@@ -174,7 +174,7 @@ impl<'a> FeeScheduleView<'a> {
 /// A fee inside its schedule.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureFee<'a> {
-    /// Id of the procedure code; null if the health record system names none.
+    /// Id of the procedure code; null if the health record system provides none.
     #[schemars(with = "Option<String>", extend("format" = "uuid"))]
     procedure_code_id: Option<Uuid>,
     /// The fee for the procedure.
@@ -228,7 +228,7 @@ pub(crate) struct PaymentTypeView<'a> {
     id: u64,
     /// Name of the payment type.
     name: &'a str,
-    /// Whether the payment type is in use; false once it was deleted in the health record system.
+    /// `true` if the payment type is in use; `false` once it has been deleted in the health record system.
     active: bool,
     /// When the record last changed in this service, in UTC.
     updated_at: At,
@@ -252,7 +252,7 @@ pub(crate) struct AdjustmentTypeView<'a> {
     id: u64,
     /// Name of the adjustment type.
     name: &'a str,
-    /// Whether the adjustment type is in use; false once it was deleted in the health record system.
+    /// `true` if the adjustment type is in use; `false` once it has been deleted in the health record system.
     active: bool,
     /// Whether adjustments of this type lower the balance (`credit`) or raise it (`debit`); `unknown` if the health
     /// record system does not say.

@@ -24,9 +24,9 @@ pub(crate) struct ProcedureCodeView<'a> {
     code: &'a str,
     /// The meaning of the code.
     description: &'a str,
-    /// Id of the category of the procedure code; null if the health record system names none.
+    /// Id of the category of the procedure code; null if the health record system provides none.
     category_id: Option<u64>,
-    /// Whether the procedure code is in use; false once it was deleted in the health record system.
+    /// `true` if the procedure code is in use; `false` once it has been deleted in the health record system.
     active: bool,
     /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
@@ -82,12 +82,12 @@ pub(crate) struct ProcedureView<'a> {
     id: u64,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
     /// Id of the appointment that the procedure is planned for or was performed in; null if the health record system
-    /// names none.
+    /// provides none.
     appointment_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     code: Option<&'a str>,
@@ -160,7 +160,7 @@ pub(crate) struct TreatmentPlanView<'a> {
     id: u64,
     /// Name of the treatment plan; null if the health record system does not provide it.
     name: Option<&'a str>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
     /// When the record last changed in this service, in UTC.
     updated_at: At,
@@ -199,9 +199,9 @@ impl<'a> TreatmentPlanView<'a> {
 pub(crate) struct ClinicalNoteView<'a> {
     /// Id of the clinical note.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the procedure that the note is about; null if the health record system names none.
+    /// Id of the procedure that the note is about; null if the health record system provides none.
     procedure_id: Option<u64>,
     /// When the note was entered, in UTC; null if the health record system does not provide it.
     entered_at: Option<At>,
@@ -287,11 +287,11 @@ pub(crate) struct PatientRecallView<'a> {
     foreign_id: Option<&'a str>,
     /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// Id of the recall type; null if the health record system names none.
+    /// Id of the recall type; null if the health record system provides none.
     recall_id: Option<u64>,
-    /// The recall type; null if the health record system names none.
+    /// The recall type; null if the health record system provides none.
     recall_type: Option<RecallTypeBasic<'a>>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
     /// When this service first stored the record, in UTC.
     created_at: At,

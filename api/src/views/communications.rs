@@ -101,7 +101,7 @@ impl<'a> CommunicationLogView<'a> {
 pub(crate) struct ConversationView<'a> {
     /// Id of the conversation.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
     /// Subject of the conversation; null if the health record system does not provide it.
     subject: Option<&'a str>,

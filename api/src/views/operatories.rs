@@ -31,7 +31,7 @@ pub(crate) struct OperatoryView<'a> {
     updated_at: At,
     /// Name to show; null if the health record system has none.
     display_name: Option<&'a str>,
-    /// Whether the operatory is in use; false once it was deleted in the health record system.
+    /// `true` if the operatory is in use; `false` once it has been deleted in the health record system.
     active: bool,
     /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST
     /// /appointments` may use it.

@@ -156,7 +156,7 @@ pub(crate) struct PatientProfile<'a> {
     cell_phone_number: Option<&'a str>,
     /// The first available of: the number without a type, the cell, home and work number; null if there is none.
     preferred_phone_number: Option<&'a str>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
@@ -225,7 +225,7 @@ pub(crate) enum PatientListItemByVersion<'a> {
 pub(crate) struct AppointmentBasic {
     /// Id of the appointment.
     id: u64,
-    /// Id of the provider; null if the appointment names none.
+    /// Id of the provider; null if the appointment has none.
     provider_id: Option<u32>,
     /// Display name of the provider, or else the full name; null if the appointment names no provider.
     provider_name: Option<String>,

@@ -81,7 +81,7 @@ pub(crate) struct PersonBio<'a> {
 pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
     user: PersonView<'a>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.

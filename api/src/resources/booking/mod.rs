@@ -61,7 +61,7 @@ struct BookingView<'a> {
     location: BookingLocation<'a>,
     /// Name of the patient, as the client gave it.
     patient: PatientName<'a>,
-    /// Id of the patient of the appointment; null if it names none.
+    /// Id of the patient of the appointment; null if it has none.
     patient_id: Option<u32>,
     /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. If not, the patient
     /// was created with the booking. Null for bookings that are older than this field.

@@ -19,7 +19,7 @@ pub(crate) struct GuarantorBalanceView<'a> {
     id: u64,
     /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
@@ -73,9 +73,9 @@ impl<'a> GuarantorBalanceView<'a> {
 pub(crate) struct InsuranceBalanceView {
     /// Id of the balance.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,

@@ -23,13 +23,13 @@ pub(crate) struct ChargeView<'a> {
     foreign_id: Option<&'a str>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// Id of the procedure that is charged for; null if the health record system names none.
+    /// Id of the procedure that is charged for; null if the health record system provides none.
     procedure_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     procedure_code: Option<&'a str>,
@@ -132,11 +132,11 @@ pub(crate) struct ClaimView<'a> {
     id: u64,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
     /// Status of the claim: `draft` is not sent yet, `received` is answered by the payer. Null if the status is unknown
     /// or none of these.
@@ -148,9 +148,9 @@ pub(crate) struct ClaimView<'a> {
     sent_at: Option<At>,
     /// Free text; null if there is none.
     note: Option<&'a str>,
-    /// Id of the patient's primary insurance plan; null if the health record system names none.
+    /// Id of the patient's primary insurance plan; null if the health record system provides none.
     primary_insurance_plan_id: Option<u64>,
-    /// Id of the patient's secondary insurance plan; null if the health record system names none.
+    /// Id of the patient's secondary insurance plan; null if the health record system provides none.
     secondary_insurance_plan_id: Option<u64>,
     /// The date of service, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
@@ -316,7 +316,7 @@ impl Payout {
 pub(crate) struct ChargePayoutView {
     #[serde(flatten)]
     payout: Payout,
-    /// Id of the charge; null if the health record system names none.
+    /// Id of the charge; null if the health record system provides none.
     charge_id: Option<u64>,
 }
 
@@ -356,11 +356,11 @@ pub(crate) struct PatientLedgerCharge<'a> {
     foreign_id: Option<&'a str>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
     /// When the record last changed in this service, in UTC.
     updated_at: At,
@@ -373,7 +373,8 @@ pub(crate) struct PatientLedgerCharge<'a> {
     /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// Id of the procedure that is charged for, a number written as text; null if the health record system names none.
+    /// Id of the procedure that is charged for, a number written as text; null if the health record system provides
+    /// none.
     procedure_id: Option<String>,
     /// Ids of the claims with the charge.
     claim_ids: Vec<u64>,

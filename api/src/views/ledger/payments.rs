@@ -24,11 +24,11 @@ pub(crate) struct PaymentView<'a> {
     /// Id of the location the payment was entered at through the API; null for one that was read from the health record
     /// system.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
     /// When the record last changed in this service, in UTC.
     updated_at: At,
@@ -45,13 +45,13 @@ pub(crate) struct PaymentView<'a> {
     /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
     /// processor. Null if unknown.
     transaction_id: Option<&'a str>,
-    /// Id of the charge that the payment settles; null if the health record system names none.
+    /// Id of the charge that the payment settles; null if the health record system provides none.
     charge_id: Option<u64>,
-    /// Id of the claim that the payment belongs to; null if the health record system names none.
+    /// Id of the claim that the payment belongs to; null if the health record system provides none.
     claim_id: Option<u64>,
-    /// Id of the payment plan that the payment belongs to; null if the health record system names none.
+    /// Id of the payment plan that the payment belongs to; null if the health record system provides none.
     payment_plan_id: Option<u64>,
-    /// Id of the insurance plan that paid; null if the health record system names none.
+    /// Id of the insurance plan that paid; null if the health record system provides none.
     insurance_plan_id: Option<u64>,
     /// Id of the payment type; null if there is none.
     payment_type_id: Option<u64>,
@@ -159,11 +159,11 @@ pub(crate) struct AdjustmentView<'a> {
     /// Id of the location the adjustment was entered at through the API; null for one that was read from the health
     /// record system.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
     /// When the record last changed in this service, in UTC.
     updated_at: At,
@@ -179,9 +179,9 @@ pub(crate) struct AdjustmentView<'a> {
     /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
     /// processor. Null if unknown.
     transaction_id: Option<&'a str>,
-    /// Id of the charge that the adjustment changes; null if the health record system names none.
+    /// Id of the charge that the adjustment changes; null if the health record system provides none.
     charge_id: Option<u64>,
-    /// Id of the claim that the adjustment belongs to; null if the health record system names none.
+    /// Id of the claim that the adjustment belongs to; null if the health record system provides none.
     claim_id: Option<u64>,
     /// Id of the adjustment type; null if there is none.
     adjustment_type_id: Option<u64>,
@@ -284,9 +284,9 @@ impl<'a> AdjustmentView<'a> {
 pub(crate) struct PaymentPlanView<'a> {
     /// Id of the payment plan.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
     /// When the first payment is due, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
