@@ -69,7 +69,7 @@ pub(crate) struct NewAdjustment(LedgerEntryInput);
 
 impl FromInput for NewAdjustment {
     fn from_input(input: &mut Input) -> NewAdjustment {
-        let on = ("adjusted_at", "When the adjustment was made.");
+        let on = ("adjusted_at", "Date of the adjustment.");
         let kind = ("adjustment_type_id", "The adjustment type, of the same location.", AdjustmentType::RESOURCE);
         NewAdjustment(LedgerEntryInput::read(input, ("adjustment", "The adjustment."), on, kind))
     }

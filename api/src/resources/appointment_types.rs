@@ -231,11 +231,14 @@ struct Parent {
 
 impl Parent {
     fn read(b: &mut Fields) -> Parent {
-        let belongs = word::<ParentType>().about("Whether the type belongs to the institution or to one location.");
+        let belongs = word::<ParentType>().about("Owner of the type: the institution or one location.");
         Parent {
             location: b.optional("location_id", shared::location()),
             of_location: b.optional("appointment_type.parent_type", belongs).map(|it| it == ParentType::Location),
-            id: b.optional("appointment_type.parent_id", id().about("The institution or location it belongs to.")),
+            id: b.optional(
+                "appointment_type.parent_id",
+                id().about("The institution or location that the type belongs to."),
+            ),
         }
     }
 

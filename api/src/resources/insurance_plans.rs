@@ -103,8 +103,9 @@ impl FromInput for NewPlan {
         ];
         let [payer_id, line1, line2, city, postal_code, group_number] = texts
             .map(|(name, about)| b.optional_nonempty(&format!("insurance_plan.{name}"), text(MAX_TEXT).about(about)));
-        let region = b.optional_nonempty("insurance_plan.state", two_letters().about("State, two letters."));
-        let country = b.optional_nonempty("insurance_plan.country_code", two_letters().about("Country, two letters."));
+        let region = b.optional_nonempty("insurance_plan.state", two_letters().about("State, as a two-letter code."));
+        let country =
+            b.optional_nonempty("insurance_plan.country_code", two_letters().about("Country, as a two-letter code."));
         let address = Address { line1, line2, city, region, postal_code, country };
         NewPlan(InsurancePlan {
             payer_id,

@@ -73,7 +73,7 @@ pub(crate) struct NewPayment(LedgerEntryInput);
 
 impl FromInput for NewPayment {
     fn from_input(input: &mut Input) -> NewPayment {
-        let on = ("paid_at", "When the payment was made.");
+        let on = ("paid_at", "Date of the payment.");
         let kind = ("payment_type_id", "The payment type, of the same location.", PaymentType::RESOURCE);
         NewPayment(LedgerEntryInput::read(input, ("payment", "The payment."), on, kind))
     }

@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// The wish of an endpoint for one kind of event of an institution.
+/// A subscription of an endpoint to one kind of event of an institution.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookSubscriptionView {
     /// Id of the subscription.
@@ -42,18 +42,19 @@ pub(crate) struct WebhookSubscriptionView {
     /// Id of the institution whose events are sent.
     #[schemars(with = "u32")]
     institution_id: InstitutionId,
-    /// The one location whose events are sent; null: those of all locations of the institution.
+    /// Id of the single location whose events are sent; null for the events of all locations of the institution.
     #[schemars(with = "Option<u32>")]
     location_id: Option<LocationId>,
     /// The resource type of the event, such as `Appointment`.
     resource_type: &'static str,
-    /// With `.complete`, `.failed` or `.timed_out`: only that outcome of writes to the health record system.
+    /// Name of the event. With `.complete`, `.failed` or `.timed_out`, only that outcome of writes to the health record
+    /// system.
     event: String,
-    /// Whether the subscription is active. Messages are sent while its endpoint is active too.
+    /// `true` if the subscription is active. Messages are sent while its endpoint is active too.
     active: bool,
-    /// When the subscription was made, in UTC.
+    /// Time at which the subscription was created, in UTC.
     created_at: At,
-    /// When the subscription was last changed, in UTC.
+    /// Time at which the subscription was last changed, in UTC.
     updated_at: At,
 }
 

@@ -9,7 +9,7 @@
 //! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
 //!
 //! reads!(ListPayments |input| {
-//!     large: bool = input.query.defaulted("large", boolean().about("Only large ones."), false),
+//!     large: bool = input.query.defaulted("large", boolean().about("`true` to list only large payments."), false),
 //!     listing: Listing = input.listing().sort().patient().id("claim_id", "The claim.", Filter::Claim).done(),
 //! });
 //!
@@ -37,8 +37,8 @@
 //!     Ok(call.created(made.replay, view))
 //! }
 //!
-//! get("/payments", payments::list).about("Payments on the ledger", "4.10").financial(),
-//! get("/payments/{id}", payments::show).about("One payment", "4.10").financial(),
+//! get("/payments", payments::list).about("List payments on the ledger", "4.10").financial(),
+//! get("/payments/{id}", payments::show).about("Retrieve a payment", "4.10").financial(),
 //! post("/payments", payments::create).about("Create a payment", "4.10").financial(),
 //! ```
 //!

@@ -28,11 +28,11 @@ pub(crate) struct ProcedureCodeView<'a> {
     category_id: Option<u64>,
     /// `true` if the procedure code is in use; `false` once it has been deleted in the health record system.
     active: bool,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct ProcedureCodeCategoryView<'a> {
     id: u64,
     /// Name of the category.
     name: &'a str,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -93,15 +93,15 @@ pub(crate) struct ProcedureView<'a> {
     code: Option<&'a str>,
     /// Name of the procedure; null if the health record system does not provide it.
     name: Option<&'a str>,
-    /// How far the procedure is; `inactive` once it was deleted in the health record system. Null if the status is
-    /// unknown or none of these.
+    /// Status of the procedure; `inactive` once it has been deleted in the health record system. Null if the status is
+    /// unknown or not one of these values.
     #[schemars(with = "Option<String>", extend("enum" = [
         "planned", "scheduled", "completed", "inactive", "referred", null
     ]))]
     status: Option<ProcedureStatus>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Where on the body the procedure takes place.
+    /// Part of the body on which the procedure is performed.
     body_site: BodySite<'a>,
     /// Fee for the procedure; null if the health record system does not provide it, and without the grant `financial`.
     fee: Option<Price>,
@@ -115,13 +115,13 @@ pub(crate) struct ProcedureView<'a> {
     treatment_plan_ids: &'a [u64],
 }
 
-/// Where on the body a procedure takes place.
+/// Part of the body on which a procedure is performed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BodySite<'a> {
-    /// Teeth, as the health record system numbers them; may be empty.
+    /// Teeth, as numbered by the health record system; may be empty.
     tooth: &'a [String],
-    /// Surfaces of the teeth, as the health record system writes them; null if the health record system does not
-    /// provide it.
+    /// Surfaces of the teeth, as notated by the health record system; null if the health record system does not provide
+    /// them.
     surface: Option<&'a str>,
 }
 
@@ -162,10 +162,10 @@ pub(crate) struct TreatmentPlanView<'a> {
     name: Option<&'a str>,
     /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Status of the treatment plan: `not_applicable` if the health record system has no status for it. Null if the
-    /// status is unknown or none of these.
+    /// Status of the treatment plan; `not_applicable` if the health record system has no status for it. Null if the
+    /// status is unknown or not one of these values.
     status: Option<Word<PlanStatus>>,
     /// The procedures of the treatment plan.
     procedures: Vec<ProcedureView<'a>>,
@@ -203,15 +203,15 @@ pub(crate) struct ClinicalNoteView<'a> {
     patient_id: Option<u32>,
     /// Id of the procedure that the note is about; null if the health record system provides none.
     procedure_id: Option<u64>,
-    /// When the note was entered, in UTC; null if the health record system does not provide it.
+    /// Time at which the note was entered, in UTC; null if the health record system does not provide it.
     entered_at: Option<At>,
     /// Text of the note.
     content: &'a str,
-    /// Whether the provider signed the note; null if the health record system does not provide it.
+    /// `true` if the provider signed the note; null if the health record system does not provide it.
     signed: Option<bool>,
-    /// Whether the note is completed; null if the health record system does not provide it.
+    /// `true` if the note is completed; null if the health record system does not provide it.
     completed: Option<bool>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -240,9 +240,9 @@ pub(crate) struct RecallTypeView<'a> {
     name: &'a str,
     /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Number of units between two visits, 1 to 1000.
     interval_num: u32,
@@ -250,9 +250,9 @@ pub(crate) struct RecallTypeView<'a> {
     interval_unit: Word<IntervalUnit>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -280,12 +280,12 @@ pub(crate) struct PatientRecallView<'a> {
     id: u64,
     /// Id of the appointment booked for the recall; null if there is none.
     appointment_id: Option<u64>,
-    /// When the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Date on which the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     date_due: Option<String>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Id of the recall type; null if the health record system provides none.
     recall_id: Option<u64>,
@@ -293,9 +293,9 @@ pub(crate) struct PatientRecallView<'a> {
     recall_type: Option<RecallTypeBasic<'a>>,
     /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 

@@ -36,8 +36,8 @@ pub(crate) struct PatientDocumentView<'a> {
     media_type: &'a str,
     /// Always null: the content of documents stays in the health record system.
     url: Option<String>,
-    /// When the document was created in the health record system, in UTC; if unknown, when this service first stored
-    /// the record.
+    /// Time at which the document was created in the health record system, in UTC; if unknown, the time at which this
+    /// service first stored the record.
     created_at: At,
     /// Id of the document type; null if the health record system provides none.
     document_type_id: Option<u64>,
