@@ -117,9 +117,9 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
             "event_time": {"type": "string", "format": "date-time", "description":
                 "Time at which the event was committed, in UTC with milliseconds."},
             "subdomain": {"type": "string", "description": "The subdomain of the institution."},
-            "institution_id": {"type": "integer", "format": "int32", "description": "The id of the institution."},
+            "institution_id": {"type": "integer", "format": "int32", "description": "Id of the institution."},
             "location_id": {"type": "integer", "format": "int32", "description":
-                "The id of the location. Absent if the message does not concern a single location."},
+                "Id of the location. Absent if the message does not concern a single location."},
             "sequence": {"type": "integer", "format": "int64", "description":
                 "Sequence number that orders the messages about one record: later messages have greater numbers. The \
                  numbers have gaps."},
@@ -142,7 +142,7 @@ fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
         }
     };
     let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record},
-        "description": "The record under its name, and further data of the event."});
+        "description": "The record under its name, with further data of the event."});
     if event.is_update() || kind == ResourceType::SyncStatus {
         data["properties"]["previous_attributes"] = previous(layout);
     }

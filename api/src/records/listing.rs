@@ -113,19 +113,19 @@ impl<'a> Reading<'a> {
     }
 
     pub(crate) fn patient(self) -> Self {
-        self.id("patient_id", "The patient.", Filter::Patient)
+        self.id("patient_id", "Id of the patient.", Filter::Patient)
     }
 
     pub(crate) fn provider(self) -> Self {
-        self.id("provider_id", "The provider.", Filter::Provider)
+        self.id("provider_id", "Id of the provider.", Filter::Provider)
     }
 
     pub(crate) fn guarantor(self) -> Self {
-        self.id("guarantor_id", "The person responsible for the account.", Filter::Guarantor)
+        self.id("guarantor_id", "Id of the guarantor, the person responsible for the account.", Filter::Guarantor)
     }
 
     pub(crate) fn procedure(self) -> Self {
-        self.id("procedure_id", "The procedure.", Filter::Procedure)
+        self.id("procedure_id", "Id of the procedure.", Filter::Procedure)
     }
 
     pub(crate) fn name(self) -> Self {

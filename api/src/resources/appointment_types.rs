@@ -129,7 +129,7 @@ impl FromInput for NewAppointmentType {
         let descriptor_ids = b.list(
             "appointment_type.emr_appt_descriptor_ids",
             id().referring_to(Resource::AppointmentDescriptors)
-                .about("Descriptors of appointments in the health record system."),
+                .about("Ids of appointment descriptors in the health record system."),
         );
         let (minutes, of_location) = (minutes as u32, false);
         let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
@@ -166,7 +166,7 @@ impl FromInput for AppointmentTypeUpdate {
             descriptor_ids: b.optional_list(
                 "appointment_type.emr_appt_descriptor_ids",
                 id().referring_to(Resource::AppointmentDescriptors)
-                    .about("Descriptors of appointments in the health record system."),
+                    .about("Ids of appointment descriptors in the health record system."),
             ),
         };
         AppointmentTypeUpdate { parent, change }
@@ -237,7 +237,7 @@ impl Parent {
             of_location: b.optional("appointment_type.parent_type", belongs).map(|it| it == ParentType::Location),
             id: b.optional(
                 "appointment_type.parent_id",
-                id().about("The institution or location that the type belongs to."),
+                id().about("Id of the institution or location that the type belongs to."),
             ),
         }
     }

@@ -227,8 +227,10 @@ impl NewAppointmentInput {
             b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Person or source that referred the patient."));
         let dependent = NewAppointmentInput::dependent(b, today);
         let descriptor = id().referring_to(Resource::AppointmentDescriptors);
-        let descriptor_ids =
-            b.list("appt.descriptor_ids", descriptor.about("Descriptors of appointments in the health record system."));
+        let descriptor_ids = b.list(
+            "appt.descriptor_ids",
+            descriptor.about("Ids of appointment descriptors in the health record system."),
+        );
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
             b.problem("appt.end_time must be after start_time.");
         }

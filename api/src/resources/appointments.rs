@@ -119,7 +119,7 @@ impl FromInput for ListAppointments {
         let unavailable = q.optional("unavailable", boolean().about("`true` for a block of unavailable time."));
         let nex_only = q.defaulted(
             "nex_only",
-            boolean().about("Only records that are not in the health record system yet."),
+            boolean().about("`true` to list only records that are not in the health record system yet."),
             false,
         );
         let since = q.optional("updated_since", updated_since(&clock));

@@ -60,7 +60,7 @@ pub(crate) struct AvailableSlotsView {
     next_available_date: Option<String>,
 }
 
-/// A free time of a provider in an operatory.
+/// A free time slot of a provider in an operatory.
 #[derive(Serialize, JsonSchema)]
 struct SlotView {
     /// Start time in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
@@ -115,7 +115,7 @@ impl FromInput for SlotsInput {
             false,
         );
         let per_timeslot = q.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1) as u8;
-        let mut locations = q.required_list("lids", id().about("The locations to search."));
+        let mut locations = q.required_list("lids", id().about("Ids of the locations to search."));
         locations.sort_unstable();
         locations.dedup();
         let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);

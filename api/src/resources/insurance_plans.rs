@@ -92,7 +92,8 @@ impl FromInput for NewPlan {
         let b = &mut input.body;
         b.required("insurance_plan", object("The plan."));
         let name = b.required("insurance_plan.name", person_name(MAX_TEXT).about("Name."));
-        let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("The employer."));
+        let employer_name =
+            b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("Name of the employer."));
         let texts = [
             ("payer_id", "The payer id for electronic claims."),
             ("address", "The address."),

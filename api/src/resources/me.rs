@@ -77,11 +77,11 @@ struct ReachedLocation<'a> {
 /// The limits of an API key, over all its locations.
 #[derive(Serialize, JsonSchema)]
 struct CallerLimits<'a> {
-    /// Calls per second; null if there is no such limit.
+    /// Maximum number of calls per second; null if there is no such limit.
     calls_per_second: Option<u32>,
-    /// Calls per minute; null if there is no such limit.
+    /// Maximum number of calls per minute; null if there is no such limit.
     calls_per_minute: Option<u32>,
-    /// Lower limits, in calls per second, by endpoint: `GET /appointments`.
+    /// Lower limits of single endpoints, in calls per second, by endpoint, such as `GET /appointments`.
     endpoint_calls_per_second: BTreeMap<&'a str, u32>,
     /// Maximum number of seconds that a call over a per-second limit waits before it is refused with 429.
     max_wait_seconds: u64,

@@ -110,7 +110,7 @@ impl FromInput for NewOperatory {
         let bookable_online = b.defaulted("operatory.bookable_online", bookable_online(), true);
         let appointment_type_ids = b.list(
             "operatory.appointment_type_ids",
-            id().referring_to(Resource::AppointmentTypes).about("The appointment types."),
+            id().referring_to(Resource::AppointmentTypes).about("Ids of the appointment types."),
         );
         NewOperatory(Operatory {
             name,
@@ -152,7 +152,7 @@ impl FromInput for OperatoryUpdate {
             bookable_online: b.optional_not_null("operatory.bookable_online", bookable_online()),
             appointment_type_ids: b.optional_list(
                 "operatory.appointment_type_ids",
-                id().referring_to(Resource::AppointmentTypes).about("The appointment types."),
+                id().referring_to(Resource::AppointmentTypes).about("Ids of the appointment types."),
             ),
         }
     }

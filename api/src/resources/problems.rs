@@ -24,7 +24,7 @@ pub(crate) struct ProblemView {
     pub(crate) address: Option<String>,
     /// Recommended next step.
     pub(crate) next_step: String,
-    /// Path of the runbook at the operators' listener.
+    /// Path of the runbook on the operators' listener.
     pub(crate) runbook: &'static str,
 }
 

@@ -186,11 +186,12 @@ impl FromInput for ListProviders {
             requestable: input.query.optional(
                 "requestable",
                 boolean().about(
-                    "`true` for only providers with working hours; `false` for only providers without working hours.",
+                    "`true` to list only providers with working hours; `false` to list only providers without working \
+                     hours.",
                 ),
             ),
             inactive: input.query.defaulted("inactive", inactive(), false),
-            ids: input.query.list("ids", id().about("Only these records.")),
+            ids: input.query.list("ids", id().about("Only records with these ids.")),
         };
         let listing = input.listing().descending(descending).foreign_ids().since().done();
         ListProviders { listing, filter, include }

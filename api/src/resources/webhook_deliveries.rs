@@ -277,8 +277,11 @@ impl FromInput for ReplayWebhooks {
             .body
             .optional("until", instant(&input.clock).about("Only entries up to this time."))
             .unwrap_or(input.now);
-        let undelivered =
-            input.body.defaulted("undelivered", boolean().about("Only messages that were not delivered."), false);
+        let undelivered = input.body.defaulted(
+            "undelivered",
+            boolean().about("`true` to replay only messages that were not delivered."),
+            false,
+        );
         if since.is_some_and(|since| since >= until) {
             input.body.problem("since must be before until.");
         }

@@ -76,7 +76,7 @@ impl WebhookSubscriptionView {
 
 impl FromPath for SubscriptionId {
     fn from_path(call: &ApiCall) -> Result<SubscriptionId, ApiError> {
-        call.path("subscription_id", id().about("The subscription.")).map(|id| SubscriptionId(id as i32))
+        call.path("subscription_id", id().about("Id of the subscription.")).map(|id| SubscriptionId(id as i32))
     }
 }
 
@@ -90,7 +90,7 @@ impl FromInput for NewWebhookSubscription {
     fn from_input(input: &mut Input) -> NewWebhookSubscription {
         let resource_type =
             input.body.required("resource_type", filled(text(MAX_NAME)).about("The resource type of the event."));
-        let event = input.body.required("event", filled(text(MAX_NAME)).about("The event."));
+        let event = input.body.required("event", filled(text(MAX_NAME)).about("Name of the event."));
         let active = input.body.defaulted("active", active(), true);
         NewWebhookSubscription { resource_type, event, active }
     }
@@ -134,7 +134,7 @@ pub(crate) async fn show(
 
 reads!(WebhookSubscriptionUpdate |input| {
     new_endpoint: Option<u32> = input.body.optional_not_null(
-        "new_endpoint_id", id().about("The endpoint to move the subscription to.")
+        "new_endpoint_id", id().about("Id of the endpoint to which the subscription is moved.")
     ),
     active: Option<bool> = input.body.optional_not_null("active", active()),
 });
@@ -210,7 +210,7 @@ impl FromInput for ListWebhookSubscriptions {
             resource_type: input
                 .query
                 .optional("resource_type", resource_type().about("The resource type of the event.")),
-            event: input.query.optional("event", text(MAX_NAME).about("The event.")),
+            event: input.query.optional("event", text(MAX_NAME).about("Name of the event.")),
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct WebhookView<'a> {
     /// Id of the endpoint.
     #[schemars(with = "i32")]
     id: EndpointId,
-    /// The organisation whose API keys registered it.
+    /// The organisation whose API keys registered the endpoint.
     organisation: &'a str,
     /// The URL that receives messages, without its query, which is a secret of the receiver.
     target_url: &'a str,

@@ -52,8 +52,8 @@ impl FromInput for ListWorkingHours {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let criteria = Criteria {
             operatory: input.query.optional("operatory_id", operatory()),
-            label: input.query.optional("label_id", long_id().about("The label.")),
-            source: input.query.optional("source", word().about("The data source.")),
+            label: input.query.optional("label_id", long_id().about("Id of the label.")),
+            source: input.query.optional("source", word().about("Only working hours from this source.")),
             active: input.query.defaulted("active", active(), true),
             not_past: input.query.defaulted(
                 "ignore_past_dates",

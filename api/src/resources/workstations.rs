@@ -229,10 +229,9 @@ pub(crate) struct NewWorkstation {
 
 impl FromInput for NewWorkstation {
     fn from_input(input: &mut Input) -> NewWorkstation {
-        let code = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as it was shown."));
+        let code = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as displayed."));
         let name = input.body.required("name", person_name(MAX_NAME).about("Name."));
-        let install =
-            input.body.required("install", uuid().about("The id of the installation, created by the extension."));
+        let install = input.body.required("install", uuid().about("Id of the installation, created by the extension."));
         NewWorkstation { code, name, install }
     }
 }

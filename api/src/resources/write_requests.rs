@@ -153,8 +153,8 @@ impl WriteRequestFilter {
             open: q.optional(
                 "open",
                 boolean().about(
-                    "`true` for only writes that wait, and failed writes that were neither retried nor dropped; \
-                     `false` for only the other writes.",
+                    "`true` to list only writes that wait, and failed writes that were neither retried nor dropped; \
+                     `false` to list only the other writes.",
                 ),
             ),
             resource: q.optional("resource", resource()),
@@ -224,7 +224,7 @@ pub(crate) struct OneWriteRequest {
 
 impl FromCall for OneWriteRequest {
     fn from_call(call: &mut ApiCall) -> Result<OneWriteRequest, ApiError> {
-        let (location_id, id) = call.path("id", write_id().about("The id of the record."))?;
+        let (location_id, id) = call.path("id", write_id().about("Id of the record."))?;
         let AtLocation(location, ()) = AtLocation::from_call(call)?;
         if location.setup.id.0 != location_id {
             return Err(not_found(location_id, id));

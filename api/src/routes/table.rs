@@ -10,7 +10,7 @@
 //!
 //! reads!(ListPayments |input| {
 //!     large: bool = input.query.defaulted("large", boolean().about("`true` to list only large payments."), false),
-//!     listing: Listing = input.listing().sort().patient().id("claim_id", "The claim.", Filter::Claim).done(),
+//!     listing: Listing = input.listing().sort().patient().id("claim_id", "Id of the claim.", Filter::Claim).done(),
 //! });
 //!
 //! pub async fn list(

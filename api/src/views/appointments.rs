@@ -77,7 +77,7 @@ pub(crate) struct AppointmentView<'a> {
     confirmed_at: Option<At>,
     /// Always null: no health record system provides it.
     sooner_if_possible: Option<()>,
-    /// Id of the operatory: a chair, column or room. Null if the appointment names none.
+    /// Id of the operatory: a chair, column or room. Null if the appointment has none.
     operatory_id: Option<u64>,
     /// `true` if the patient has checked out.
     checked_out: bool,

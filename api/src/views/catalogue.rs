@@ -171,7 +171,7 @@ impl<'a> FeeScheduleView<'a> {
     }
 }
 
-/// A fee inside its schedule.
+/// A fee, inside its fee schedule.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureFee<'a> {
     /// Id of the procedure code; null if the health record system provides none.

@@ -152,7 +152,7 @@ impl<'a> InsuranceCoverageView<'a> {
     }
 }
 
-/// A coverage inside its patient.
+/// An insurance coverage, inside its patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct IndividualCoverageView<'a> {
     #[serde(flatten)]

@@ -221,7 +221,7 @@ pub(crate) enum PatientListItemByVersion<'a> {
     Detailed(Box<PatientProfile<'a>>),
 }
 
-/// An appointment inside a patient.
+/// An appointment of a patient, inside the patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentBasic {
     /// Id of the appointment.

@@ -37,7 +37,7 @@ pub(crate) struct SyncStatusView<'a> {
     write_status_at: At,
     /// The locations that share the health record system. In a message, the location whose status changed.
     locations: Vec<LocationBasic<'a>>,
-    /// One gate per location, if the health record system is reached through workstations.
+    /// One gate per location, if the health record system is accessed through workstations.
     #[serde(skip_serializing_if = "<[GateView]>::is_empty")]
     gates: &'a [GateView],
 }

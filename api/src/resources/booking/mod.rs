@@ -41,11 +41,11 @@ struct BookingView<'a> {
     booking_ref: &'a str,
     /// Status of the booking in this service: `confirmed` or `cancelled`.
     booking_status: &'static str,
-    /// State of the last write of the appointment to the health record system: of its insert, then of its last move,
-    /// change or cancellation. It stays `pending` if the location has no health record system.
+    /// State of the last write of the appointment to the health record system: its insert, or its last move, change or
+    /// cancellation. It stays `pending` if the location has no health record system.
     ehr_writeback: Word<Writeback>,
-    /// State of writing the cancellation to the health record system; null if no cancellation was requested. It stays
-    /// `pending` if the location has no health record system.
+    /// State of the write of the cancellation to the health record system; null if no cancellation was requested. It
+    /// stays `pending` if the location has no health record system.
     cancellation_writeback: Option<Word<Writeback>>,
     /// Id of the appointment that was booked.
     appointment_id: u64,

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::values::times::At;
 
-/// A free slot with the token that books it.
+/// A free slot with the token to book it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OfferView {
-    /// Token that books the slot with `POST /intent/booking/book`: `slt_...`.
+    /// Token to book the slot with `POST /intent/booking/book`: `slt_...`.
     pub slot_token: String,
     /// Start time as an ISO 8601 instant in UTC.
     pub start_iso: String,

@@ -177,13 +177,15 @@ impl Criteria {
 }
 
 fn here_only() -> Kind<bool> {
-    boolean().about("Only records of this location, not of the other locations that share its health record system.")
+    boolean().about(
+        "`true` to list only records of this location, not of the other locations that share its health record system.",
+    )
 }
 
 fn takes_answers() -> Kind<bool> {
     boolean().about(
-        "`true` for only patients whose form responses can be written to the health record system; `false` for only \
-         the other patients.",
+        "`true` to list only patients whose form responses can be written to the health record system; `false` to \
+         list only the other patients.",
     )
 }
 

@@ -20,18 +20,18 @@ macro_rules! shared {
 }
 
 shared! {
-    subdomain(): String = text(MAX_TEXT), "The institution, in lower case.";
-    location(): u32 = id(), "The practice location.";
-    patient(): u32 = id().referring_to(Patients), "The patient.";
-    provider(): u32 = id().referring_to(Providers), "The provider.";
+    subdomain(): String = text(MAX_TEXT), "Subdomain of the institution, in lower case.";
+    location(): u32 = id(), "Id of the practice location.";
+    patient(): u32 = id().referring_to(Patients), "Id of the patient.";
+    provider(): u32 = id().referring_to(Providers), "Id of the provider.";
     /// For lists; see `http::query` for aliases.
     providers(): u32 = id().referring_to(Providers),
         "Only these providers. A single provider can also be sent as `provider_id`.";
-    operatory(): u64 = long_id().referring_to(Operatories), "The operatory: a chair, column or room.";
+    operatory(): u64 = long_id().referring_to(Operatories), "Id of the operatory: a chair, column or room.";
     operatories(): u64 = long_id().referring_to(Operatories),
         "Only these operatories. A single operatory can also be sent as `operatory_id`.";
     appointment_type(): u32 = id().referring_to(AppointmentTypes),
-        "The appointment type. Its length determines the length of the slots.";
+        "Id of the appointment type. Its length determines the length of the slots.";
     appointments_per_timeslot(): i64 = integer(PER_TIMESLOT), "Maximum number of appointments that may share a slot.";
     first_day(): Date = date(), "The first day, in the location's time zone.";
     slot_token(): String = text(MAX_TOKEN), "The token of a slot from POST /intent/booking/search.";
