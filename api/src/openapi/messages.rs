@@ -110,13 +110,13 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
         "required": ["resource_type", "event_name", "event_time", "subdomain", "institution_id", "sequence", "data", "delivery_errors"],
         "properties": {
             "resource_type": {"type": "string", "const": event.resource_type().key(),
-                "description": "The type of the record that the message is about."},
+                "description": "Type of the record that the message is about."},
             "event_name": {"type": "string", "enum": names(event),
                 "description":
                     "The event. If it reports the outcome of a write, the outcome follows after a full stop."},
             "event_time": {"type": "string", "format": "date-time", "description":
                 "Time at which the event was committed, in UTC with milliseconds."},
-            "subdomain": {"type": "string", "description": "The subdomain of the institution."},
+            "subdomain": {"type": "string", "description": "Subdomain of the institution."},
             "institution_id": {"type": "integer", "format": "int32", "description": "Id of the institution."},
             "location_id": {"type": "integer", "format": "int32", "description":
                 "Id of the location. Absent if the message does not concern a single location."},

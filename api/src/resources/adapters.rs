@@ -42,7 +42,7 @@ pub(crate) struct AdapterDetail {
 /// An uploaded version of an adapter.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterVersionView {
-    /// The name of the adapter in the configuration.
+    /// Name of the adapter in the configuration.
     name: String,
     /// SHA-256 of the component.
     sha256: String,

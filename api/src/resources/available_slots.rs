@@ -73,7 +73,7 @@ struct SlotView {
     /// Id of the provider.
     #[schemars(with = "u32")]
     provider_id: ProviderId,
-    /// The requested label; null if none was requested.
+    /// Id of the requested label; null if none was requested.
     working_hour_label_id: Option<u64>,
 }
 

@@ -27,7 +27,7 @@ const RETRY_LATER: u64 = 5;
 pub(crate) struct ReloadView {
     /// `true` if the new configuration is in force. It is applied as a whole or not at all.
     applied: bool,
-    /// Differences from the configuration in force, a line for each change. Credentials are reported only as changed.
+    /// Differences from the configuration in force, one line per change. Credentials are reported only as changed.
     changes: Vec<String>,
     /// Keys whose change needs a restart. If there are any, nothing is applied.
     needs_restart: Vec<String>,

@@ -91,7 +91,7 @@ impl FromInput for NewFormResponse {
         let schema = b.required("form_response.form_schema_id", uuid().about("Id of the form."));
         let answers = b.required(
             "form_response.patient_submitted_data",
-            answers().about("The answers, by the keys of the form's components."),
+            answers().about("The answers, keyed by the keys of the form's components."),
         );
         NewFormResponse { patient_id, schema, answers }
     }

@@ -33,7 +33,7 @@ pub(crate) struct InstitutionDetail<'a> {
     /// Time at which this service first started with the current configuration of this record, in UTC; null if it was
     /// not recorded.
     updated_at: Option<At>,
-    /// The value of the query parameter `subdomain`.
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Phone number of the institution; null if not configured.
     phone_number: Option<&'a str>,

@@ -101,7 +101,7 @@ pub(crate) struct InstitutionView<'a> {
     id: InstitutionId,
     /// Name of the institution.
     name: &'a str,
-    /// The value of the query parameter `subdomain`.
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Locations of the institution that the key can access and that match the filters, without pending ones.
     locations: Vec<LocationView<'a>>,

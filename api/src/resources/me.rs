@@ -52,7 +52,7 @@ struct ReachedInstitution<'a> {
     /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
-    /// The value of the query parameter `subdomain`.
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Name of the institution.
     name: &'a str,
@@ -63,7 +63,7 @@ struct ReachedInstitution<'a> {
 /// A location that the caller can access.
 #[derive(Serialize, JsonSchema)]
 struct ReachedLocation<'a> {
-    /// The value of the query parameter `location_id`.
+    /// Id of the location: the value of the query parameter `location_id`.
     #[schemars(with = "u32")]
     id: LocationId,
     /// Name of the location.

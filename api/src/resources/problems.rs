@@ -20,7 +20,7 @@ pub(crate) struct ProblemView {
     pub(crate) resource: Option<&'static str>,
     /// Reason for the problem, as reported by the health record system if it provides one. Never contains patient data.
     pub(crate) reason: String,
-    /// Host and port of the health record system if it does not answer; otherwise null.
+    /// Host and port of the health record system if it does not respond; otherwise null.
     pub(crate) address: Option<String>,
     /// Recommended next step.
     pub(crate) next_step: String,

@@ -79,7 +79,7 @@ pub(crate) struct ProviderView<'a> {
     state_license: Option<&'a str>,
     /// Code of the specialty; null if the health record system does not provide it.
     specialty_code: Option<&'a str>,
-    /// Locations where the provider has active working hours.
+    /// Locations at which the provider has active working hours.
     locations: Vec<LocationView<'a>>,
     /// Ids of the locations in `locations`.
     provider_requestables: Vec<RequestableLocation>,

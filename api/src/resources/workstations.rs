@@ -102,7 +102,7 @@ pub(crate) struct PairedWorkstationView {
     workstation: Uuid,
     /// The location that the workstation is paired with.
     location: PairedLocation,
-    /// The web application that the workstation may send requests to.
+    /// The web application to which the workstation may send requests.
     ehr: EhrAccessView,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct PairedLocation {
     name: String,
 }
 
-/// The web application that the workstation may send requests to.
+/// The web application to which the workstation may send requests.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrAccessView {
     /// Scheme, host and port of the web application: `https://ehr.example`.

@@ -158,7 +158,7 @@ impl WriteRequestFilter {
                 ),
             ),
             resource: q.optional("resource", resource()),
-            record: q.optional("record_id", text(MAX_NAME).about("Only this record, by its id in the API.")),
+            record: q.optional("record_id", text(MAX_NAME).about("Only writes of the record with this id in the API.")),
             since: q.optional("since", instant(clock).about("Only entries from this time on.")),
             updated_since: q.optional("updated_since", updated_since(clock)),
         }

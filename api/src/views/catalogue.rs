@@ -88,7 +88,7 @@ pub(crate) struct AppointmentDescriptorView<'a> {
     foreign_id: Option<&'a str>,
     /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
-    /// Other values that the health record system provides, by name.
+    /// Other values that the health record system provides, keyed by name.
     data: BTreeMap<&'a str, &'a str>,
     /// `true` if the descriptor is in use; `false` once it has been deleted in the health record system.
     active: bool,

@@ -105,10 +105,10 @@ pub(crate) struct ProcedureView<'a> {
     body_site: BodySite<'a>,
     /// Fee for the procedure; null if the health record system does not provide it, and without the grant `financial`.
     fee: Option<Price>,
-    /// First day, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// First day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     start_date: Option<String>,
-    /// Last day, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Last day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     end_date: Option<String>,
     /// Ids of the treatment plans that the procedure is part of.

@@ -67,7 +67,7 @@ pub(crate) struct CommunicationLogView<'a> {
     note: &'a str,
     /// The means of communication; `none` if none was specified.
     mode: Word<Mode>,
-    /// `sent` by the practice, or `received` by it.
+    /// Direction of the communication: `sent` by the practice, or `received` by it.
     direction: Word<Direction>,
     /// Time at which the communication took place, in UTC.
     occurred_at: At,

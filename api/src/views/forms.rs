@@ -78,7 +78,7 @@ pub(crate) struct FormResponseView<'a> {
     /// Id of the form that was answered.
     #[schemars(with = "String", extend("format" = "uuid"))]
     form_schema_id: Uuid,
-    /// The answers by the keys of the form's components.
+    /// The answers, keyed by the keys of the form's components.
     #[schemars(with = "Value")]
     patient_submitted_data: &'a RawValue,
     /// Time at which the answers were submitted, in UTC.

@@ -44,7 +44,7 @@ pub(crate) struct WorkingHourView<'a> {
     /// `true` if these hours offer slots; `false` once they have been deleted in the health record system, or if it
     /// refused them.
     active: bool,
-    /// `manual`: created through the API. `synced`: read from the health record system.
+    /// Source of the working hours. `manual`: created through the API. `synced`: read from the health record system.
     source: Word<HourSource>,
     /// The label of the hours; null if they have none.
     label: Option<WorkingHourLabelView<'a>>,

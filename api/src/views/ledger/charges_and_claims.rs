@@ -29,7 +29,7 @@ pub(crate) struct ChargeView<'a> {
     guarantor_id: Option<u32>,
     /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// Id of the procedure that is charged for; null if the health record system provides none.
+    /// Id of the charged procedure; null if the health record system provides none.
     procedure_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     procedure_code: Option<&'a str>,
@@ -66,7 +66,7 @@ pub(crate) struct ChargeView<'a> {
     /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
-    /// The procedure that is charged for; null if there is none. Only with `include[]=procedure`.
+    /// The charged procedure; null if there is none. Only with `include[]=procedure`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure: Included<ProcedureView<'a>>,
     /// Shares of claims in the charge. Only with `include[]=claim_payouts`.
@@ -379,8 +379,7 @@ pub(crate) struct PatientLedgerCharge<'a> {
     /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// Id of the procedure that is charged for, a number written as text; null if the health record system provides
-    /// none.
+    /// Id of the charged procedure, a number written as a string; null if the health record system provides none.
     procedure_id: Option<String>,
     /// Ids of the claims that contain the charge.
     claim_ids: Vec<u64>,
