@@ -20,7 +20,7 @@ pub struct ApiKey {
     /// `None` for all locations of the institutions.
     pub locations: Option<Vec<LocationId>>,
     pub grants: Grants,
-    /// Owner of the webhook endpoints that are created with this key.
+    /// The organisation that owns the webhook endpoints created with this key.
     pub organisation: String,
     /// Role of an operator, who reaches every institution; `None` for an API key.
     pub role: Option<Role>,

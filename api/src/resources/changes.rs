@@ -36,16 +36,16 @@ use crate::{
 /// The latest change of a record since the previous page.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecordChangeView {
-    /// The resource, as in the path of its list.
+    /// The resource, as in the path of its list endpoint.
     resource: &'static str,
-    /// Id of the record as a number, also where its own endpoints show a UUID.
+    /// Id of the record as a number, even if its own endpoints show a UUID.
     id: u64,
-    /// Whether the record was created, updated or deleted.
+    /// Kind of change: the record was created, updated or deleted.
     #[schemars(extend("enum" = ["created", "updated", "deleted"]))]
     change: &'static str,
-    /// When the change was committed, in UTC.
+    /// Time at which the change was committed, in UTC.
     changed_at: At,
-    /// The record as it is now; null when it was deleted.
+    /// The current record; null if it was deleted.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     record: Value,
 }
@@ -68,7 +68,8 @@ impl FromInput for ListChanges {
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page =
-            input.query.defaulted("per_page", integer(range).about("Records per page."), CHANGES_DEFAULT) as usize;
+            input.query.defaulted("per_page", integer(range).about("Number of records per page."), CHANGES_DEFAULT)
+                as usize;
         for (resource, field) in AMOUNTS {
             if asked.is_empty() || asked.contains(&resource) {
                 input.withhold_amount(field);

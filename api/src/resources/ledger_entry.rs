@@ -70,12 +70,12 @@ impl LedgerEntryInput {
         let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
         let type_id = b.optional(&path(type_id), long_id().referring_to(types).about(about_type));
         let transaction_id =
-            b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
+            b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("Transaction id chosen by the caller."));
         let on = b.optional(&path(on), date_or_instant(&input.clock, On::Date, On::Moment).about(about_on));
         let charges =
-            b.optional(&path("charge_splits"), splits().about("The amount split by charge.")).unwrap_or_default();
+            b.optional(&path("charge_splits"), splits().about("The amount, split by charge.")).unwrap_or_default();
         let providers =
-            b.optional(&path("provider_splits"), splits().about("The amount split by provider.")).unwrap_or_default();
+            b.optional(&path("provider_splits"), splits().about("The amount, split by provider.")).unwrap_or_default();
         let notes = b.optional_nonempty(&path("notes"), note());
         for (resource, parts) in [(Resource::Charges, &charges), (Resource::Providers, &providers)] {
             b.references.extend(parts.iter().map(|(id, _)| Reference { resource, id: *id }));

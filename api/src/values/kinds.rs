@@ -295,7 +295,7 @@ fn invisible(c: char) -> bool {
 
 pub(crate) fn gender() -> Kind<&'static str> {
     const KNOWN: &[&str] = &["Male", "Female", "Other"];
-    let schema = || named("Gender", "Gender, as the health record systems know it.", KNOWN).to_value();
+    let schema = || named("Gender", "Gender, as recorded by health record systems.", KNOWN).to_value();
     Kind::for_text(schema, "Female", |given| {
         let known = KNOWN.iter().find(|known| {
             let letter = known[..1].eq_ignore_ascii_case(given) && **known != "Other";
@@ -433,7 +433,7 @@ pub(crate) fn phone() -> Kind<String> {
         let given = text(MAX_PHONE).text(given)?;
         if phone::is_number(&given) { Ok(given) } else { Err("must be a phone number".into()) }
     })
-    .about("Phone number, perhaps with an extension.")
+    .about("Phone number, optionally with an extension.")
 }
 
 /// Reads a social security number, with its dashes or without.

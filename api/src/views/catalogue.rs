@@ -27,7 +27,7 @@ pub(crate) enum ParentType {
 }
 
 closed! {
-    ParentType: "ParentType" "Whom a record belongs to." { Institution = "Institution", Location = "Location" }
+    ParentType: "ParentType" "Type of the owner of a record." { Institution = "Institution", Location = "Location" }
 }
 
 /// An appointment type.
@@ -39,16 +39,16 @@ pub(crate) struct AppointmentTypeView {
     name: String,
     /// Always null: no health record system provides it.
     category: Option<()>,
-    /// Whether the type belongs to the institution or to one location.
+    /// Owner of the type: the institution or one location.
     parent_type: Word<ParentType>,
-    /// Id of the institution or location it belongs to.
+    /// Id of the institution or location that the type belongs to.
     parent_id: u32,
     /// Length of an appointment in minutes, 1 to 1440.
     minutes: u32,
     /// Always null: no health record system provides it.
     position: Option<()>,
-    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST
-    /// /appointments` may use it.
+    /// `true` if patients may book the type themselves. If false, slot searches and bookings by slot token exclude the
+    /// type; `POST /appointments` may use it.
     bookable_online: bool,
 }
 
@@ -76,7 +76,7 @@ impl AppointmentTypeView {
 pub(crate) struct AppointmentDescriptorView<'a> {
     /// Id of the descriptor.
     id: u64,
-    /// Kind of descriptor, in the words of the health record system.
+    /// Kind of descriptor, as the health record system calls it.
     descriptor_type: &'a str,
     /// Name of the descriptor.
     name: &'a str,
@@ -84,20 +84,20 @@ pub(crate) struct AppointmentDescriptorView<'a> {
     code: Option<&'a str>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
-    /// Other values that the health record system provides, by name.
+    /// Other values that the health record system provides, keyed by name.
     data: BTreeMap<&'a str, &'a str>,
-    /// Whether the descriptor is in use; false once it was deleted in the health record system.
+    /// `true` if the descriptor is in use; `false` once it has been deleted in the health record system.
     active: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
+    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
+    /// null before the first time.
     last_sync_time: Option<At>,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -128,7 +128,7 @@ impl<'a> AppointmentDescriptorView<'a> {
 pub(crate) struct AppointmentTypeDetail<'a> {
     #[serde(flatten)]
     appointment_type: AppointmentTypeView,
-    /// Descriptors that appointments of this type carry. Only with `include[]=descriptors`.
+    /// Descriptors of appointments of this type. Only with `include[]=descriptors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
 }
@@ -146,12 +146,12 @@ pub(crate) struct FeeScheduleView<'a> {
     id: u64,
     /// Name of the fee schedule.
     name: &'a str,
-    /// Whether the fee schedule is in use; false once it was deleted in the health record system. Null if the health
-    /// record system does not provide it.
+    /// `true` if the fee schedule is in use; `false` once it has been deleted in the health record system. Null if the
+    /// health record system does not provide it.
     active: Option<bool>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Fees of the schedule by procedure code. Only with `include[]=procedure_fees`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,10 +171,10 @@ impl<'a> FeeScheduleView<'a> {
     }
 }
 
-/// A fee inside its schedule.
+/// A fee, inside its fee schedule.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureFee<'a> {
-    /// Id of the procedure code; null if the health record system names none.
+    /// Id of the procedure code; null if the health record system provides none.
     #[schemars(with = "Option<String>", extend("format" = "uuid"))]
     procedure_code_id: Option<Uuid>,
     /// The fee for the procedure.
@@ -205,7 +205,7 @@ pub(crate) struct FeeView<'a> {
     location_id: Option<u32>,
     /// Id of the fee schedule that the fee belongs to.
     fee_schedule_id: Option<u64>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -228,9 +228,9 @@ pub(crate) struct PaymentTypeView<'a> {
     id: u64,
     /// Name of the payment type.
     name: &'a str,
-    /// Whether the payment type is in use; false once it was deleted in the health record system.
+    /// `true` if the payment type is in use; `false` once it has been deleted in the health record system.
     active: bool,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -252,13 +252,13 @@ pub(crate) struct AdjustmentTypeView<'a> {
     id: u64,
     /// Name of the adjustment type.
     name: &'a str,
-    /// Whether the adjustment type is in use; false once it was deleted in the health record system.
+    /// `true` if the adjustment type is in use; `false` once it has been deleted in the health record system.
     active: bool,
-    /// Whether adjustments of this type lower the balance (`credit`) or raise it (`debit`); `unknown` if the health
-    /// record system does not say.
+    /// Effect of adjustments of this type on the balance: `credit` lowers it, `debit` raises it. `unknown` if the
+    /// health record system does not provide it.
     #[schemars(with = "String", extend("enum" = ["credit", "debit", "unknown"]))]
     action: AdjustmentAction,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 

@@ -24,15 +24,15 @@ pub(crate) struct ProcedureCodeView<'a> {
     code: &'a str,
     /// The meaning of the code.
     description: &'a str,
-    /// Id of the category of the procedure code; null if the health record system names none.
+    /// Id of the category of the procedure code; null if the health record system provides none.
     category_id: Option<u64>,
-    /// Whether the procedure code is in use; false once it was deleted in the health record system.
+    /// `true` if the procedure code is in use; `false` once it has been deleted in the health record system.
     active: bool,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct ProcedureCodeCategoryView<'a> {
     id: u64,
     /// Name of the category.
     name: &'a str,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -82,46 +82,46 @@ pub(crate) struct ProcedureView<'a> {
     id: u64,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
     /// Id of the appointment that the procedure is planned for or was performed in; null if the health record system
-    /// names none.
+    /// provides none.
     appointment_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     code: Option<&'a str>,
     /// Name of the procedure; null if the health record system does not provide it.
     name: Option<&'a str>,
-    /// How far the procedure is; `inactive` once it was deleted in the health record system. Null if the status is
-    /// unknown or none of these.
+    /// Status of the procedure; `inactive` once it has been deleted in the health record system. Null if the status is
+    /// unknown or not one of these values.
     #[schemars(with = "Option<String>", extend("enum" = [
         "planned", "scheduled", "completed", "inactive", "referred", null
     ]))]
     status: Option<ProcedureStatus>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Where on the body the procedure takes place.
+    /// Part of the body on which the procedure is performed.
     body_site: BodySite<'a>,
     /// Fee for the procedure; null if the health record system does not provide it, and without the grant `financial`.
     fee: Option<Price>,
-    /// First day, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// First day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     start_date: Option<String>,
-    /// Last day, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Last day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     end_date: Option<String>,
     /// Ids of the treatment plans that the procedure is part of.
     treatment_plan_ids: &'a [u64],
 }
 
-/// Where on the body a procedure takes place.
+/// Part of the body on which a procedure is performed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BodySite<'a> {
-    /// Teeth, as the health record system numbers them; may be empty.
+    /// Teeth, as numbered by the health record system; may be empty.
     tooth: &'a [String],
-    /// Surfaces of the teeth, as the health record system writes them; null if the health record system does not
-    /// provide it.
+    /// Surfaces of the teeth, as notated by the health record system; null if the health record system does not provide
+    /// them.
     surface: Option<&'a str>,
 }
 
@@ -160,12 +160,12 @@ pub(crate) struct TreatmentPlanView<'a> {
     id: u64,
     /// Name of the treatment plan; null if the health record system does not provide it.
     name: Option<&'a str>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Status of the treatment plan: `not_applicable` if the health record system has no status for it. Null if the
-    /// status is unknown or none of these.
+    /// Status of the treatment plan; `not_applicable` if the health record system has no status for it. Null if the
+    /// status is unknown or not one of these values.
     status: Option<Word<PlanStatus>>,
     /// The procedures of the treatment plan.
     procedures: Vec<ProcedureView<'a>>,
@@ -199,19 +199,19 @@ impl<'a> TreatmentPlanView<'a> {
 pub(crate) struct ClinicalNoteView<'a> {
     /// Id of the clinical note.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the procedure that the note is about; null if the health record system names none.
+    /// Id of the procedure that the note is about; null if the health record system provides none.
     procedure_id: Option<u64>,
-    /// When the note was entered, in UTC; null if the health record system does not provide it.
+    /// Time at which the note was entered, in UTC; null if the health record system does not provide it.
     entered_at: Option<At>,
     /// Text of the note.
     content: &'a str,
-    /// Whether the provider signed the note; null if the health record system does not provide it.
+    /// `true` if the provider signed the note; null if the health record system does not provide it.
     signed: Option<bool>,
-    /// Whether the note is completed; null if the health record system does not provide it.
+    /// `true` if the note is completed; null if the health record system does not provide it.
     completed: Option<bool>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -240,9 +240,9 @@ pub(crate) struct RecallTypeView<'a> {
     name: &'a str,
     /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Number of units between two visits, 1 to 1000.
     interval_num: u32,
@@ -250,9 +250,9 @@ pub(crate) struct RecallTypeView<'a> {
     interval_unit: Word<IntervalUnit>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 
@@ -280,22 +280,22 @@ pub(crate) struct PatientRecallView<'a> {
     id: u64,
     /// Id of the appointment booked for the recall; null if there is none.
     appointment_id: Option<u64>,
-    /// When the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Date on which the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     date_due: Option<String>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
-    /// Id of the recall type; null if the health record system names none.
+    /// Id of the recall type; null if the health record system provides none.
     recall_id: Option<u64>,
-    /// The recall type; null if the health record system names none.
+    /// The recall type; null if the health record system provides none.
     recall_type: Option<RecallTypeBasic<'a>>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
 }
 

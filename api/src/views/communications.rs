@@ -25,15 +25,15 @@ use crate::{
 pub(crate) struct PatientAlertView<'a> {
     /// Id of the alert.
     id: u64,
-    /// Id of the patient the alert is about.
+    /// Id of the patient that the alert is about.
     patient_id: u32,
-    /// Text of the alert, which staff see with the patient.
+    /// Text of the alert, shown to staff together with the patient.
     note: &'a str,
-    /// When it was disabled, or deleted in the health record system, in UTC; null while it is in force.
+    /// Time at which the alert was disabled, or deleted in the health record system, in UTC; null while it is in force.
     disabled_at: Option<At>,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -63,19 +63,19 @@ pub(crate) struct CommunicationLogView<'a> {
     status: Word<WriteStatus>,
     /// Id of the patient.
     patient_id: u32,
-    /// The text.
+    /// The text of the entry.
     note: &'a str,
-    /// The means of communication; `none` if none was named.
+    /// The means of communication; `none` if none was specified.
     mode: Word<Mode>,
-    /// `sent` by the practice, or `received` by it.
+    /// Direction of the communication: `sent` by the practice, or `received` by it.
     direction: Word<Direction>,
-    /// When the communication took place, in UTC.
+    /// Time at which the communication took place, in UTC.
     occurred_at: At,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Why the health record system refused the entry; null unless the status is `failed`.
+    /// Reason for which the health record system refused the entry; null unless the status is `failed`.
     failure_reason: Option<&'a str>,
 }
 
@@ -101,21 +101,22 @@ impl<'a> CommunicationLogView<'a> {
 pub(crate) struct ConversationView<'a> {
     /// Id of the conversation.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
     /// Subject of the conversation; null if the health record system does not provide it.
     subject: Option<&'a str>,
-    /// The messages, earliest first.
+    /// The messages, oldest first.
     messages: Vec<ConversationMessageView>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
+    /// Time at which this service detected the deletion of the record in the health record system, in UTC; null if it
+    /// was not deleted.
     deleted_at: Option<At>,
 }
 
@@ -138,9 +139,9 @@ impl<'a> ConversationView<'a> {
 /// A message of a conversation. Fields that the health record system does not provide are null.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationMessageView {
-    /// The author, as named by the health record system.
+    /// Author of the message, as named by the health record system.
     from: Option<String>,
-    /// The text.
+    /// The text of the entry.
     text: Option<String>,
     /// Time of the message, in UTC.
     at: Option<At>,

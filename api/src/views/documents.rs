@@ -13,7 +13,7 @@ pub(crate) struct DocumentTypeView<'a> {
     id: u64,
     /// Name of the document type.
     name: &'a str,
-    /// Whether the document type is in use; false once it was deleted in the health record system.
+    /// `true` if the document type is in use; `false` once it has been deleted in the health record system.
     active: bool,
 }
 
@@ -36,10 +36,10 @@ pub(crate) struct PatientDocumentView<'a> {
     media_type: &'a str,
     /// Always null: the content of documents stays in the health record system.
     url: Option<String>,
-    /// When the document was created in the health record system, in UTC; if unknown, when this service first stored
-    /// the record.
+    /// Time at which the document was created in the health record system, in UTC; if unknown, the time at which this
+    /// service first stored the record.
     created_at: At,
-    /// Id of the document type; null if the health record system names none.
+    /// Id of the document type; null if the health record system provides none.
     document_type_id: Option<u64>,
 }
 

@@ -28,11 +28,11 @@ pub(crate) struct PatientMedicalHistoryItemView<'a> {
     id: u64,
     /// Id of the item in the catalogue.
     item_id: u64,
-    /// Null if the health record system does not provide the catalogue item.
+    /// Name of the item; null if the health record system does not provide the catalogue item.
     item_name: Option<&'a str>,
     /// Free text; null if there is none.
     note: Option<&'a str>,
-    /// Still applies; false once it was deleted in the health record system.
+    /// `true` if the item still applies; `false` once it has been deleted in the health record system.
     active: bool,
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -59,6 +59,6 @@ impl<'a> PatientMedicalHistoryItemView<'a> {
 pub(crate) struct MedicalHistoryEvent<'a> {
     /// Id of the patient whose medical history changed.
     patient_id: u32,
-    /// The items that changed, as they are after the change.
+    /// The items that changed, in their state after the change.
     patient_items: Vec<PatientMedicalHistoryItemView<'a>>,
 }

@@ -29,35 +29,36 @@ pub(crate) struct InsurancePlanView<'a> {
     state: Option<&'a str>,
     /// Postal code of the payer's address; null if unknown.
     zip_code: Option<&'a str>,
-    /// Country of the payer's address, two letters; null if unknown.
+    /// Country of the payer's address, as a two-letter code; null if unknown.
     country_code: Option<&'a str>,
     /// Group number; null if unknown.
     group_num: Option<&'a str>,
     /// Employer that offers the plan; null if unknown.
     employer_name: Option<&'a str>,
-    /// Identifier in the health record system, opaque; null until it has the plan.
+    /// Opaque identifier in the health record system; null until the plan is stored there.
     foreign_id: Option<&'a str>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
+    /// Time at which this service detected the deletion of the record in the health record system, in UTC; null if it
+    /// was not deleted.
     deleted_at: Option<At>,
-    /// The most the plan pays per year for one person; null if the health record system does not provide it, and
-    /// without the grant `financial`.
+    /// Maximum amount that the plan pays per year for one person; null if the health record system does not provide it,
+    /// and without the grant `financial`.
     annual_max_individual: Option<Price>,
     /// Month in which the benefit year renews, 1 to 12; null if the health record system does not provide it.
     benefit_year_renewal_month: Option<u8>,
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the answer that creates
-    /// the plan.
+    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the response that
+    /// creates the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_coverages: Option<Vec<InsuranceCoverageView<'a>>>,
-    /// People who hold subscriptions to the plan, each once. Only with `include[]=subscribers`, and empty in the answer
-    /// that creates the plan.
+    /// People who hold subscriptions to the plan, each listed once. Only with `include[]=subscribers`, and empty in the
+    /// response that creates the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribers: Option<Vec<InsuranceSubscriberView>>,
-    /// The fee schedule that the plan pays by; null if there is none. Only with `include[]=fee_schedule`, and in the
-    /// answer that creates the plan.
+    /// The fee schedule that applies to the plan; null if there is none. Only with `include[]=fee_schedule`, and in the
+    /// response that creates the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fee_schedule: Included<FeeScheduleView<'a>>,
 }
@@ -105,7 +106,7 @@ pub(crate) struct InsuranceCoverageView<'a> {
     subscription_relation: Word<Relation>,
     /// Id of the covered patient.
     patient_id: Option<u32>,
-    /// The order of payment: the lowest is the primary insurance; null if unknown.
+    /// The order of payment: the lowest number is the primary insurance; null if unknown.
     priority: Option<u32>,
     /// Id of the insurance plan.
     plan_id: Option<u64>,
@@ -117,11 +118,11 @@ pub(crate) struct InsuranceCoverageView<'a> {
     /// The last day of the coverage, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     expiration_date: Option<String>,
-    /// The kind of insurance; null if unknown or none of these.
+    /// The kind of insurance; null if unknown or not one of these values.
     insurance_type: Option<Word<InsuranceType>>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Whether the coverage is in force; false once it was deleted in the health record system.
+    /// `true` if the coverage is in force; `false` once it has been deleted in the health record system.
     active: Option<bool>,
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -151,20 +152,20 @@ impl<'a> InsuranceCoverageView<'a> {
     }
 }
 
-/// A coverage inside its patient.
+/// An insurance coverage, inside its patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct IndividualCoverageView<'a> {
     #[serde(flatten)]
     pub coverage: InsuranceCoverageView<'a>,
-    /// The insurance plan; null if the health record system no longer has it.
+    /// The insurance plan; null if it no longer exists in the health record system.
     pub plan: Option<InsurancePlanView<'a>>,
 }
 
 /// The subscriber of an insurance.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct InsuranceSubscriberView {
-    /// Id of the subscriber: of the patient, or of a person who is not a patient. No patient has the id of such a
-    /// person.
+    /// Id of the subscriber: the id of a patient, or of a person who is not a patient. The ids of such persons are
+    /// never ids of patients.
     pub id: u32,
     /// Full name.
     name: String,

@@ -26,17 +26,17 @@ pub(crate) struct PatientListItem<'a> {
 /// The patient's privacy authorizations. Always null: no health record system provides them.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PrivacyAuthorization {
-    /// Whether the authorization `authorization` was given. Always null: no health record system provides it.
+    /// `true` if the authorization `authorization` was given. Always null: no health record system provides it.
     authorization: Option<bool>,
     /// Date of the authorization `authorization`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
     authorization_date: Option<String>,
-    /// Whether the authorization `privacy` was given. Always null: no health record system provides it.
+    /// `true` if the authorization `privacy` was given. Always null: no health record system provides it.
     privacy: Option<bool>,
     /// Date of the authorization `privacy`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
     privacy_date: Option<String>,
-    /// Whether the authorization `consent` was given. Always null: no health record system provides it.
+    /// `true` if the authorization `consent` was given. Always null: no health record system provides it.
     consent: Option<bool>,
     /// Date of the authorization `consent`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
@@ -58,7 +58,7 @@ pub(crate) struct PatientAddressView<'a> {
     region: Option<&'a str>,
 }
 
-/// One patient with the included records.
+/// A patient with the included records.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientDetail<'a> {
     #[serde(flatten)]
@@ -72,7 +72,7 @@ pub(crate) struct PatientDetail<'a> {
     pub address: Included<PatientAddressView<'a>>,
 }
 
-/// What may come along with a patient.
+/// The records that can be included with a patient.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PatientIncludes<'a> {
     /// Patients whose guarantor is this patient. Only with `include[]=children`.
@@ -115,7 +115,7 @@ pub(crate) struct PatientIncludes<'a> {
     pub appointments: Option<Vec<AppointmentBasic>>,
 }
 
-/// A patient as v3.1.0 shows them.
+/// A patient in the shape of v3.1.0.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientProfile<'a> {
     /// Id of the patient.
@@ -130,20 +130,20 @@ pub(crate) struct PatientProfile<'a> {
     last_name: &'a str,
     /// Full name.
     name: String,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
-    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
+    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
+    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
+    /// null before the first time.
     last_sync_time: Option<At>,
     /// Home phone number; null if unknown.
     home_phone_number: Option<&'a str>,
@@ -154,14 +154,15 @@ pub(crate) struct PatientProfile<'a> {
     /// Cell phone number, or the only number if the health record system stores one number without a type; null if
     /// unknown.
     cell_phone_number: Option<&'a str>,
-    /// The first available of: the number without a type, the cell, home and work number; null if there is none.
+    /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
+    /// there is none.
     preferred_phone_number: Option<&'a str>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
     billing_type: Option<&'a str>,
-    /// Number that staff use for the patient; null if the health record system does not provide it.
+    /// Chart number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
     /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
@@ -169,9 +170,9 @@ pub(crate) struct PatientProfile<'a> {
     provider_id: Option<u32>,
     /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
-    /// Whether the patient is new to the practice: not seen there yet.
+    /// `true` if the patient is new to the practice and has not been seen there yet.
     new_patient: bool,
-    /// Whether the person is not a patient, for example a guarantor.
+    /// `true` if the person is not a patient, for example a guarantor.
     non_patient: bool,
     /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
@@ -182,13 +183,13 @@ pub(crate) struct PatientProfile<'a> {
     address: Option<PatientAddressView<'a>>,
     /// The patient's privacy authorizations.
     hipaa: PrivacyAuthorization,
-    /// Whether the patient unsubscribed from text messages in the health record system.
+    /// `true` if the patient unsubscribed from text messages in the health record system.
     ehr_unsubscribe_sms: bool,
-    /// Whether the patient unsubscribed from e-mail in the health record system.
+    /// `true` if the patient unsubscribed from e-mail in the health record system.
     ehr_unsubscribe_emails: bool,
     /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
-    /// Ids of the locations the patient was created, read or seen at.
+    /// Ids of the locations at which the patient was created, read or seen.
     location_ids: &'a [u32],
     #[serde(flatten)]
     pub along: PatientIncludes<'a>,
@@ -196,7 +197,7 @@ pub(crate) struct PatientProfile<'a> {
     write: WriteState<'a>,
 }
 
-/// One patient, as detailed in v3.1.0 and in an older form in earlier versions.
+/// A patient, as detailed in v3.1.0 and in an older form in earlier versions.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientByVersion<'a> {
@@ -220,26 +221,26 @@ pub(crate) enum PatientListItemByVersion<'a> {
     Detailed(Box<PatientProfile<'a>>),
 }
 
-/// An appointment inside a patient.
+/// An appointment of a patient, inside the patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentBasic {
     /// Id of the appointment.
     id: u64,
-    /// Id of the provider; null if the appointment names none.
+    /// Id of the provider; null if the appointment has none.
     provider_id: Option<u32>,
-    /// Display name of the provider, or else the full name; null if the appointment names no provider.
+    /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
     provider_name: Option<String>,
-    /// Start, in UTC.
+    /// Start time, in UTC.
     start_time: At,
-    /// End, in UTC.
+    /// End time, in UTC.
     end_time: At,
-    /// Id of the location the appointment is at.
+    /// Id of the location of the appointment.
     location_id: u32,
-    /// Whether the practice confirmed it.
+    /// `true` if the practice confirmed the appointment.
     confirmed: bool,
 }
 
-/// The answer of `POST /patients`: the new or matching patient.
+/// The response of `POST /patients`: the new or matching patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientCreated<'a> {
     /// The patient.

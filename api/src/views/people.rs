@@ -20,24 +20,24 @@ pub(crate) struct PersonView<'a> {
     middle_name: Option<&'a str>,
     /// Family name.
     last_name: &'a str,
-    /// Full name; for a provider the display name, if there is one.
+    /// Full name. For a provider, the display name if there is one.
     name: String,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Contact and personal data.
     bio: PersonBio<'a>,
-    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
+    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
+    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
+    /// null before the first time.
     last_sync_time: Option<At>,
 }
 
@@ -49,7 +49,8 @@ pub(crate) struct PersonBio<'a> {
     date_of_birth: Option<&'a str>,
     /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
-    /// The first available of: the number without a type, the cell, home and work number; null if there is none.
+    /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
+    /// there is none.
     phone_number: Option<&'a str>,
     /// Cell phone number, or the only number if the health record system stores one number without a type; null if
     /// unknown.
@@ -70,9 +71,9 @@ pub(crate) struct PersonBio<'a> {
     state: Option<&'a str>,
     /// Postal code; null if unknown.
     zip_code: Option<&'a str>,
-    /// Whether the patient is new to the practice: not seen there yet.
+    /// `true` if the patient is new to the practice and has not been seen there yet.
     new_patient: Option<bool>,
-    /// Whether the person is not a patient, for example a guarantor.
+    /// `true` if the person is not a patient, for example a guarantor.
     non_patient: Option<bool>,
 }
 
@@ -81,12 +82,12 @@ pub(crate) struct PersonBio<'a> {
 pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
     user: PersonView<'a>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
     billing_type: Option<&'a str>,
-    /// Number that staff use for the patient; null if the health record system does not provide it.
+    /// Chart number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
     /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
@@ -94,7 +95,7 @@ pub(crate) struct PatientBasic<'a> {
     preferred_locale: Option<()>,
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
-    /// Ids of the locations the patient was created, read or seen at.
+    /// Ids of the locations at which the patient was created, read or seen.
     location_ids: &'a [u32],
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -105,7 +106,7 @@ pub(crate) struct PatientBasic<'a> {
 pub(crate) struct ProviderBasic<'a> {
     #[serde(flatten)]
     user: PersonView<'a>,
-    /// Name to show; null if the health record system has none.
+    /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
     /// National Provider Identifier; null if the health record system does not provide it.
     npi: Option<&'a str>,

@@ -12,18 +12,18 @@ use crate::{
     },
 };
 
-/// The debt of a guarantor. An amount is null if the health record system does not provide it.
+/// The balance of a guarantor. An amount is null if the health record system does not provide it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GuarantorBalanceView<'a> {
     /// Id of the balance.
     id: u64,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Amount expected to be written off; null if the health record system does not provide it.
     write_off_estimate: Option<Price>,
@@ -68,18 +68,19 @@ impl<'a> GuarantorBalanceView<'a> {
     }
 }
 
-/// What insurance is expected to pay for a patient. An amount is null if the health record system does not provide it.
+/// The amounts that insurance is expected to pay for a patient. An amount is null if the health record system does not
+/// provide it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceBalanceView {
     /// Id of the balance.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Amount expected from insurance that is up to 30 days old; null if the health record system does not provide it.
     estimated_amount_under_30: Option<Price>,

@@ -19,21 +19,21 @@ use crate::{
 pub(crate) struct ChargeView<'a> {
     /// Id of the charge.
     id: u64,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// Id of the procedure that is charged for; null if the health record system names none.
+    /// Id of the charged procedure; null if the health record system provides none.
     procedure_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     procedure_code: Option<&'a str>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
@@ -42,7 +42,8 @@ pub(crate) struct ChargeView<'a> {
     /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
+    /// Time at which this service detected the deletion of the record in the health record system, in UTC; null if it
+    /// was not deleted.
     deleted_at: Option<At>,
     /// The same as `fee`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,13 +66,13 @@ pub(crate) struct ChargeView<'a> {
     /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
-    /// The procedure that is charged for; null if there is none. Only with `include[]=procedure`.
+    /// The charged procedure; null if there is none. Only with `include[]=procedure`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure: Included<ProcedureView<'a>>,
     /// Shares of claims in the charge. Only with `include[]=claim_payouts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_payouts: Option<Vec<ClaimPayoutView>>,
-    /// Claims with the charge. Only with `include[]=claims`.
+    /// Claims that contain the charge. Only with `include[]=claims`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimView<'a>>>,
     /// Sums over the claims for this charge, without deleted and canceled ones. Only with `include[]=totals`.
@@ -132,36 +133,40 @@ pub(crate) struct ClaimView<'a> {
     id: u64,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Status of the claim: `draft` is not sent yet, `received` is answered by the payer. Null if the status is unknown
-    /// or none of these.
+    /// Status of the claim. `draft`: not sent yet. `received`: answered by the payer. Null if the status is unknown or
+    /// not one of these values.
     #[schemars(with = "Option<String>", extend("enum" = ["draft", "sent", "received", "canceled", null]))]
     status: Option<ClaimStatus>,
-    /// When the payer's answer was received, in UTC; null before, or if the health record system does not provide it.
+    /// Time at which the payer's answer was received, in UTC; null before that, or if the health record system does not
+    /// provide it.
     received_at: Option<At>,
-    /// When the claim was sent to the payer, in UTC; null before, or if the health record system does not provide it.
+    /// Time at which the claim was sent to the payer, in UTC; null before that, or if the health record system does not
+    /// provide it.
     sent_at: Option<At>,
     /// Free text; null if there is none.
     note: Option<&'a str>,
-    /// Id of the patient's primary insurance plan; null if the health record system names none.
+    /// Id of the patient's primary insurance plan; null if the health record system provides none.
     primary_insurance_plan_id: Option<u64>,
-    /// Id of the patient's secondary insurance plan; null if the health record system names none.
+    /// Id of the patient's secondary insurance plan; null if the health record system provides none.
     secondary_insurance_plan_id: Option<u64>,
     /// The date of service, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     date_of_service: Option<String>,
     /// Sums over the claim.
     totals: ClaimTotals,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
+    /// Time at which this service detected the deletion of the record in the health record system, in UTC; null if it
+    /// was not deleted.
     deleted_at: Option<At>,
-    /// Only inside a payment or an adjustment: when the payer's answer was received, in UTC; the same as `received_at`.
+    /// Only inside a payment or an adjustment: time at which the payer's answer was received, in UTC; the same as
+    /// `received_at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     finalized_at: Included<At>,
     /// Only inside a payment or an adjustment. Always null: no health record system provides it.
@@ -316,7 +321,7 @@ impl Payout {
 pub(crate) struct ChargePayoutView {
     #[serde(flatten)]
     payout: Payout,
-    /// Id of the charge; null if the health record system names none.
+    /// Id of the charge; null if the health record system provides none.
     charge_id: Option<u64>,
 }
 
@@ -352,36 +357,37 @@ impl ClaimPayoutView {
 pub(crate) struct PatientLedgerCharge<'a> {
     /// Id of the charge.
     id: u64,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
+    /// Time at which this service detected the deletion of the record in the health record system, in UTC; null if it
+    /// was not deleted.
     deleted_at: Option<At>,
     /// Amount charged; null if the health record system does not provide it.
     fee: Option<Price>,
     /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// Id of the procedure that is charged for, a number written as text; null if the health record system names none.
+    /// Id of the charged procedure, a number written as a string; null if the health record system provides none.
     procedure_id: Option<String>,
-    /// Ids of the claims with the charge.
+    /// Ids of the claims that contain the charge.
     claim_ids: Vec<u64>,
-    /// Amount expected from the payers of its claims; null if unknown.
+    /// Amount expected from the payers of the charge's claims; null if unknown.
     payment_estimate_total: Option<Price>,
     /// Always null: no health record system reports it per charge.
     write_off_estimate_total: Option<Price>,
-    /// Amount written off by its claims; null if unknown.
+    /// Amount written off by the charge's claims; null if unknown.
     write_off_total: Option<Price>,
 }
 

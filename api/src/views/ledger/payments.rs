@@ -19,22 +19,23 @@ use crate::{
 pub(crate) struct PaymentView<'a> {
     /// Id of the payment.
     id: u64,
-    /// Identifier in the health record system; null until it has the payment.
+    /// Identifier in the health record system; null until the payment is stored there.
     foreign_id: Option<&'a str>,
-    /// Id of the location the payment was entered at through the API; null for one that was read from the health record
+    /// Id of the location at which the payment was entered through the API; null if it was read from the health record
     /// system.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
+    /// Time at which this service detected the deletion of the record in the health record system, in UTC; null if it
+    /// was not deleted.
     deleted_at: Option<At>,
     /// The reduction of the balance: positive, whichever sign was entered. The health record system may have reversals,
     /// which are negative.
@@ -42,16 +43,16 @@ pub(crate) struct PaymentView<'a> {
     /// Date of the payment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     paid_at: Option<String>,
-    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
-    /// processor. Null if unknown.
+    /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
+    /// payment processor. Null if unknown.
     transaction_id: Option<&'a str>,
-    /// Id of the charge that the payment settles; null if the health record system names none.
+    /// Id of the charge that the payment settles; null if the health record system provides none.
     charge_id: Option<u64>,
-    /// Id of the claim that the payment belongs to; null if the health record system names none.
+    /// Id of the claim that the payment belongs to; null if the health record system provides none.
     claim_id: Option<u64>,
-    /// Id of the payment plan that the payment belongs to; null if the health record system names none.
+    /// Id of the payment plan that the payment belongs to; null if the health record system provides none.
     payment_plan_id: Option<u64>,
-    /// Id of the insurance plan that paid; null if the health record system names none.
+    /// Id of the insurance plan that paid; null if the health record system provides none.
     insurance_plan_id: Option<u64>,
     /// Id of the payment type; null if there is none.
     payment_type_id: Option<u64>,
@@ -154,34 +155,35 @@ impl<'a> PaymentView<'a> {
 pub(crate) struct AdjustmentView<'a> {
     /// Id of the adjustment.
     id: u64,
-    /// Identifier in the health record system; null until it has the adjustment.
+    /// Identifier in the health record system; null until the adjustment is stored there.
     foreign_id: Option<&'a str>,
-    /// Id of the location the adjustment was entered at through the API; null for one that was read from the health
+    /// Id of the location at which the adjustment was entered through the API; null if it was read from the health
     /// record system.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
+    /// Id of the provider; null if the health record system provides none.
     provider_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
+    /// Time at which this service detected the deletion of the record in the health record system, in UTC; null if it
+    /// was not deleted.
     deleted_at: Option<At>,
     /// The amount added to the balance: a credit is negative.
     adjustment_amount: Price,
     /// Date of the adjustment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     adjusted_at: Option<String>,
-    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
-    /// processor. Null if unknown.
+    /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
+    /// payment processor. Null if unknown.
     transaction_id: Option<&'a str>,
-    /// Id of the charge that the adjustment changes; null if the health record system names none.
+    /// Id of the charge that the adjustment changes; null if the health record system provides none.
     charge_id: Option<u64>,
-    /// Id of the claim that the adjustment belongs to; null if the health record system names none.
+    /// Id of the claim that the adjustment belongs to; null if the health record system provides none.
     claim_id: Option<u64>,
     /// Id of the adjustment type; null if there is none.
     adjustment_type_id: Option<u64>,
@@ -284,17 +286,17 @@ impl<'a> AdjustmentView<'a> {
 pub(crate) struct PaymentPlanView<'a> {
     /// Id of the payment plan.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
+    /// Id of the patient; null if the health record system provides none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     guarantor_id: Option<u32>,
-    /// When the first payment is due, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Due date of the first payment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     first_payment_due_date: Option<String>,
-    /// When the payment plan was made, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Date on which the payment plan was created, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     created_date: Option<String>,
-    /// Whether the payment plan is in force; false once it was deleted in the health record system.
+    /// `true` if the payment plan is in force; `false` once it has been deleted in the health record system.
     active: bool,
     /// The patient; null if there is none. Only with `include[]=patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
