@@ -149,7 +149,7 @@ fn document(field: &mut Field, name: &Ident, record: Option<&str>) -> syn::Resul
     if field.attrs.iter().any(|it| it.path().is_ident("doc") || is_flattened(it)) {
         return Ok(());
     }
-    let text = documentation::of_field(&name.to_string(), record).ok_or_else(|| {
+    let text = documentation::for_field(&name.to_string(), record).ok_or_else(|| {
         Error::new(name.span(), format!("`{name}` needs documentation, because views share none for it"))
     })?;
     field.attrs.push(parse_quote!(#[doc = #text]));

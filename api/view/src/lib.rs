@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Values are converted by `ViewField`. A view with `foreign_id_type` takes the name of the adapter as its last
-//! argument. A field without documentation has that of `documentation::of_field`; one that is unknown there is an
+//! argument. A field without documentation has that of `documentation::for_field`; one that is unknown there is an
 //! error.
 
 mod documentation;
