@@ -13,6 +13,7 @@ use engine::{
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use super::{
     appointment_types,
@@ -38,9 +39,9 @@ use crate::{
 };
 
 /// A provider: a person who treats patients.
+#[view(of = Provider, named = "provider")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProviderView<'a> {
-    /// Id of the provider.
     id: u32,
     /// E-mail address; null if unknown.
     email: Option<&'a str>,
@@ -51,23 +52,18 @@ pub(crate) struct ProviderView<'a> {
     /// Family name.
     last_name: &'a str,
     /// Display name, or the full name if there is none.
+    #[view(with = entry.name())]
     name: String,
-    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Always empty: personal data of providers are not provided.
+    #[view(with = Bio {})]
     bio: Bio,
     /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
-    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
-    /// null before the first time.
     last_sync_time: Option<At>,
     /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
@@ -80,15 +76,17 @@ pub(crate) struct ProviderView<'a> {
     /// Code of the specialty; null if the health record system does not provide it.
     specialty_code: Option<&'a str>,
     /// Locations at which the provider has active working hours.
+    #[view(with = Vec::new())]
     locations: Vec<LocationView<'a>>,
     /// Ids of the locations in `locations`.
+    #[view(with = Vec::new())]
     provider_requestables: Vec<RequestableLocation>,
     /// Working hours with the appointment types that they accept. With `include[]=appointment_types`, hours that accept
     /// every type list every type of their location; otherwise their list is empty.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     availabilities: Option<Vec<WorkingHourView<'a>>>,
     /// Appointment types that the provider's working hours accept.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     appointment_types: Option<Vec<AppointmentTypeView>>,
 }
 
@@ -103,36 +101,6 @@ struct RequestableLocation {
     /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
-}
-
-impl<'a> ProviderView<'a> {
-    fn from_record(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderView<'a> {
-        ProviderView {
-            id: record.id,
-            email: record.email.as_deref(),
-            first_name: &record.first_name,
-            middle_name: record.middle_name.as_deref(),
-            last_name: &record.last_name,
-            name: record.name(),
-            created_at: At(record.created_at),
-            updated_at: At(record.updated_at),
-            institution_id: record.institution_id,
-            foreign_id: record.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            bio: Bio {},
-            inactive: record.inactive,
-            last_sync_time: record.last_sync_time.map(At),
-            display_name: record.display_name.as_deref(),
-            npi: record.npi.as_deref(),
-            tin: record.tin.as_deref(),
-            state_license: record.state_license.as_deref(),
-            specialty_code: record.specialty_code.as_deref(),
-            locations: Vec::new(),
-            provider_requestables: Vec::new(),
-            availabilities: None,
-            appointment_types: None,
-        }
-    }
 }
 
 /// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.

@@ -3,6 +3,7 @@
 use engine::records::{Patient, Provider, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use super::parts::{WriteState, foreign_id_type};
 use crate::values::times::At;
@@ -42,6 +43,7 @@ pub(crate) struct PersonView<'a> {
 }
 
 /// Contact and personal data. All fields are null for a provider.
+#[view(of = Patient)]
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PersonBio<'a> {
     /// Date of birth, `YYYY-MM-DD`; null if unknown.
@@ -51,25 +53,35 @@ pub(crate) struct PersonBio<'a> {
     gender: Option<&'a str>,
     /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
     /// there is none.
+    #[view(with = preferred_phone(entry))]
     phone_number: Option<&'a str>,
     /// Cell phone number, or the only number if the health record system stores one number without a type; null if
     /// unknown.
+    #[view(with = cell_phone(entry))]
     cell_phone_number: Option<&'a str>,
     /// Home phone number; null if unknown.
+    #[view(from = home_phone)]
     home_phone_number: Option<&'a str>,
     /// Work phone number; null if unknown.
+    #[view(from = work_phone)]
     work_phone_number: Option<&'a str>,
     /// The same as `address_line_1`.
+    #[view(with = entry.address.as_ref().and_then(|it| it.line1.as_deref()))]
     street_address: Option<&'a str>,
     /// Street and number; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.line1.as_deref()))]
     address_line_1: Option<&'a str>,
     /// Second line of the street address; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.line2.as_deref()))]
     address_line_2: Option<&'a str>,
     /// City; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.city.as_deref()))]
     city: Option<&'a str>,
     /// State or region; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.region.as_deref()))]
     state: Option<&'a str>,
     /// Postal code; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.postal_code.as_deref()))]
     zip_code: Option<&'a str>,
     /// `true` if the patient is new to the practice and has not been seen there yet.
     new_patient: Option<bool>,
@@ -78,11 +90,12 @@ pub(crate) struct PersonBio<'a> {
 }
 
 /// A patient inside another record.
+#[view(of = Patient, args(adapter: Option<&'a str>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
+    #[view(with = PersonView::patient(entry, adapter))]
     user: PersonView<'a>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system provides none.
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
@@ -102,9 +115,11 @@ pub(crate) struct PatientBasic<'a> {
 }
 
 /// A provider inside another record.
+#[view(of = Provider, args(adapter: Option<&'a str>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProviderBasic<'a> {
     #[serde(flatten)]
+    #[view(with = PersonView::provider(entry, adapter))]
     user: PersonView<'a>,
     /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
@@ -158,29 +173,6 @@ impl<'a> PersonView<'a> {
     }
 }
 
-impl<'a> PersonBio<'a> {
-    fn from_record(record: &'a Record<Patient>) -> PersonBio<'a> {
-        let address = record.address.as_ref();
-        let line_1 = address.and_then(|it| it.line1.as_deref());
-        PersonBio {
-            date_of_birth: record.date_of_birth.as_deref(),
-            gender: record.gender.as_deref(),
-            phone_number: preferred_phone(record),
-            cell_phone_number: cell_phone(record),
-            home_phone_number: record.home_phone.as_deref(),
-            work_phone_number: record.work_phone.as_deref(),
-            street_address: line_1,
-            address_line_1: line_1,
-            address_line_2: address.and_then(|it| it.line2.as_deref()),
-            city: address.and_then(|it| it.city.as_deref()),
-            state: address.and_then(|it| it.region.as_deref()),
-            zip_code: address.and_then(|it| it.postal_code.as_deref()),
-            new_patient: Some(record.new_patient),
-            non_patient: Some(record.non_patient),
-        }
-    }
-}
-
 /// Returns the cell phone number, or else the primary one (specification 2.6).
 pub(crate) fn cell_phone(record: &Record<Patient>) -> Option<&str> {
     record.cell_phone.as_deref().or(record.primary_phone.as_deref())
@@ -189,33 +181,4 @@ pub(crate) fn cell_phone(record: &Record<Patient>) -> Option<&str> {
 pub(crate) fn preferred_phone(record: &Record<Patient>) -> Option<&str> {
     let numbers = [&record.primary_phone, &record.cell_phone, &record.home_phone, &record.work_phone];
     numbers.into_iter().flatten().next().map(String::as_str)
-}
-
-impl<'a> PatientBasic<'a> {
-    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientBasic<'a> {
-        PatientBasic {
-            user: PersonView::patient(record, adapter),
-            guarantor_id: record.guarantor_id,
-            billing_type: record.billing_type.as_deref(),
-            chart_id: record.chart_id.as_deref(),
-            preferred_language: record.preferred_language.as_deref(),
-            preferred_locale: None,
-            provider_id: record.provider_id,
-            location_ids: &record.location_ids,
-            write: WriteState::from_write(record.write.as_ref()),
-        }
-    }
-}
-
-impl<'a> ProviderBasic<'a> {
-    pub(crate) fn from_record(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderBasic<'a> {
-        ProviderBasic {
-            user: PersonView::provider(record, adapter),
-            display_name: record.display_name.as_deref(),
-            npi: record.npi.as_deref(),
-            tin: record.tin.as_deref(),
-            state_license: record.state_license.as_deref(),
-            specialty_code: record.specialty_code.as_deref(),
-        }
-    }
 }
