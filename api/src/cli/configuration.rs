@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum ConfigurationCommand {
     /// Write a short starter configuration to a new file.
     Init {
         #[arg(value_name = "FILE", default_value = "practice-sync.toml")]
@@ -61,18 +61,18 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: ConfigurationCommand) -> ExitCode {
     match command {
-        Command::Init { file } => init(&file),
-        Command::Check { file } => check(&file),
-        Command::Reload { dry_run, config, allow_removal, server } => {
+        ConfigurationCommand::Init { file } => init(&file),
+        ConfigurationCommand::Check { file } => check(&file),
+        ConfigurationCommand::Reload { dry_run, config, allow_removal, server } => {
             System::new().block_on(reload(&server, dry_run, config.as_deref(), allow_removal)).unwrap_or_else(fail)
         }
-        Command::Reference => {
+        ConfigurationCommand::Reference => {
             say(config::reference::page().trim_end());
             ExitCode::SUCCESS
         }
-        Command::PrintDefault { adapter } => print_default(&adapter),
+        ConfigurationCommand::PrintDefault { adapter } => print_default(&adapter),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum KeysCommand {
     /// Create an API key. It is shown once.
     Add {
         name: String,
@@ -63,9 +63,9 @@ pub(super) enum Command {
 /// The name of the list in the key file.
 const KEYS: &str = "keys";
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: KeysCommand) -> ExitCode {
     let done = match command {
-        Command::Add { name, environment, institutions, locations, grants, organisation, of } => {
+        KeysCommand::Add { name, environment, institutions, locations, grants, organisation, of } => {
             let mut fields = vec![("name", Value::from(name.as_str()))];
             let key = keys::new_key();
             fields.push(("sha256", hex::encode(keys::hash(&key)).into()));
@@ -83,12 +83,12 @@ pub(super) fn run(command: Command) -> ExitCode {
                 say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
             })
         }
-        Command::List(asked) => list(&asked),
-        Command::Narrow { name, locations, remove_grants, of } => {
+        KeysCommand::List(asked) => list(&asked),
+        KeysCommand::Narrow { name, locations, remove_grants, of } => {
             narrow(&of.config, &name, &locations, &remove_grants).map(say)
         }
         // Works even if the configuration or other keys have errors.
-        Command::Revoke(named) => revoked(&named, KEYS, "key").map(say),
+        KeysCommand::Revoke(named) => revoked(&named, KEYS, "key").map(say),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }

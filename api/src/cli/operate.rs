@@ -22,7 +22,7 @@ use crate::{
 const SHOWN: u64 = 100;
 
 #[derive(Args)]
-pub(super) struct Locations {
+pub(super) struct LocationsArguments {
     /// Only active locations with read or write status `red`.
     #[arg(long)]
     red: bool,
@@ -34,7 +34,7 @@ pub(super) struct Locations {
 }
 
 #[derive(Subcommand)]
-pub(super) enum Queue {
+pub(super) enum QueueCommand {
     /// Show pending and failed writes to health record systems.
     List {
         /// Only writes of this location.
@@ -117,16 +117,16 @@ fn done(result: Result<(), String>) -> ExitCode {
     result.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-pub(super) fn locations(asked: &Locations) -> ExitCode {
+pub(super) fn locations(asked: &LocationsArguments) -> ExitCode {
     done(System::new().block_on(show_locations(asked)))
 }
 
-pub(super) fn queue(asked: &Queue) -> ExitCode {
+pub(super) fn queue(asked: &QueueCommand) -> ExitCode {
     done(System::new().block_on(async {
         match asked {
-            Queue::List { location, status, json, server } => list(server, *location, *status, *json).await,
-            Queue::Retry { ids, server } => each(server, ids, "retry").await,
-            Queue::Drop { ids, server } => each(server, ids, "drop").await,
+            QueueCommand::List { location, status, json, server } => list(server, *location, *status, *json).await,
+            QueueCommand::Retry { ids, server } => each(server, ids, "retry").await,
+            QueueCommand::Drop { ids, server } => each(server, ids, "drop").await,
         }
     }))
 }
@@ -313,7 +313,7 @@ impl ServerLocations {
     }
 }
 
-async fn show_locations(asked: &Locations) -> Result<(), String> {
+async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
     let places = ServerLocations::of(&asked.server).await?;
     let mut table =
         Table::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);

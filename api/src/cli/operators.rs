@@ -17,7 +17,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum OperatorsCommand {
     /// Create an operator's token. It is shown once.
     Add {
         name: String,
@@ -39,11 +39,11 @@ pub(super) enum Command {
 /// The name of the list in the key file.
 const OPERATORS: &str = "operators";
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: OperatorsCommand) -> ExitCode {
     let done = match command {
-        Command::Add { name, role, of } => add(&of, &name, role),
-        Command::List(asked) => list(&asked),
-        Command::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
+        OperatorsCommand::Add { name, role, of } => add(&of, &name, role),
+        OperatorsCommand::List(asked) => list(&asked),
+        OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }

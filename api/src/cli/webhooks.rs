@@ -21,7 +21,7 @@ use crate::{
 const SHOWN: usize = 100;
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum WebhooksCommand {
     /// Show the webhook endpoints of all organisations, failing ones first.
     List {
         /// Print one JSON object per line.
@@ -55,12 +55,16 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: WebhooksCommand) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
-            Command::List { json, server } => list(&server, json).await,
-            Command::Deliveries { endpoint, status, json, server } => deliveries(&server, endpoint, status, json).await,
-            Command::Redeliver { endpoint, deliveries, server } => redeliver(&server, endpoint, &deliveries).await,
+            WebhooksCommand::List { json, server } => list(&server, json).await,
+            WebhooksCommand::Deliveries { endpoint, status, json, server } => {
+                deliveries(&server, endpoint, status, json).await
+            }
+            WebhooksCommand::Redeliver { endpoint, deliveries, server } => {
+                redeliver(&server, endpoint, &deliveries).await
+            }
         }
     });
     done.map_or_else(fail, |()| ExitCode::SUCCESS)

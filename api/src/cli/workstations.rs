@@ -14,7 +14,7 @@ use super::{
 use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum WorkstationsCommand {
     /// Show the workstations that are paired with a location.
     List {
         /// Id of the location.
@@ -51,14 +51,16 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: WorkstationsCommand) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
-            Command::List { location, json, server } => list(&server, location, json).await,
-            Command::Code { location, uses, expires_in_hours, server } => {
+            WorkstationsCommand::List { location, json, server } => list(&server, location, json).await,
+            WorkstationsCommand::Code { location, uses, expires_in_hours, server } => {
                 code(&server, location, uses, expires_in_hours).await
             }
-            Command::Revoke { location, workstations, server } => revoke(&server, location, &workstations).await,
+            WorkstationsCommand::Revoke { location, workstations, server } => {
+                revoke(&server, location, &workstations).await
+            }
         }
     });
     done.map_or_else(fail, |()| ExitCode::SUCCESS)

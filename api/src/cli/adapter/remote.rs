@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(in crate::cli) enum Command {
+pub(in crate::cli) enum RemoteCommand {
     /// Upload a component as a new adapter version to a running server. No location uses it until it is rolled out.
     Upload {
         /// The name of the adapter in the server's configuration.
@@ -53,15 +53,15 @@ pub(in crate::cli) enum Command {
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: RemoteCommand) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
-            Command::Upload { name, file, server } => upload(&server, &name, &file).await,
-            Command::Versions { json, server } => versions(&server, json).await,
-            Command::Rollout { version, locations, dry_run, server } => {
+            RemoteCommand::Upload { name, file, server } => upload(&server, &name, &file).await,
+            RemoteCommand::Versions { json, server } => versions(&server, json).await,
+            RemoteCommand::Rollout { version, locations, dry_run, server } => {
                 roll_out(&server, &version, &locations, dry_run).await
             }
-            Command::Rollback { locations, server } => roll_back(&server, &locations).await,
+            RemoteCommand::Rollback { locations, server } => roll_back(&server, &locations).await,
         }
     });
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
