@@ -17,7 +17,7 @@ use engine::{
 use location::ids::LocationId;
 use serde_json::json;
 
-use super::server::{Server, Session, answer, text};
+use super::server::{ServerArguments, ServerSession, answer, text};
 use crate::{
     config::{self, Config, ConfigError},
     http::tls::Certificates,
@@ -49,7 +49,7 @@ pub(super) enum ConfigurationCommand {
         #[arg(long, conflicts_with = "dry_run")]
         allow_removal: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Print every key with its default, range and description.
     Reference,
@@ -90,12 +90,12 @@ fn init(file: &Path) -> ExitCode {
 }
 
 async fn reload(
-    server: &Server,
+    server: &ServerArguments,
     dry_run: bool,
     config: Option<&Path>,
     allow_removal: bool,
 ) -> Result<ExitCode, String> {
-    let session = Session::begin(server)?;
+    let session = ServerSession::begin(server)?;
     let mut body = json!({"dry_run": dry_run, "allow_removal": allow_removal});
     if let Some(config) = config {
         let whole = config.canonicalize().map_err(|error| format!("{}: {error}", config.display()))?;

@@ -8,8 +8,10 @@ use serde_json::json;
 use toml::Value;
 
 use super::{
-    key_file::{Configured, Listing, Named, access, checked, open, revoked, save, told, valid},
-    table::Table,
+    key_file::{
+        Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
+    },
+    table::TextTable,
     word::word,
 };
 use crate::{
@@ -43,7 +45,7 @@ pub(super) enum KeysCommand {
         of: Configured,
     },
     /// Show the API keys and their permissions.
-    List(Listing),
+    List(ListArguments),
     /// Remove locations or grants from an API key.
     Narrow {
         name: String,
@@ -57,7 +59,7 @@ pub(super) enum KeysCommand {
         of: Configured,
     },
     /// Delete an API key. A running server reloads the key file and refuses the key and the tokens created with it.
-    Revoke(Named),
+    Revoke(RevokeArguments),
 }
 
 /// The name of the list in the key file.
@@ -139,10 +141,10 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
     save(file, &format!("has `{name}` narrowed"))
 }
 
-fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
+fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), String> {
     let config = valid(&of.config)?;
     let (access, problems) = access(&config)?;
-    let mut table = Table::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
+    let mut table = TextTable::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
     for key in &access.keys {
         let institution = |id| config.setup.institutions.get(id).map(|it| it.subdomain.as_str());
         let institutions: Vec<&str> = key.institutions.iter().filter_map(institution).collect();
@@ -161,7 +163,7 @@ fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
         table.row(&[&key.name, environment, &institutions, &locations, &grants, &key.organisation]);
     }
     table.show(*as_json);
-    told(&problems)
+    ensure_no_problems(&problems)
 }
 
 fn known(config: &Config, name: &str) -> Result<ApiKey, String> {

@@ -6,8 +6,10 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::{
-    key_file::{Configured, Listing, Named, access, checked, open, revoked, save, told, valid},
-    table::Table,
+    key_file::{
+        Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
+    },
+    table::TextTable,
     word::word,
 };
 use crate::{
@@ -31,9 +33,9 @@ pub(super) enum OperatorsCommand {
     },
     /// Show the operators and their roles. `GET /operators` of a running server also shows when each token was last
     /// used.
-    List(Listing),
+    List(ListArguments),
     /// Delete an operator's token. A running server reloads the key file and refuses the token.
-    Revoke(Named),
+    Revoke(RevokeArguments),
 }
 
 /// The name of the list in the key file.
@@ -61,9 +63,9 @@ fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
     Ok(())
 }
 
-fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
+fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), String> {
     let (access, problems) = access(&valid(&of.config)?)?;
-    let mut table = Table::new(&["NAME", "ROLE"]);
+    let mut table = TextTable::new(&["NAME", "ROLE"]);
     for operator in &access.operators {
         match as_json {
             true => say(json!({"name": operator.name, "role": operator.role.name()})),
@@ -71,5 +73,5 @@ fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
         }
     }
     table.show(*as_json);
-    told(&problems)
+    ensure_no_problems(&problems)
 }

@@ -19,7 +19,7 @@ use engine::{
 };
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-use super::{server::Server, store_keys};
+use super::{server::ServerArguments, store_keys};
 use crate::{
     config::Config,
     terminal::{fail, say},
@@ -81,7 +81,7 @@ pub(super) enum StoreCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Encrypt the store of a running server with a new key, and wait until all values are encrypted with it.
     RotateKey {
@@ -89,7 +89,7 @@ pub(super) enum StoreCommand {
         #[arg(long, value_name = "FILE", conflicts_with = "server")]
         config: Option<PathBuf>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Delete an old key that is not needed by any value or by any backup in the configured folder.
     DropKey {
@@ -99,7 +99,7 @@ pub(super) enum StoreCommand {
         #[arg(long, value_name = "FILE", conflicts_with = "server")]
         config: Option<PathBuf>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Rewrite the files of a sled store without the space of replaced and deleted values. The server must be stopped.
     Compact {

@@ -7,8 +7,8 @@ use clap::Subcommand;
 use uuid::Uuid;
 
 use super::{
-    server::{Server, Session, answer, text},
-    table::Table,
+    server::{ServerArguments, ServerSession, answer, text},
+    table::TextTable,
     word::word,
 };
 use crate::{
@@ -28,7 +28,7 @@ pub(super) enum WebhooksCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Show the newest deliveries of an endpoint, including pending ones.
     Deliveries {
@@ -41,7 +41,7 @@ pub(super) enum WebhooksCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Send deliveries again, with their original ids.
     Redeliver {
@@ -51,7 +51,7 @@ pub(super) enum WebhooksCommand {
         #[arg(required = true)]
         deliveries: Vec<Uuid>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
 }
 
@@ -70,10 +70,10 @@ pub(super) fn run(command: WebhooksCommand) -> ExitCode {
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-async fn list(server: &Server, as_json: bool) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn list(server: &ServerArguments, as_json: bool) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let all = answer(session.get("/webhooks")).await?;
-    let mut table = Table::new(&["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"]);
+    let mut table = TextTable::new(&["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"]);
     for it in all.as_array().into_iter().flatten() {
         if as_json {
             say(it);
@@ -88,12 +88,17 @@ async fn list(server: &Server, as_json: bool) -> Result<(), String> {
     Ok(())
 }
 
-async fn deliveries(server: &Server, endpoint: u32, status: Option<Status>, as_json: bool) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn deliveries(
+    server: &ServerArguments,
+    endpoint: u32,
+    status: Option<Status>,
+    as_json: bool,
+) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let only = status.map_or_else(String::new, |status| format!("&status={}", status.word()));
     let all = answer(session.get(&format!("/webhooks/{endpoint}/deliveries?per_page={SHOWN}{only}"))).await?;
     let all = all.as_array().map_or(&[][..], Vec::as_slice);
-    let mut table = Table::new(&["ID", "STATUS", "EVENT", "MADE", "TRIES", "CODE", "REASON"]);
+    let mut table = TextTable::new(&["ID", "STATUS", "EVENT", "MADE", "TRIES", "CODE", "REASON"]);
     for it in all {
         if as_json {
             say(it);
@@ -111,8 +116,8 @@ async fn deliveries(server: &Server, endpoint: u32, status: Option<Status>, as_j
     Ok(())
 }
 
-async fn redeliver(server: &Server, endpoint: u32, deliveries: &[Uuid]) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn redeliver(server: &ServerArguments, endpoint: u32, deliveries: &[Uuid]) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     for id in deliveries {
         let path = format!("/webhooks/{endpoint}/deliveries/{id}/redeliver");
         let sent = answer(session.post(&path)).await.map_err(|why| format!("{id}: {why}"))?;

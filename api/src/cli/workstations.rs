@@ -8,8 +8,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    server::{Server, Session, answer, text},
-    table::Table,
+    server::{ServerArguments, ServerSession, answer, text},
+    table::TextTable,
 };
 use crate::terminal::{fail, say};
 
@@ -23,7 +23,7 @@ pub(super) enum WorkstationsCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Create a code that pairs workstations with a location. It is shown once.
     Code {
@@ -37,7 +37,7 @@ pub(super) enum WorkstationsCommand {
         #[arg(long, value_name = "HOURS", requires = "uses")]
         expires_in_hours: Option<u32>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Remove workstations. They must be paired again before they can connect.
     Revoke {
@@ -47,7 +47,7 @@ pub(super) enum WorkstationsCommand {
         #[arg(required = true)]
         workstations: Vec<Uuid>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
 }
 
@@ -66,10 +66,10 @@ pub(super) fn run(command: WorkstationsCommand) -> ExitCode {
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-async fn list(server: &Server, location: u32, as_json: bool) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn list(server: &ServerArguments, location: u32, as_json: bool) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let all = answer(session.get(&format!("/locations/{location}/workstations"))).await?;
-    let mut table = Table::new(&["ID", "NAME", "PAIRED", "LAST SEEN", "CONNECTED"]);
+    let mut table = TextTable::new(&["ID", "NAME", "PAIRED", "LAST SEEN", "CONNECTED"]);
     for it in all.as_array().into_iter().flatten() {
         if as_json {
             say(it);
@@ -82,8 +82,8 @@ async fn list(server: &Server, location: u32, as_json: bool) -> Result<(), Strin
     Ok(())
 }
 
-async fn code(server: &Server, location: u32, uses: u32, hours: Option<u32>) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn code(server: &ServerArguments, location: u32, uses: u32, hours: Option<u32>) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let mut body = json!({});
     if uses > 1 || hours.is_some() {
         body = json!({"uses": uses});
@@ -100,8 +100,8 @@ async fn code(server: &Server, location: u32, uses: u32, hours: Option<u32>) -> 
     Ok(())
 }
 
-async fn revoke(server: &Server, location: u32, workstations: &[Uuid]) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn revoke(server: &ServerArguments, location: u32, workstations: &[Uuid]) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     for id in workstations {
         let path = format!("/locations/{location}/workstations/{id}");
         answer(session.delete(&path)).await.map_err(|why| format!("{id}: {why}"))?;

@@ -214,7 +214,7 @@ async fn pull(
         let (since, before) = (Instant::now(), requests.requests());
         let page = ehr.pull(resource, cursor.take(), limit, DEADLINE).await.map_err(|fault| fault.to_string())?;
         for record in &page.records {
-            say(plain(&mask::shown(record, masked).to_string(), SHOWN_BYTES));
+            say(plain(&mask::render(record, masked).to_string(), SHOWN_BYTES));
         }
         for skipped in &page.skipped {
             say(format_args!("skipped {}: {}", plain(&skipped.id, SHOWN_BYTES), plain(&skipped.reason, SHOWN_BYTES)));
