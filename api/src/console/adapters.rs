@@ -94,7 +94,7 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
                 locations: all.into_iter().take(NAMED).collect(),
                 version: it.version,
                 sha256: words::short(&it.sha256),
-                uploaded: RelativeTime::of(it.uploaded_at, now),
+                uploaded: RelativeTime::new(it.uploaded_at, now),
                 kilobytes: it.bytes / 1_024,
             }
         });

@@ -72,7 +72,7 @@ pub(super) fn version(api: &Api) -> u64 {
 }
 
 fn read(visit: &Visit) -> Result<AuditPage, Failure> {
-    let text = |name| visit.asked(name).unwrap_or_default().to_owned();
+    let text = |name| visit.query_value(name).unwrap_or_default().to_owned();
     let asked = FilterForm {
         kinds: [("", "anyone"), ("key", "API key"), ("operator", "operator"), ("workstation", "workstation")],
         kind: text("kind"),
@@ -90,7 +90,7 @@ fn read(visit: &Visit) -> Result<AuditPage, Failure> {
     };
     let newest = trail.newest(filter, ENTRIES).map_err(unread)?;
     let of_kind = newest.entries.into_iter().filter(|it| asked.kind.is_empty() || kind(&it.entry.actor) == asked.kind);
-    let rows = of_kind.map(Row::of).collect();
+    let rows = of_kind.map(Row::from_recorded).collect();
     Ok(AuditPage { frame, kept: true, asked, rows, cut: newest.cut })
 }
 
@@ -147,7 +147,7 @@ fn day(text: &str, name: &str) -> Result<Option<Timestamp>, ApiError> {
 }
 
 impl Row {
-    pub(super) fn of(Recorded { seq, entry: it }: Recorded) -> Row {
+    pub(super) fn from_recorded(Recorded { seq, entry: it }: Recorded) -> Row {
         let who = match it.actor {
             Actor::Key(name) => format!("key {name}"),
             Actor::Operator(name) => format!("operator {name}"),

@@ -51,7 +51,7 @@ enum Watched {
 }
 
 impl Watched {
-    fn of(page: &str) -> Option<Watched> {
+    fn from_path(page: &str) -> Option<Watched> {
         Some(match page {
             "/console" => Watched::Fleet,
             "/console/webhooks" => Watched::Webhooks,
@@ -86,11 +86,15 @@ struct Listener {
 }
 
 pub(super) async fn stream(visit: Visit, streams: Data<Streams>) -> Result<HttpResponse, Failure> {
-    let watched = visit.asked("page").and_then(Watched::of).ok_or(ApiError::bad("page names no page that changes"))?;
+    let watched = visit
+        .query_value("page")
+        .and_then(Watched::from_path)
+        .ok_or(ApiError::bad("page names no page that changes"))?;
     if matches!(watched, Watched::Audit) {
         visit.needs(Role::Operator)?;
     }
-    let seen = visit.asked("seen").and_then(|seen| seen.parse().ok()).ok_or(ApiError::bad("seen must be a number"))?;
+    let seen =
+        visit.query_value("seen").and_then(|seen| seen.parse().ok()).ok_or(ApiError::bad("seen must be a number"))?;
     let place = streams.0.clone().try_acquire_owned();
     let place = place.map_err(|_| ApiError::Unavailable { retry_after: 30 })?;
     let listener = Listener { visit, watched, seen, silent: 0, _place: place };

@@ -131,7 +131,7 @@ impl State {
         State { bad: true, ..State::new(key, text, is) }
     }
 
-    const fn of_writes(self, writes: fn(&LocationSummary) -> u64) -> State {
+    const fn with_writes(self, writes: fn(&LocationSummary) -> u64) -> State {
         State { writes: Some(writes), ..self }
     }
 }
@@ -141,11 +141,11 @@ const ALWAYS: [&str; 2] = ["red", "failed-writes"];
 
 const STATES: [State; 9] = [
     State::bad("red", "Red", LocationSummary::is_red),
-    State::bad("failed-writes", "Failed writes", |it| it.failed > 0).of_writes(|it| it.failed),
+    State::bad("failed-writes", "Failed writes", |it| it.failed > 0).with_writes(|it| it.failed),
     State::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
     State::bad("not-writing", "Not writing", |it| it.writing().color == "bad"),
     State::bad("gate-shut", "Gate shut", LocationSummary::is_shut),
-    State::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).of_writes(LocationSummary::queued),
+    State::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).with_writes(LocationSummary::queued),
     State::new("no-ehr", "No EHR", LocationSummary::has_no_ehr),
     State::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
     State::new("elsewhere", "At other nodes", |it| it.node.is_some()),
@@ -273,9 +273,9 @@ fn version_of(api: &Api, all: &[LocationSummary]) -> u64 {
 }
 
 impl Counts {
-    fn of(api: &Api, all: &[LocationSummary], now: Timestamp) -> Counts {
+    fn new(api: &Api, all: &[LocationSummary], now: Timestamp) -> Counts {
         let first = |at: fn(&LocationSummary) -> Option<Timestamp>| {
-            Some(RelativeTime::of(all.iter().filter_map(at).min()?, now))
+            Some(RelativeTime::new(all.iter().filter_map(at).min()?, now))
         };
         let count = |state: &State| {
             let count = all.iter().filter(|it| (state.is)(it)).count();
@@ -294,8 +294,8 @@ impl Counts {
 }
 
 impl SearchForm {
-    fn of(visit: &Visit) -> SearchForm {
-        let text = |name| visit.asked(name).unwrap_or_default().to_owned();
+    fn from_query(visit: &Visit) -> SearchForm {
+        let text = |name| visit.query_value(name).unwrap_or_default().to_owned();
         SearchForm { q: text("q"), state: text("state"), order: text("order"), orders: ORDERS }
     }
 
@@ -304,7 +304,7 @@ impl SearchForm {
     }
 
     /// Filters and sorts the locations as requested.
-    fn of_all(&self, all: Vec<LocationSummary>) -> Vec<LocationSummary> {
+    fn filter_and_sort(&self, all: Vec<LocationSummary>) -> Vec<LocationSummary> {
         let (q, state) = (self.q.to_lowercase(), STATES.iter().find(|state| state.key == self.state));
         let wanted =
             |it: &LocationSummary| state.is_none_or(|state| (state.is)(it)) && (q.is_empty() || it.is_called(&q));
@@ -333,13 +333,13 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
 }
 
 fn read(visit: &Visit) -> Result<FleetPage, Failure> {
-    let (api, now, asked) = (&visit.api, visit.api.engine.now(), SearchForm::of(visit));
+    let (api, now, asked) = (&visit.api, visit.api.engine.now(), SearchForm::from_query(visit));
     let all = all(api)?;
     let live = live_address("/console", version_of(api, &all));
-    let counts = Counts::of(api, &all, now);
-    let found = asked.of_all(all);
+    let counts = Counts::new(api, &all, now);
+    let found = asked.filter_and_sort(all);
     let pages = found.len().div_ceil(PAGE).max(1);
-    let page = visit.asked("page").and_then(|page| page.parse().ok()).unwrap_or(1usize).clamp(1, pages);
+    let page = visit.query_value("page").and_then(|page| page.parse().ok()).unwrap_or(1usize).clamp(1, pages);
     let (first, found_in_all) = ((page - 1) * PAGE, found.len());
     let rows: Vec<Row> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
     Ok(FleetPage {
@@ -356,7 +356,7 @@ fn read(visit: &Visit) -> Result<FleetPage, Failure> {
 }
 
 fn row(it: LocationSummary, now: Timestamp) -> Row {
-    let when = |at: Option<Timestamp>| at.map(|at| RelativeTime::of(at, now));
+    let when = |at: Option<Timestamp>| at.map(|at| RelativeTime::new(at, now));
     Row {
         id: it.location.id,
         name: it.location.name.clone(),

@@ -19,7 +19,7 @@ use super::{
     page::{Failure, PageFrame, query, see_other},
     visit::{Visit, read_blocking},
     words::{Badge, clock},
-    write_page::{self, OfRequest},
+    write_page::{self, RequestHistory},
 };
 use crate::{http::errors::ApiError, resources::write_requests::parsed, values::times};
 
@@ -61,7 +61,7 @@ struct Row {
 }
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
-    let q = visit.asked("q").unwrap_or_default().to_owned();
+    let q = visit.query_value("q").unwrap_or_default().to_owned();
     if let Some((location, _)) = parsed(&q)
         && visit.api.directory().location(LocationId(location)).is_some()
     {
@@ -94,7 +94,7 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
         if let Some(location) = visit.api.directory().location(LocationId(booking.location())) {
             visit.about(location);
         }
-        let writes = write_page::of_appointment(visit, LocationId(booking.location()), booking.id).await?;
+        let writes = write_page::appointment_writes(visit, LocationId(booking.location()), booking.id).await?;
         return Ok(Some(SearchPage { booking: Some(row(visit, &booking)?), writes, ..page }));
     }
     if let Some(id) = page.q.parse::<u32>().ok().filter(|_| visit.sees_patients()) {
@@ -109,8 +109,8 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
     if is_location(visit, &page.q) {
         return Ok(None);
     }
-    let found = write_page::of_request(visit, &page.q).await?;
-    Ok(found.map(|OfRequest { writes, rows }| SearchPage { writes, rows, is_request: true, ..page }))
+    let found = write_page::find_request(visit, &page.q).await?;
+    Ok(found.map(|RequestHistory { writes, rows }| SearchPage { writes, rows, is_request: true, ..page }))
 }
 
 /// Returns `true` if the text is part of the name of a location or institution, or the id of a location.
@@ -125,7 +125,7 @@ fn is_location(visit: &Visit, q: &str) -> bool {
 /// Returns the institutions with a patient of this id, limited to the chosen institution if there is one.
 fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure> {
     let (engine, directory) = (&visit.api.engine, visit.api.directory());
-    let only = visit.asked("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
+    let only = visit.query_value("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
     let asked = directory.institutions().map(|institution| institution.id);
     let asked = asked.filter(|id| only.is_none_or(|only| only == *id) && engine.place(*id) == Place::Mine);
     let found = engine.with_patient(&asked.collect::<Vec<_>>(), id)?;

@@ -54,12 +54,12 @@ impl FromRequest for Visit {
     type Future = std::future::Ready<Result<Visit, Failure>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        std::future::ready(Visit::of(request))
+        std::future::ready(Visit::from_http(request))
     }
 }
 
 impl Visit {
-    fn of(request: &HttpRequest) -> Result<Visit, Failure> {
+    fn from_http(request: &HttpRequest) -> Result<Visit, Failure> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
         // A form is not resubmitted after signing in.
         let page = if request.method() == Method::GET { request.uri().to_string() } else { "/console".to_owned() };
@@ -98,7 +98,7 @@ impl Visit {
     }
 
     /// Returns the value of a query parameter, or `None` if it is missing, empty or too long.
-    pub(super) fn asked(&self, name: &str) -> Option<&str> {
+    pub(super) fn query_value(&self, name: &str) -> Option<&str> {
         let (_, value) = self.query.iter().find(|(known, _)| known == name)?;
         Some(value.trim()).filter(|value| !value.is_empty() && value.len() <= MAX_VALUE)
     }
@@ -116,7 +116,7 @@ impl Visit {
             csrf_token: self.session.csrf_token.clone(),
             sees_patients: self.sees_patients(),
             live: None,
-            done: self.asked("done").and_then(words::done),
+            done: self.query_value("done").and_then(words::done),
         }
     }
 

@@ -67,7 +67,7 @@ impl Day {
     pub(super) fn read(visit: &Visit, location: &LocationSetup, now: Timestamp) -> Result<Day, Failure> {
         let engine = &visit.api.engine;
         let today = times::local(now, location.zone).0;
-        let date = match visit.asked("day") {
+        let date = match visit.query_value("day") {
             None => today,
             Some(day) => day.parse::<Date>().map_err(|_| ApiError::bad("day must be a date such as 2026-12-01"))?,
         };

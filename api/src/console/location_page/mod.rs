@@ -114,12 +114,12 @@ struct Error {
 }
 
 impl Error {
-    fn of(it: RecentErrorView, now: Timestamp) -> Error {
+    fn from_view(it: RecentErrorView, now: Timestamp) -> Error {
         let what = it.resource.into_iter();
         Error {
             write: it.write_request_id,
-            at: RelativeTime::of(it.at.0, now),
-            since: (it.times > 1).then(|| RelativeTime::of(it.first_at.0, now)),
+            at: RelativeTime::new(it.at.0, now),
+            since: (it.times > 1).then(|| RelativeTime::new(it.first_at.0, now)),
             times: it.times,
             what: std::iter::once(it.part).chain(what).collect::<Vec<_>>().join(" ").replace('_', " "),
             reason: it.reason,
@@ -129,9 +129,9 @@ impl Error {
 }
 
 impl DirectionStatus {
-    fn of(works: bool, at: Timestamp, now: Timestamp) -> DirectionStatus {
+    fn new(works: bool, at: Timestamp, now: Timestamp) -> DirectionStatus {
         let badge = if works { Badge::good("green") } else { Badge::bad("red") };
-        DirectionStatus { badge, since: RelativeTime::of(at, now) }
+        DirectionStatus { badge, since: RelativeTime::new(at, now) }
     }
 }
 
@@ -166,7 +166,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     let live = live_address(&format!("/console/locations/{id}"), version(&api, id).await?);
     let state = api.engine.sync_state(id).await?;
     let queue = queue::Queue::read(&visit, &location, now).await?;
-    let cycle = reading::Cycle::of(&visit, &location, &state, now);
+    let cycle = reading::Cycle::new(&visit, &location, &state, now);
     let setup = api.engine.setup();
     let stopped = || cycle.resources.iter().filter(|row| row.can_accept).map(|row| (row.key, row.name.clone()));
     let problems = problems::problems(&setup, &location, &state).into_iter().map(|view| Problem {
@@ -174,7 +174,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         step: view.next_step.split('`').enumerate().map(|(n, part)| (n % 2 == 1, part.to_owned())).collect(),
         view,
     });
-    let errors = recent_errors(&api.engine, id).into_iter().map(|it| Error::of(it, now));
+    let errors = recent_errors(&api.engine, id).into_iter().map(|it| Error::from_view(it, now));
     Ok(LocationPage {
         frame: PageFrame { live: Some(live), ..visit.frame("fleet", location.name.clone()) },
         id,
@@ -187,17 +187,17 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         address: problems::address(&setup, &location),
         has_ehr: location.source.is_some(),
         problems: problems.collect(),
-        reading: DirectionStatus::of(state.read_ok, state.read_at, now),
-        writing: DirectionStatus::of(state.write_ok, state.write_at, now),
+        reading: DirectionStatus::new(state.read_ok, state.read_at, now),
+        writing: DirectionStatus::new(state.write_ok, state.write_at, now),
         reading_paused: state.paused.reading.is_some(),
         writing_paused: state.paused.writing.is_some(),
-        last_read: state.last_sync.map(|at| RelativeTime::of(at, now)),
-        next_cycle: state.next_cycle.map(|at| RelativeTime::of(at, now)),
+        last_read: state.last_sync.map(|at| RelativeTime::new(at, now)),
+        next_cycle: state.next_cycle.map(|at| RelativeTime::new(at, now)),
         waits: state.read_waits.clone(),
         calendar: calendar::Day::read(&visit, &location, now)?,
         adapter: reading::Adapter::read(&visit, &location, &state, now)?,
         gate: gate(&visit, &location, &state, now)?,
-        webhooks: webhooks::of_institution(&api, location.institution, now),
+        webhooks: webhooks::list_for_institution(&api, location.institution, now),
         errors: errors.collect(),
         operates: visit.may(Role::Operator),
         administers: visit.may(Role::Admin),
@@ -220,9 +220,9 @@ fn gate(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timesta
         },
         name: it.name,
         version: it.version,
-        last_seen: it.last_seen.map(|at| RelativeTime::of(at, now)),
+        last_seen: it.last_seen.map(|at| RelativeTime::new(at, now)),
         awaiting: it.awaiting,
     });
-    let (badge, since) = (words::gate(gate.state), RelativeTime::of(gate.since, now));
+    let (badge, since) = (words::gate(gate.state), RelativeTime::new(gate.since, now));
     Ok(Some(Gate { badge, since, workstations: workstations.collect() }))
 }

@@ -57,7 +57,7 @@ impl Queue {
         let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
         let ended = engine.ended_writes(location.id, newest)?;
         let failed = engine.failed_write_requests(location.id, WAITING)?;
-        let row = |it: &WriteRequest| Write::of(it, visit, now);
+        let row = |it: &WriteRequest| Write::from_request(it, visit, now);
         Ok(Queue {
             more: waiting.len().saturating_sub(WAITING),
             waiting: waiting.iter().take(WAITING).map(row).collect(),
@@ -68,9 +68,9 @@ impl Queue {
 }
 
 impl Write {
-    pub(in crate::console) fn of(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
+    pub(in crate::console) fn from_request(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
         let (_, record, _) = subject(it.work);
-        let when = |at| RelativeTime::of(at, now);
+        let when = |at| RelativeTime::new(at, now);
         let (operates, open) = (visit.may(Role::Operator), it.needs_operator());
         Write {
             id: public_id(it.location_id, it.id),
