@@ -24,10 +24,10 @@ const NAMED: usize = 20;
 #[template(path = "console/adapters.html")]
 struct AdaptersPage {
     frame: PageFrame,
-    adapters: Vec<Adapter>,
+    adapters: Vec<AdapterRow>,
 }
 
-struct Adapter {
+struct AdapterRow {
     name: String,
     badge: Badge,
     version: Option<String>,
@@ -37,10 +37,10 @@ struct Adapter {
     kilobytes: Option<u64>,
     /// Number of locations on the version of the configuration.
     configured: usize,
-    versions: Vec<Version>,
+    versions: Vec<AdapterVersionRow>,
 }
 
-struct Version {
+struct AdapterVersionRow {
     version: String,
     sha256: String,
     uploaded: RelativeTime,
@@ -89,7 +89,7 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
             let runs = |rolled_out: &RolledOut| rolled_out.now.as_deref() == Some(&it.sha256);
             let on_it = locations.iter().filter(|(.., rolled_out)| runs(rolled_out));
             let all: Vec<_> = on_it.map(|(id, name, _)| (*id, name.clone())).collect();
-            Version {
+            AdapterVersionRow {
                 more: all.len().saturating_sub(NAMED),
                 locations: all.into_iter().take(NAMED).collect(),
                 version: it.version,
@@ -98,7 +98,7 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
                 kilobytes: it.bytes / 1_024,
             }
         });
-        adapters.push(Adapter {
+        adapters.push(AdapterRow {
             kilobytes: setup
                 .engine
                 .adapters

@@ -31,8 +31,8 @@ const PAGE: usize = 50;
 #[template(path = "console/fleet.html")]
 struct FleetPage {
     frame: PageFrame,
-    counts: Counts,
-    rows: Vec<Row>,
+    counts: FleetCounts,
+    rows: Vec<FleetRow>,
     asked: SearchForm,
     found: usize,
     first: usize,
@@ -42,7 +42,7 @@ struct FleetPage {
     after: Option<String>,
 }
 
-struct Counts {
+struct FleetCounts {
     locations: usize,
     /// The oldest pending write.
     oldest: Option<RelativeTime>,
@@ -74,7 +74,7 @@ struct SearchForm {
     orders: [(&'static str, &'static str); 4],
 }
 
-struct Row {
+struct FleetRow {
     id: LocationId,
     name: String,
     institution: String,
@@ -113,7 +113,7 @@ struct LocationSummary {
 }
 
 /// A state by which locations are counted and filtered.
-struct State {
+struct FleetState {
     key: &'static str,
     text: &'static str,
     bad: bool,
@@ -122,33 +122,33 @@ struct State {
     writes: Option<fn(&LocationSummary) -> u64>,
 }
 
-impl State {
-    const fn new(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> State {
-        State { key, text, bad: false, is, writes: None }
+impl FleetState {
+    const fn new(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> FleetState {
+        FleetState { key, text, bad: false, is, writes: None }
     }
 
-    const fn bad(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> State {
-        State { bad: true, ..State::new(key, text, is) }
+    const fn bad(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> FleetState {
+        FleetState { bad: true, ..FleetState::new(key, text, is) }
     }
 
-    const fn with_writes(self, writes: fn(&LocationSummary) -> u64) -> State {
-        State { writes: Some(writes), ..self }
+    const fn with_writes(self, writes: fn(&LocationSummary) -> u64) -> FleetState {
+        FleetState { writes: Some(writes), ..self }
     }
 }
 
 /// States shown even without a location in them.
 const ALWAYS: [&str; 2] = ["red", "failed-writes"];
 
-const STATES: [State; 9] = [
-    State::bad("red", "Red", LocationSummary::is_red),
-    State::bad("failed-writes", "Failed writes", |it| it.failed > 0).with_writes(|it| it.failed),
-    State::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
-    State::bad("not-writing", "Not writing", |it| it.writing().color == "bad"),
-    State::bad("gate-shut", "Gate shut", LocationSummary::is_shut),
-    State::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).with_writes(LocationSummary::queued),
-    State::new("no-ehr", "No EHR", LocationSummary::has_no_ehr),
-    State::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
-    State::new("elsewhere", "At other nodes", |it| it.node.is_some()),
+const STATES: [FleetState; 9] = [
+    FleetState::bad("red", "Red", LocationSummary::is_red),
+    FleetState::bad("failed-writes", "Failed writes", |it| it.failed > 0).with_writes(|it| it.failed),
+    FleetState::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
+    FleetState::bad("not-writing", "Not writing", |it| it.writing().color == "bad"),
+    FleetState::bad("gate-shut", "Gate shut", LocationSummary::is_shut),
+    FleetState::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).with_writes(LocationSummary::queued),
+    FleetState::new("no-ehr", "No EHR", LocationSummary::has_no_ehr),
+    FleetState::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
+    FleetState::new("elsewhere", "At other nodes", |it| it.node.is_some()),
 ];
 
 const ORDERS: [(&str, &str); 4] =
@@ -272,18 +272,18 @@ fn version_of(api: &Api, all: &[LocationSummary]) -> u64 {
     hasher.finish()
 }
 
-impl Counts {
-    fn new(api: &Api, all: &[LocationSummary], now: Timestamp) -> Counts {
+impl FleetCounts {
+    fn new(api: &Api, all: &[LocationSummary], now: Timestamp) -> FleetCounts {
         let first = |at: fn(&LocationSummary) -> Option<Timestamp>| {
             Some(RelativeTime::new(all.iter().filter_map(at).min()?, now))
         };
-        let count = |state: &State| {
+        let count = |state: &FleetState| {
             let count = all.iter().filter(|it| (state.is)(it)).count();
             let writes = state.writes.map(|writes| all.iter().map(writes).sum());
-            let State { key, text, bad, .. } = *state;
+            let FleetState { key, text, bad, .. } = *state;
             StateCount { key, text, count, writes, bad: bad && count > 0, is_always_shown: ALWAYS.contains(&key) }
         };
-        Counts {
+        FleetCounts {
             locations: all.len(),
             oldest: first(LocationSummary::oldest),
             last_read: first(LocationSummary::last_read),
@@ -336,12 +336,12 @@ fn read(visit: &Visit) -> Result<FleetPage, Failure> {
     let (api, now, asked) = (&visit.api, visit.api.engine.now(), SearchForm::from_query(visit));
     let all = all(api)?;
     let live = live_address("/console", version_of(api, &all));
-    let counts = Counts::new(api, &all, now);
+    let counts = FleetCounts::new(api, &all, now);
     let found = asked.filter_and_sort(all);
     let pages = found.len().div_ceil(PAGE).max(1);
     let page = visit.query_value("page").and_then(|page| page.parse().ok()).unwrap_or(1usize).clamp(1, pages);
     let (first, found_in_all) = ((page - 1) * PAGE, found.len());
-    let rows: Vec<Row> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
+    let rows: Vec<FleetRow> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
     Ok(FleetPage {
         frame: PageFrame { live: Some(live), ..visit.frame("fleet", "Fleet") },
         counts,
@@ -355,9 +355,9 @@ fn read(visit: &Visit) -> Result<FleetPage, Failure> {
     })
 }
 
-fn row(it: LocationSummary, now: Timestamp) -> Row {
+fn row(it: LocationSummary, now: Timestamp) -> FleetRow {
     let when = |at: Option<Timestamp>| at.map(|at| RelativeTime::new(at, now));
-    Row {
+    FleetRow {
         id: it.location.id,
         name: it.location.name.clone(),
         institution: it.institution.name.clone(),

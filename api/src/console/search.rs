@@ -14,7 +14,7 @@ use engine::{
 use location::ids::{InstitutionId, LocationId};
 
 use super::{
-    audit::Row as AuditRow,
+    audit::AuditRow,
     location_page::{Write, standing},
     page::{Failure, PageFrame, query, see_other},
     visit::{Visit, read_blocking},
@@ -31,26 +31,26 @@ const APPOINTMENTS: usize = 20;
 struct SearchPage {
     frame: PageFrame,
     q: String,
-    booking: Option<Row>,
+    booking: Option<FoundAppointment>,
     /// Writes of the booking or of the request.
     writes: Vec<Write>,
     /// The search is for a request by its id.
     is_request: bool,
     /// Audit entries of the request.
     rows: Vec<AuditRow>,
-    patient: Option<Found>,
+    patient: Option<FoundPatient>,
     /// The institutions with a patient of this id, if there are several.
     institutions: Vec<Arc<Institution>>,
 }
 
-struct Found {
+struct FoundPatient {
     id: u32,
     name: String,
     institution: String,
-    appointments: Vec<Row>,
+    appointments: Vec<FoundAppointment>,
 }
 
-struct Row {
+struct FoundAppointment {
     id: u64,
     location: LocationId,
     location_name: String,
@@ -132,15 +132,15 @@ fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure
     Ok(found.into_iter().filter_map(|id| directory.institution(id).cloned()).collect())
 }
 
-fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<Found>, Failure> {
+fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<FoundPatient>, Failure> {
     let Some(patient) = visit.api.engine.patient(institution.id, id)? else { return Ok(None) };
     visit.about_institution(institution);
     visit.note("read", "patient", id.into());
     let appointments = appointments(visit, institution, id)?;
-    Ok(Some(Found { id, name: patient.name(), institution: institution.name.clone(), appointments }))
+    Ok(Some(FoundPatient { id, name: patient.name(), institution: institution.name.clone(), appointments }))
 }
 
-fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Result<Vec<Row>, Failure> {
+fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Result<Vec<FoundAppointment>, Failure> {
     let directory = visit.api.directory();
     let owners: Vec<u32> = directory.locations_of(institution.id).iter().map(|it| it.id.0).collect();
     let query = ListQuery::new(owners, Order::StartsAt).filtered([Filter::Patient(patient.into())]);
@@ -149,13 +149,13 @@ fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Resul
     found.rows.iter().map(|it| row(visit, it)).collect()
 }
 
-fn row(visit: &Visit, it: &Record<Appointment>) -> Result<Row, Failure> {
+fn row(visit: &Visit, it: &Record<Appointment>) -> Result<FoundAppointment, Failure> {
     let id = LocationId(it.location());
     let directory = visit.api.directory();
     let location = directory.location(id).ok_or_else(|| ApiError::location_not_found(id))?;
     visit.note("read", "appointment", it.id);
     let start = it.placement.span.start;
-    Ok(Row {
+    Ok(FoundAppointment {
         id: it.id,
         location: id,
         location_name: location.name.clone(),

@@ -43,7 +43,7 @@ struct WritePage {
     retried_as: Option<String>,
     steps: Vec<StepRow>,
     incomplete: bool,
-    rows: Vec<audit_page::Row>,
+    rows: Vec<audit_page::AuditRow>,
     operates: bool,
 }
 
@@ -93,7 +93,7 @@ async fn read(visit: &Visit, (id, write): (LocationId, u64)) -> Result<WritePage
         retried_as: found.retried_as.map(|other| public_id(id.0, other)),
         steps: history.steps.into_iter().map(|step| StepRow::from_step(step, id, now)).collect(),
         incomplete: history.incomplete,
-        rows: entries(visit, &found)?.into_iter().map(audit_page::Row::from_recorded).collect(),
+        rows: entries(visit, &found)?.into_iter().map(audit_page::AuditRow::from_recorded).collect(),
         operates: visit.may(Role::Operator),
         write: row,
     })
@@ -172,7 +172,7 @@ impl StepRow {
 /// The writes caused by a request, newest first, and its audit entries.
 pub(super) struct RequestHistory {
     pub writes: Vec<Write>,
-    pub rows: Vec<audit_page::Row>,
+    pub rows: Vec<audit_page::AuditRow>,
 }
 
 /// Maximum number of ended writes searched per location.
@@ -189,7 +189,7 @@ pub(super) async fn find_request(visit: &Visit, request: &str) -> Result<Option<
     if let Some(trail) = visit.api.audit.as_ref().filter(|_| visit.may(Role::Operator)) {
         let filter = Filter { request: Some(request.to_owned()), ..Filter::default() };
         let newest = trail.newest(filter, ENTRIES).map_err(audit_page::unread)?;
-        rows = newest.entries.into_iter().map(audit_page::Row::from_recorded).collect();
+        rows = newest.entries.into_iter().map(audit_page::AuditRow::from_recorded).collect();
     }
     let (mut writes, standings) = (Vec::new(), engine.standings());
     for location in visit.api.directory().locations() {

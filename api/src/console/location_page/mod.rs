@@ -59,11 +59,11 @@ struct LocationPage {
     last_read: Option<RelativeTime>,
     next_cycle: Option<RelativeTime>,
     waits: Option<String>,
-    calendar: calendar::Day,
-    queue: queue::Queue,
+    calendar: calendar::CalendarDay,
+    queue: queue::WriteQueue,
     cycle: reading::Cycle,
-    adapter: Option<reading::Adapter>,
-    gate: Option<Gate>,
+    adapter: Option<reading::AdapterSection>,
+    gate: Option<GateSection>,
     webhooks: Vec<EndpointRow>,
     errors: Vec<Error>,
     /// Permissions of the operator's role.
@@ -86,13 +86,13 @@ struct DirectionStatus {
     since: RelativeTime,
 }
 
-struct Gate {
+struct GateSection {
     badge: Badge,
     since: RelativeTime,
-    workstations: Vec<Workstation>,
+    workstations: Vec<WorkstationRow>,
 }
 
-struct Workstation {
+struct WorkstationRow {
     id: String,
     name: String,
     badge: Badge,
@@ -165,7 +165,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     let (api, now) = (visit.api.clone(), visit.api.engine.now());
     let live = live_address(&format!("/console/locations/{id}"), version(&api, id).await?);
     let state = api.engine.sync_state(id).await?;
-    let queue = queue::Queue::read(&visit, &location, now).await?;
+    let queue = queue::WriteQueue::read(&visit, &location, now).await?;
     let cycle = reading::Cycle::new(&visit, &location, &state, now);
     let setup = api.engine.setup();
     let stopped = || cycle.resources.iter().filter(|row| row.can_accept).map(|row| (row.key, row.name.clone()));
@@ -194,8 +194,8 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         last_read: state.last_sync.map(|at| RelativeTime::new(at, now)),
         next_cycle: state.next_cycle.map(|at| RelativeTime::new(at, now)),
         waits: state.read_waits.clone(),
-        calendar: calendar::Day::read(&visit, &location, now)?,
-        adapter: reading::Adapter::read(&visit, &location, &state, now)?,
+        calendar: calendar::CalendarDay::read(&visit, &location, now)?,
+        adapter: reading::AdapterSection::read(&visit, &location, &state, now)?,
         gate: gate(&visit, &location, &state, now)?,
         webhooks: webhooks::list_for_institution(&api, location.institution, now),
         errors: errors.collect(),
@@ -206,10 +206,15 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     })
 }
 
-fn gate(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Result<Option<Gate>, Failure> {
+fn gate(
+    visit: &Visit,
+    location: &LocationSetup,
+    state: &SyncState,
+    now: Timestamp,
+) -> Result<Option<GateSection>, Failure> {
     let Some(gate) = &state.gate else { return Ok(None) };
     let all = visit.api.engine.gateway().workstations(location.id).map_err(ApiError::from)?;
-    let workstations = all.into_iter().map(|it| Workstation {
+    let workstations = all.into_iter().map(|it| WorkstationRow {
         id: it.id.to_string(),
         badge: match (it.connected, it.paused, it.logged_in) {
             (false, ..) => Badge::plain("not connected"),
@@ -224,5 +229,5 @@ fn gate(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timesta
         awaiting: it.awaiting,
     });
     let (badge, since) = (words::gate(gate.state), RelativeTime::new(gate.since, now));
-    Ok(Some(Gate { badge, since, workstations: workstations.collect() }))
+    Ok(Some(GateSection { badge, since, workstations: workstations.collect() }))
 }

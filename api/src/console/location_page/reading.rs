@@ -90,7 +90,7 @@ impl Cycle {
     }
 }
 
-pub(super) struct Adapter {
+pub(super) struct AdapterSection {
     pub name: String,
     pub badge: Badge,
     pub reason: Option<String>,
@@ -123,13 +123,13 @@ pub(super) struct Cost {
     pub memory: String,
 }
 
-impl Adapter {
+impl AdapterSection {
     pub(super) fn read(
         visit: &Visit,
         location: &LocationSetup,
         state: &SyncState,
         now: Timestamp,
-    ) -> Result<Option<Adapter>, Failure> {
+    ) -> Result<Option<AdapterSection>, Failure> {
         let engine = &visit.api.engine;
         let Some(adapter) = state.adapter.clone() else { return Ok(None) };
         let rolled_out = engine.rolled_out(location.id).map_err(ApiError::from)?.map(|(_, it)| it).unwrap_or_default();
@@ -148,7 +148,7 @@ impl Adapter {
             }
         }
         let costs = engine.adapter_costs_at(location.id).into_iter().map(|(call, costs)| Cost::new(call, &costs));
-        Ok(Some(Adapter {
+        Ok(Some(AdapterSection {
             badge: words::adapter(adapter.status),
             name: adapter.name,
             reason: adapter.reason,
