@@ -17,8 +17,8 @@ use location::{
 use uuid::Uuid;
 
 use super::{
-    page::{Failure, PageFrame, query, see_other},
-    visit::Visit,
+    page::{ConsoleError, PageFrame, query, see_other},
+    visit::ConsoleRequest,
     webhooks::endpoint,
     write_page,
 };
@@ -288,7 +288,7 @@ impl ActionCommand {
     }
 
     /// Describes the target of the action in one line.
-    async fn about(&self, visit: &Visit) -> Result<String, Failure> {
+    async fn about(&self, visit: &ConsoleRequest) -> Result<String, ConsoleError> {
         let place = match self.location() {
             Some(id) => {
                 let (location, institution) = visit.location_here(id)?;
@@ -329,7 +329,7 @@ impl ActionCommand {
     }
 
     /// Performs the action like the operators' endpoint of the same name.
-    async fn run(&self, visit: &Visit) -> Result<ActionOutcome, Failure> {
+    async fn run(&self, visit: &ConsoleRequest) -> Result<ActionOutcome, ConsoleError> {
         let engine = &visit.api.engine;
         let at = |what, location: LocationId| visit.note(what, "location", location.0.into());
         let write_at = |what, location: LocationId, write: WriteId| {
@@ -434,7 +434,7 @@ impl ActionCommand {
     }
 }
 
-pub(super) async fn ask(visit: Visit, name: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn ask(visit: ConsoleRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let (action, deed) = read(&name, visit.queried())?;
     visit.needs(action.role)?;
     let page = ActionPage {
@@ -448,12 +448,12 @@ pub(super) async fn ask(visit: Visit, name: Path<String>) -> Result<HttpResponse
 }
 
 pub(super) async fn act(
-    visit: Visit,
+    visit: ConsoleRequest,
     name: Path<String>,
     form: Form<Vec<(String, String)>>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ConsoleError> {
     if field(&form, "csrf_token").ok() != Some(visit.session.csrf_token.as_str()) {
-        return Err(Failure::Form);
+        return Err(ConsoleError::Form);
     }
     let (action, deed) = read(&name, &form)?;
     visit.needs(action.role)?;

@@ -11,8 +11,8 @@ use engine::RolledOut;
 use location::ids::LocationId;
 
 use super::{
-    page::{Failure, PageFrame, live_address},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address},
+    visit::{ConsoleRequest, read_blocking},
     words::{self, Badge, RelativeTime},
 };
 use crate::{access::api::Api, http::errors::ApiError};
@@ -52,7 +52,7 @@ struct AdapterVersionRow {
 
 type ByAdapter = BTreeMap<String, Vec<(LocationId, String, RolledOut)>>;
 
-fn locations_by_adapter(api: &Api) -> Result<ByAdapter, Failure> {
+fn locations_by_adapter(api: &Api) -> Result<ByAdapter, ConsoleError> {
     let mut by_name = ByAdapter::new();
     for location in api.directory().locations() {
         if let Some((name, rolled_out)) = api.engine.rolled_out(location.id).map_err(ApiError::from)? {
@@ -64,7 +64,7 @@ fn locations_by_adapter(api: &Api) -> Result<ByAdapter, Failure> {
 }
 
 /// Returns a hash that changes when a version is uploaded or rolled out.
-pub(super) fn version(api: &Api) -> Result<u64, Failure> {
+pub(super) fn version(api: &Api) -> Result<u64, ConsoleError> {
     let mut hasher = DefaultHasher::new();
     for (name, locations) in locations_by_adapter(api)? {
         let versions = api.engine.adapter_versions(&name).map_err(ApiError::from)?;
@@ -73,12 +73,12 @@ pub(super) fn version(api: &Api) -> Result<u64, Failure> {
     Ok(hasher.finish())
 }
 
-pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn list(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console/adapters", &page).await
 }
 
-fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
+fn read(visit: &ConsoleRequest) -> Result<AdaptersPage, ConsoleError> {
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let setup = engine.setup();
     let live = live_address("/console/adapters", version(&visit.api)?);

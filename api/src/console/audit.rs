@@ -6,8 +6,8 @@ use audit::{Actor, AuditError, Filter, Recorded, Trail};
 use location::time::{DAY, Timestamp};
 
 use super::{
-    page::{Failure, PageFrame, live_address},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address},
+    visit::{ConsoleRequest, read_blocking},
     words,
 };
 use crate::{
@@ -60,7 +60,7 @@ pub(super) struct AuditRow {
     pub status: String,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     visit.needs(Role::Operator)?;
     let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console/audit", &page).await
@@ -71,7 +71,7 @@ pub(super) fn version(api: &Api) -> u64 {
     api.audit.as_ref().map_or(0, Trail::written)
 }
 
-fn read(visit: &Visit) -> Result<AuditPage, Failure> {
+fn read(visit: &ConsoleRequest) -> Result<AuditPage, ConsoleError> {
     let text = |name| visit.query_value(name).unwrap_or_default().to_owned();
     let asked = FilterForm {
         kinds: [("", "anyone"), ("key", "API key"), ("operator", "operator"), ("workstation", "workstation")],

@@ -15,8 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     adapters, audit, fleet, location_page,
-    page::Failure,
-    visit::{Visit, read_blocking},
+    page::ConsoleError,
+    visit::{ConsoleRequest, read_blocking},
     webhooks,
 };
 use crate::{http::errors::ApiError, values::role::Role};
@@ -65,7 +65,7 @@ impl Watched {
         })
     }
 
-    async fn version(&self, visit: &Visit) -> Result<u64, Failure> {
+    async fn version(&self, visit: &ConsoleRequest) -> Result<u64, ConsoleError> {
         match self {
             Watched::Fleet => fleet::version(&visit.api),
             Watched::Location(id) => location_page::version(&visit.api, *id).await,
@@ -78,14 +78,14 @@ impl Watched {
 }
 
 struct Listener {
-    visit: Visit,
+    visit: ConsoleRequest,
     watched: Watched,
     seen: u64,
     silent: u32,
     _place: OwnedSemaphorePermit,
 }
 
-pub(super) async fn stream(visit: Visit, streams: Data<Streams>) -> Result<HttpResponse, Failure> {
+pub(super) async fn stream(visit: ConsoleRequest, streams: Data<Streams>) -> Result<HttpResponse, ConsoleError> {
     let watched = visit
         .query_value("page")
         .and_then(Watched::from_path)
@@ -115,7 +115,7 @@ impl Listener {
                 POLL_INTERVAL
             })
             .await;
-            let Visit { api, session, .. } = &self.visit;
+            let ConsoleRequest { api, session, .. } = &self.visit;
             if api.leaving.load(Ordering::Relaxed) || self.visit.is_over() || session.ends <= api.engine.now() {
                 return None;
             }

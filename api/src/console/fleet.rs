@@ -17,8 +17,8 @@ use engine::{
 use location::{ids::LocationId, time::Timestamp};
 
 use super::{
-    page::{Failure, PageFrame, live_address, query},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address, query},
+    visit::{ConsoleRequest, read_blocking},
     webhooks,
     words::{self, Badge, RelativeTime},
 };
@@ -228,7 +228,7 @@ impl LocationSummary {
 }
 
 /// Returns the known status of all locations.
-fn all(api: &Api) -> Result<Vec<LocationSummary>, Failure> {
+fn all(api: &Api) -> Result<Vec<LocationSummary>, ConsoleError> {
     let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
     let (setup, failed) = (engine.setup(), engine.failed_writes()?);
     let mut all = Vec::new();
@@ -256,7 +256,7 @@ fn all(api: &Api) -> Result<Vec<LocationSummary>, Failure> {
 }
 
 /// Returns a hash that changes with the status of a location and with the number of failing endpoints.
-pub(super) fn version(api: &Api) -> Result<u64, Failure> {
+pub(super) fn version(api: &Api) -> Result<u64, ConsoleError> {
     Ok(version_of(api, &all(api)?))
 }
 
@@ -294,7 +294,7 @@ impl FleetCounts {
 }
 
 impl SearchForm {
-    fn from_query(visit: &Visit) -> SearchForm {
+    fn from_query(visit: &ConsoleRequest) -> SearchForm {
         let text = |name| visit.query_value(name).unwrap_or_default().to_owned();
         SearchForm { q: text("q"), state: text("state"), order: text("order"), orders: ORDERS }
     }
@@ -327,12 +327,12 @@ impl SearchForm {
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console", &page).await
 }
 
-fn read(visit: &Visit) -> Result<FleetPage, Failure> {
+fn read(visit: &ConsoleRequest) -> Result<FleetPage, ConsoleError> {
     let (api, now, asked) = (&visit.api, visit.api.engine.now(), SearchForm::from_query(visit));
     let all = all(api)?;
     let live = live_address("/console", version_of(api, &all));

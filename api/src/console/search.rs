@@ -16,8 +16,8 @@ use location::ids::{InstitutionId, LocationId};
 use super::{
     audit::AuditRow,
     location_page::{Write, standing},
-    page::{Failure, PageFrame, query, see_other},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, query, see_other},
+    visit::{ConsoleRequest, read_blocking},
     words::{Badge, clock},
     write_page::{self, RequestHistory},
 };
@@ -60,7 +60,7 @@ struct FoundAppointment {
     writing: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let q = visit.query_value("q").unwrap_or_default().to_owned();
     if let Some((location, _)) = parsed(&q)
         && visit.api.directory().location(LocationId(location)).is_some()
@@ -77,7 +77,7 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
 }
 
 /// Returns `None` if the text is no booking, patient or request.
-async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
+async fn read(visit: &ConsoleRequest, q: String) -> Result<Option<SearchPage>, ConsoleError> {
     let page = SearchPage {
         frame: visit.frame("", "Search"),
         q,
@@ -114,7 +114,7 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
 }
 
 /// Returns `true` if the text is part of the name of a location or institution, or the id of a location.
-fn is_location(visit: &Visit, q: &str) -> bool {
+fn is_location(visit: &ConsoleRequest, q: &str) -> bool {
     let (directory, q) = (visit.api.directory(), q.to_lowercase());
     let named = |name: &str| name.to_lowercase().contains(&q);
     let mut institutions = directory.institutions();
@@ -123,7 +123,7 @@ fn is_location(visit: &Visit, q: &str) -> bool {
 }
 
 /// Returns the institutions with a patient of this id, limited to the chosen institution if there is one.
-fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure> {
+fn with_patient(visit: &ConsoleRequest, id: u32) -> Result<Vec<Arc<Institution>>, ConsoleError> {
     let (engine, directory) = (&visit.api.engine, visit.api.directory());
     let only = visit.query_value("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
     let asked = directory.institutions().map(|institution| institution.id);
@@ -132,7 +132,7 @@ fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure
     Ok(found.into_iter().filter_map(|id| directory.institution(id).cloned()).collect())
 }
 
-fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<FoundPatient>, Failure> {
+fn patient(visit: &ConsoleRequest, institution: &Institution, id: u32) -> Result<Option<FoundPatient>, ConsoleError> {
     let Some(patient) = visit.api.engine.patient(institution.id, id)? else { return Ok(None) };
     visit.about_institution(institution);
     visit.note("read", "patient", id.into());
@@ -140,7 +140,11 @@ fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<F
     Ok(Some(FoundPatient { id, name: patient.name(), institution: institution.name.clone(), appointments }))
 }
 
-fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Result<Vec<FoundAppointment>, Failure> {
+fn appointments(
+    visit: &ConsoleRequest,
+    institution: &Institution,
+    patient: u32,
+) -> Result<Vec<FoundAppointment>, ConsoleError> {
     let directory = visit.api.directory();
     let owners: Vec<u32> = directory.locations_of(institution.id).iter().map(|it| it.id.0).collect();
     let query = ListQuery::new(owners, Order::StartsAt).filtered([Filter::Patient(patient.into())]);
@@ -149,7 +153,7 @@ fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Resul
     found.rows.iter().map(|it| row(visit, it)).collect()
 }
 
-fn row(visit: &Visit, it: &Record<Appointment>) -> Result<FoundAppointment, Failure> {
+fn row(visit: &ConsoleRequest, it: &Record<Appointment>) -> Result<FoundAppointment, ConsoleError> {
     let id = LocationId(it.location());
     let directory = visit.api.directory();
     let location = directory.location(id).ok_or_else(|| ApiError::location_not_found(id))?;

@@ -5,8 +5,8 @@ use askama::Template;
 use location::time::Timestamp;
 
 use super::{
-    page::{Failure, PageFrame},
-    visit::Visit,
+    page::{ConsoleError, PageFrame},
+    visit::ConsoleRequest,
     words::{self, Badge, RelativeTime},
 };
 use crate::{
@@ -56,12 +56,12 @@ struct OperatorRow {
     last_used: Option<RelativeTime>,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let page = read(&visit);
     visit.show("GET /console/system", &page).await
 }
 
-fn read(visit: &Visit) -> SystemPage {
+fn read(visit: &ConsoleRequest) -> SystemPage {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let (engine, numbers) = (&api.engine, api.engine.metrics());
     let not_ready = engine.ready().err().map(|reason| reason.to_string());
@@ -118,6 +118,6 @@ impl OperatorRow {
 }
 
 /// Returns a document for operators. The text contains no data of the service, so no session is needed.
-pub(super) async fn document(request: HttpRequest, name: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn document(request: HttpRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
     Ok(documentation::of_operators(&request, &name)?)
 }

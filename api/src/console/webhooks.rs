@@ -17,8 +17,8 @@ use location::{ids::InstitutionId, time::Timestamp};
 use uuid::Uuid;
 
 use super::{
-    page::{Failure, PageFrame, live_address, query},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address, query},
+    visit::{ConsoleRequest, read_blocking},
     words::{Badge, RelativeTime},
 };
 use crate::{
@@ -159,7 +159,7 @@ pub(super) fn version_of(api: &Api, institution: InstitutionId) -> u64 {
 }
 
 /// Returns a hash that changes with the endpoint and its newest deliveries.
-pub(super) fn version_of_one(api: &Api, id: EndpointId) -> Result<u64, Failure> {
+pub(super) fn version_of_one(api: &Api, id: EndpointId) -> Result<u64, ConsoleError> {
     let newest = api.engine.webhook_log().page(id, None, Direction::Backward, PAGE).map_err(EngineError::from)?;
     let mut hasher = DefaultHasher::new();
     hash(api, std::iter::once(&*endpoint(api, id)?)).hash(&mut hasher);
@@ -173,7 +173,7 @@ pub(super) fn list_for_institution(api: &Api, institution: InstitutionId, now: T
     known.endpoints().iter().filter(|it| hears(it)).map(|it| EndpointRow::new(api, it, now)).collect()
 }
 
-pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn list(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let live = live_address("/console/webhooks", version(api));
     let endpoints = api.engine.webhooks().subscriptions().endpoints();
@@ -185,7 +185,7 @@ pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
     visit.show("GET /console/webhooks", &WebhooksPage { frame, rows, only_failing }).await
 }
 
-pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let missing = || ApiError::NotFound(format!("Webhook endpoint with id {}", *id));
     let id = EndpointId(id.parse().map_err(|_| missing())?);
     let page = read_blocking(&visit, move |visit| async move { read(&visit, id) }).await?;
@@ -193,12 +193,12 @@ pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse,
 }
 
 /// Returns the endpoint, regardless of its owner.
-pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, Failure> {
+pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, ConsoleError> {
     let found = api.engine.webhooks().subscriptions().endpoint(id);
     Ok(found.ok_or_else(|| ApiError::NotFound(format!("Webhook endpoint with id {id}")))?)
 }
 
-fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
+fn read(visit: &ConsoleRequest, id: EndpointId) -> Result<WebhookPage, ConsoleError> {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let live = live_address(&format!("/console/webhooks/{id}"), version_of_one(api, id)?);
     let endpoint = endpoint(api, id)?;
@@ -233,7 +233,10 @@ fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
 }
 
 /// Shows one delivery, with its body if the role may see records of patients.
-pub(super) async fn delivery(visit: Visit, path: Path<(String, String)>) -> Result<HttpResponse, Failure> {
+pub(super) async fn delivery(
+    visit: ConsoleRequest,
+    path: Path<(String, String)>,
+) -> Result<HttpResponse, ConsoleError> {
     let (endpoint, id) = path.into_inner();
     let missing = || ApiError::NotFound(format!("Webhook delivery with id {id}"));
     let known = endpoint.parse().ok().map(EndpointId).zip(id.parse::<Uuid>().ok());
@@ -242,7 +245,7 @@ pub(super) async fn delivery(visit: Visit, path: Path<(String, String)>) -> Resu
     visit.show("GET /console/webhooks/{id}/deliveries/{delivery}", &page).await
 }
 
-fn read_delivery(visit: &Visit, id: EndpointId, delivery: Uuid) -> Result<DeliveryPage, Failure> {
+fn read_delivery(visit: &ConsoleRequest, id: EndpointId, delivery: Uuid) -> Result<DeliveryPage, ConsoleError> {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let log = api.engine.webhook_log();
     let found = log.find(endpoint(api, id)?.id, delivery).map_err(EngineError::from)?;
@@ -287,7 +290,7 @@ fn word(it: &Delivery) -> Badge {
     }
 }
 
-fn row(visit: &Visit, it: &Delivery, now: Timestamp) -> DeliveryRow {
+fn row(visit: &ConsoleRequest, it: &Delivery, now: Timestamp) -> DeliveryRow {
     let next = if let State::Pending { next_attempt_at } = it.state { Some(next_attempt_at) } else { None };
     DeliveryRow {
         id: it.id,

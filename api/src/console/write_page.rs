@@ -17,8 +17,8 @@ use location::{
 use super::{
     audit as audit_page,
     location_page::Write,
-    page::{Failure, PageFrame},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame},
+    visit::{ConsoleRequest, read_blocking},
     words::{Badge, RelativeTime},
 };
 use crate::{
@@ -62,21 +62,21 @@ pub(super) fn not_found(location: LocationId, id: u64) -> ApiError {
 
 /// Formats the operation and state of a write in one line:
 /// `Write 101-14: create appointments 2169; failed: the operatory is occupied`.
-pub(super) fn described(visit: &Visit, it: &WriteRequest) -> String {
+pub(super) fn described(visit: &ConsoleRequest, it: &WriteRequest) -> String {
     let write = Write::from_request(it, visit, visit.api.engine.now());
     let record = write.record.map_or_else(String::new, |record| format!(" {record}"));
     let reason = if write.reason.is_empty() { String::new() } else { format!(": {}", write.reason) };
     format!("Write {}: {}{record}; {}{reason}", write.id, write.what, write.badge.text)
 }
 
-pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let known = parsed(&id).ok_or_else(|| ApiError::NotFound(format!("Write {id}")))?;
     let page =
         read_blocking(&visit, move |visit| async move { read(&visit, (LocationId(known.0), known.1)).await }).await?;
     visit.show("GET /console/writes/{id}", &page).await
 }
 
-async fn read(visit: &Visit, (id, write): (LocationId, u64)) -> Result<WritePage, Failure> {
+async fn read(visit: &ConsoleRequest, (id, write): (LocationId, u64)) -> Result<WritePage, ConsoleError> {
     let (location, institution) = visit.location_here(id)?;
     visit.about(&location);
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
@@ -100,7 +100,7 @@ async fn read(visit: &Visit, (id, write): (LocationId, u64)) -> Result<WritePage
 }
 
 /// Returns the reference of the booking that the write belongs to, if the role may see records of patients.
-fn booking(visit: &Visit, it: &WriteRequest) -> Result<Option<String>, Failure> {
+fn booking(visit: &ConsoleRequest, it: &WriteRequest) -> Result<Option<String>, ConsoleError> {
     let (Resource::Appointments, id, _) = subject(it.work) else { return Ok(None) };
     if !visit.sees_patients() {
         return Ok(None);
@@ -111,7 +111,7 @@ fn booking(visit: &Visit, it: &WriteRequest) -> Result<Option<String>, Failure> 
 }
 
 /// Returns audit entries about the write and about its request, newest first.
-fn entries(visit: &Visit, it: &WriteRequest) -> Result<Vec<Recorded>, Failure> {
+fn entries(visit: &ConsoleRequest, it: &WriteRequest) -> Result<Vec<Recorded>, ConsoleError> {
     let Some(trail) = visit.api.audit.as_ref().filter(|_| visit.may(Role::Operator)) else { return Ok(Vec::new()) };
     let of_write = Filter {
         from: Some(it.queued_at.0),
@@ -182,7 +182,10 @@ const WRITES: usize = 50;
 
 /// Finds a request by its `X-Request-Id`. Returns `None` if no write and no audit entry is found. Searches
 /// pending writes and the newest ended ones of each location.
-pub(super) async fn find_request(visit: &Visit, request: &str) -> Result<Option<RequestHistory>, Failure> {
+pub(super) async fn find_request(
+    visit: &ConsoleRequest,
+    request: &str,
+) -> Result<Option<RequestHistory>, ConsoleError> {
     use engine::{Place, lists::Range, store::Direction};
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let mut rows = Vec::new();
@@ -212,7 +215,11 @@ pub(super) async fn find_request(visit: &Visit, request: &str) -> Result<Option<
 }
 
 /// Returns the writes of a booking, newest first: the pending ones and the newest ended ones.
-pub(super) async fn appointment_writes(visit: &Visit, location: LocationId, id: u64) -> Result<Vec<Write>, Failure> {
+pub(super) async fn appointment_writes(
+    visit: &ConsoleRequest,
+    location: LocationId,
+    id: u64,
+) -> Result<Vec<Write>, ConsoleError> {
     use engine::{lists::Range, store::Direction};
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let newest = Range { from: None, direction: Direction::Backward, limit: LOOKED_THROUGH };

@@ -11,8 +11,8 @@ use location::{ids::OperatoryId, time::Timestamp, zone::Date};
 
 use crate::{
     console::{
-        page::Failure,
-        visit::Visit,
+        page::ConsoleError,
+        visit::ConsoleRequest,
         words::{Badge, clock},
     },
     http::errors::ApiError,
@@ -64,7 +64,11 @@ pub(super) struct AppointmentBlock {
 }
 
 impl CalendarDay {
-    pub(super) fn read(visit: &Visit, location: &LocationSetup, now: Timestamp) -> Result<CalendarDay, Failure> {
+    pub(super) fn read(
+        visit: &ConsoleRequest,
+        location: &LocationSetup,
+        now: Timestamp,
+    ) -> Result<CalendarDay, ConsoleError> {
         let engine = &visit.api.engine;
         let today = times::local(now, location.zone).0;
         let date = match visit.query_value("day") {
@@ -131,13 +135,13 @@ fn column(name: String, mut placed: Vec<Placed>, first: usize) -> Column {
 }
 
 struct AppointmentNames<'v> {
-    visit: &'v Visit,
+    visit: &'v ConsoleRequest,
     location: &'v LocationSetup,
     kinds: BTreeMap<u32, Option<String>>,
 }
 
 impl AppointmentNames<'_> {
-    fn placed(&mut self, it: &Record<Appointment>) -> Result<Placed, Failure> {
+    fn placed(&mut self, it: &Record<Appointment>) -> Result<Placed, ConsoleError> {
         let (zone, span) = (self.location.zone, it.placement.span);
         let (date, minutes) = times::local(span.start, zone);
         let (end_date, end_minutes) = times::local(span.end, zone);
@@ -158,7 +162,7 @@ impl AppointmentNames<'_> {
         Ok(Placed { from, to, block })
     }
 
-    fn who(&self, it: &Record<Appointment>) -> Result<Option<String>, Failure> {
+    fn who(&self, it: &Record<Appointment>) -> Result<Option<String>, ConsoleError> {
         self.visit.note("read", "appointment", it.id);
         let Some(id) = it.patient_id else { return Ok(None) };
         let patient = self.visit.api.engine.patient(self.location.institution, id)?;
@@ -166,7 +170,7 @@ impl AppointmentNames<'_> {
         Ok(patient.map(|patient| patient.name()))
     }
 
-    fn kind(&mut self, id: Option<u32>) -> Result<Option<String>, Failure> {
+    fn kind(&mut self, id: Option<u32>) -> Result<Option<String>, ConsoleError> {
         let Some(id) = id else { return Ok(None) };
         if let Some(known) = self.kinds.get(&id) {
             return Ok(known.clone());

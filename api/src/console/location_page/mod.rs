@@ -16,8 +16,8 @@ use location::{ids::LocationId, time::Timestamp};
 
 use super::{
     fleet,
-    page::{Failure, PageFrame, live_address},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address},
+    visit::{ConsoleRequest, read_blocking},
     webhooks::{self, EndpointRow},
     words::{self, Badge, RelativeTime},
 };
@@ -135,14 +135,14 @@ impl DirectionStatus {
     }
 }
 
-pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let id = id.parse().map(LocationId).map_err(|_| ApiError::NotFound(format!("Location {id}")))?;
     let page = read_blocking(&visit, move |visit| read(visit, id)).await?;
     visit.show("GET /console/locations/{id}", &page).await
 }
 
 /// Returns a hash that changes with the content of the page.
-pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
+pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, ConsoleError> {
     let mut hasher = DefaultHasher::new();
     let location = api.directory().location(id).cloned().ok_or_else(|| ApiError::location_not_found(id))?;
     let SyncState { progress, gate, queued, read_ok, write_ok, read_reason, write_reason, last_sync, guarded, .. } =
@@ -159,7 +159,7 @@ pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
     Ok(hasher.finish())
 }
 
-async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
+async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, ConsoleError> {
     let (location, institution) = visit.location_here(id)?;
     visit.about(&location);
     let (api, now) = (visit.api.clone(), visit.api.engine.now());
@@ -207,11 +207,11 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
 }
 
 fn gate(
-    visit: &Visit,
+    visit: &ConsoleRequest,
     location: &LocationSetup,
     state: &SyncState,
     now: Timestamp,
-) -> Result<Option<GateSection>, Failure> {
+) -> Result<Option<GateSection>, ConsoleError> {
     let Some(gate) = &state.gate else { return Ok(None) };
     let all = visit.api.engine.gateway().workstations(location.id).map_err(ApiError::from)?;
     let workstations = all.into_iter().map(|it| WorkstationRow {

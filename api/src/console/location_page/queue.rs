@@ -10,8 +10,8 @@ use location::time::Timestamp;
 
 use crate::{
     console::{
-        page::Failure,
-        visit::Visit,
+        page::ConsoleError,
+        visit::ConsoleRequest,
         words::{Badge, RelativeTime},
     },
     resources::{
@@ -51,7 +51,11 @@ pub(in crate::console) struct Write {
 }
 
 impl WriteQueue {
-    pub(super) async fn read(visit: &Visit, location: &LocationSetup, now: Timestamp) -> Result<WriteQueue, Failure> {
+    pub(super) async fn read(
+        visit: &ConsoleRequest,
+        location: &LocationSetup,
+        now: Timestamp,
+    ) -> Result<WriteQueue, ConsoleError> {
         let engine = &visit.api.engine;
         let waiting = engine.unfinished_writes(location.id).await?;
         let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
@@ -68,7 +72,7 @@ impl WriteQueue {
 }
 
 impl Write {
-    pub(in crate::console) fn from_request(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
+    pub(in crate::console) fn from_request(it: &WriteRequest, visit: &ConsoleRequest, now: Timestamp) -> Write {
         let (_, record, _) = subject(it.work);
         let when = |at| RelativeTime::new(at, now);
         let (operates, open) = (visit.may(Role::Operator), it.needs_operator());

@@ -10,8 +10,8 @@ use location::{
 
 use crate::{
     console::{
-        page::Failure,
-        visit::Visit,
+        page::ConsoleError,
+        visit::ConsoleRequest,
         words::{self, Badge, RelativeTime},
     },
     http::errors::ApiError,
@@ -52,7 +52,7 @@ pub(super) struct ResourceRow {
 }
 
 impl Cycle {
-    pub(super) fn new(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Cycle {
+    pub(super) fn new(visit: &ConsoleRequest, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Cycle {
         let all: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
         let row = |resource: Resource| {
             let Progress { running, whole, records, estimate, ended_at, short } =
@@ -125,11 +125,11 @@ pub(super) struct Cost {
 
 impl AdapterSection {
     pub(super) fn read(
-        visit: &Visit,
+        visit: &ConsoleRequest,
         location: &LocationSetup,
         state: &SyncState,
         now: Timestamp,
-    ) -> Result<Option<AdapterSection>, Failure> {
+    ) -> Result<Option<AdapterSection>, ConsoleError> {
         let engine = &visit.api.engine;
         let Some(adapter) = state.adapter.clone() else { return Ok(None) };
         let rolled_out = engine.rolled_out(location.id).map_err(ApiError::from)?.map(|(_, it)| it).unwrap_or_default();
