@@ -6,7 +6,7 @@ use crate::support::*;
 
 const LOGS: &str = "/communication_logs?subdomain=acme&location_id=1";
 
-async fn log(world: &World, patient: u64, note: &str) -> Value {
+async fn log(world: &ApiWorld, patient: u64, note: &str) -> Value {
     let body = json!({"communication_log": {"patient_id": patient, "note": note}});
     world.post(LOGS, body).version("v3.1.0").answers(202).await["data"].clone()
 }

@@ -6,7 +6,7 @@ use crate::support::*;
 const SCHEMAS: &str = "/form_schemas?subdomain=acme&location_id=1";
 const RESPONSES: &str = "/form_responses?subdomain=acme&location_id=1";
 
-async fn intake(world: &World) -> String {
+async fn intake(world: &ApiWorld) -> String {
     world.one_of(SCHEMAS).await["id"].as_str().unwrap().to_owned()
 }
 

@@ -6,7 +6,7 @@ use crate::support::*;
 
 const CREATE: &str = "/insurance_coverages?subdomain=acme&location_id=1";
 
-async fn silver(world: &World) -> Value {
+async fn silver(world: &ApiWorld) -> Value {
     world.one_of("/insurance_plans?subdomain=acme&payer_id=P2").await["id"].clone()
 }
 

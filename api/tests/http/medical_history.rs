@@ -6,7 +6,7 @@ use crate::support::*;
 const ITEMS: &str = "/medical_history/items?subdomain=acme&location_id=1";
 const OF_PATIENT: &str = "/medical_history/patient_items?subdomain=acme&location_id=1";
 
-async fn item(world: &World, category: &str, name: &str) -> u64 {
+async fn item(world: &ApiWorld, category: &str, name: &str) -> u64 {
     world.one_of(&format!("{ITEMS}&category={category}&search_term={name}")).await["id"].as_u64().unwrap()
 }
 

@@ -141,7 +141,7 @@ async fn an_unknown_patient_is_not_found() {
     assert!(wrong[0].starts_with("include[] must be one of upcoming_appts, "), "{wrong:?}");
 }
 
-fn patch<'w>(world: &'w World, id: u64, patient: Value) -> Ask<'w> {
+fn patch<'w>(world: &'w ApiWorld, id: u64, patient: Value) -> ApiRequest<'w> {
     let path = format!("/patients/{id}?subdomain=acme&location_id=1");
     world.ask(Method::PATCH, &path).json(json!({"patient": patient})).version("v3.1.0")
 }
@@ -174,7 +174,7 @@ async fn a_change_is_written_to_the_ehr() {
     );
 }
 
-async fn told(world: &World, id: u64) -> (bool, String) {
+async fn told(world: &ApiWorld, id: u64) -> (bool, String) {
     let told = world.get(&format!("/patients/{id}?subdomain=acme")).ok().await["data"].clone();
     (told["inactive"].as_bool().unwrap(), told["updated_at"].as_str().unwrap().to_owned())
 }

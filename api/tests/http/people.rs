@@ -18,12 +18,12 @@ fn person(first: &str, last: &str, phone: &str) -> Value {
     })
 }
 
-async fn made(world: &World, path: &str, person: Value) -> Value {
+async fn made(world: &ApiWorld, path: &str, person: Value) -> Value {
     world.post(path, person).answers(201).await["data"]["user"]["id"].clone()
 }
 
 /// Returns the ids in a list of patients.
-async fn found(world: &World, location: u32, query: &str) -> Vec<Value> {
+async fn found(world: &ApiWorld, location: u32, query: &str) -> Vec<Value> {
     let path = format!("/patients?subdomain=acme&location_id={location}&per_page=100&{query}");
     each(&world.get(&path).ok().await["data"], "id")
 }

@@ -38,7 +38,7 @@ const TRAIL: [u8; 32] = [3; 32];
 
 /// A server configured by a folder of files.
 struct Served {
-    world: World,
+    world: ApiWorld,
     reload: Reload,
     dir: TempDir,
     trail: TempDir,
@@ -59,7 +59,7 @@ impl Served {
         let api = Api::new(engine.clone(), config.keys.clone(), &secret, config.http.clone());
         let api = api.with_audit(audit::Trail::open(trail.path(), &TRAIL, audit::Rules::default()).unwrap());
         let reload = Reload::new(dir.path(), &config, Arc::new(NoSimulatedEhrs));
-        let world = World { api: Data::new(api), engine, books: Arc::default() };
+        let world = ApiWorld { api: Data::new(api), engine, books: Arc::default() };
         Served { world, reload, dir, trail }
     }
 
@@ -427,7 +427,7 @@ async fn no_call_fails_while_the_configuration_is_reloaded() {
     handle.stop(true).await;
 }
 
-async fn received(world: &World) -> Call {
+async fn received(world: &ApiWorld) -> Call {
     let route = TABLE.iter().find(|route| route.method_and_path() == "GET /patients").unwrap();
     let request = TestRequest::with_uri(LIST).app_data(world.api.clone());
     let request = request.insert_header(("Authorization", world.token(ACME_KEY))).to_http_request();

@@ -17,7 +17,7 @@ use crate::{filled::Filled, support::*};
 const SYNC: &str = "/locations/1/sync";
 const PATIENTS: u32 = 40;
 
-async fn open() -> (World, Arc<Filled>) {
+async fn open() -> (ApiWorld, Arc<Filled>) {
     let ehr = Filled::new("Acme", MAIN, PATIENTS);
     (world_on([(MAIN, ehr.clone() as Arc<dyn Ehr>)]).await, ehr)
 }

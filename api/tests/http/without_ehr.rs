@@ -9,7 +9,7 @@ fn at(path: &str) -> String {
     format!("{path}{sign}subdomain=acme&location_id={BARE}")
 }
 
-async fn made(world: &World, path: &str, body: Value) -> Value {
+async fn made(world: &ApiWorld, path: &str, body: Value) -> Value {
     world.post(&at(path), body).key(BARE_KEY).answers(201).await["data"].clone()
 }
 

@@ -15,7 +15,7 @@ fn hour(fields: Value) -> Value {
     json!({ "working_hour": hour })
 }
 
-async fn ids(world: &World, filter: &str) -> Vec<Value> {
+async fn ids(world: &ApiWorld, filter: &str) -> Vec<Value> {
     each(&world.get(&format!("{PATH}&{filter}")).ok().await["data"], "id")
 }
 
@@ -88,7 +88,7 @@ fn seconds_hour(fields: Value) -> Value {
 }
 
 /// Waits for the `n`th write of the second location.
-async fn told(world: &World, n: usize) -> Write {
+async fn told(world: &ApiWorld, n: usize) -> Write {
     until("the write", async || {
         let written = world.books.written(SECOND);
         written.get(n).cloned().ok_or(written)
