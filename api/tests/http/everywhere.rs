@@ -63,7 +63,7 @@ impl CallParameters<'_> {
 }
 
 /// Returns the endpoints that API keys can call.
-fn of_clients() -> impl Iterator<Item = DocumentedEndpoint> {
+fn client_endpoints() -> impl Iterator<Item = DocumentedEndpoint> {
     guarded().filter(|it| it.route.role.is_none())
 }
 
@@ -288,7 +288,7 @@ async fn every_endpoint_refuses_calls_without_a_valid_token() {
 #[actix_web::test]
 async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
     let world = filled_world().await;
-    for it in of_clients().filter(DocumentedEndpoint::takes_tenant) {
+    for it in client_endpoints().filter(DocumentedEndpoint::takes_tenant) {
         for (tenant, key) in [("acme", RIVAL_KEY), ("rival", ACME_KEY), ("nobody", ACME_KEY), ("real", ACME_KEY)] {
             let place = if tenant == "rival" { RIVAL } else { MAIN };
             let ask = it.ask(&world, &CallParameters { tenant, place, key, instead: None });
@@ -305,7 +305,7 @@ async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
 #[actix_web::test]
 async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
     let world = filled_world().await;
-    for it in of_clients().filter(DocumentedEndpoint::takes_place) {
+    for it in client_endpoints().filter(DocumentedEndpoint::takes_place) {
         let at = |place, key| it.ask(&world, &CallParameters { place, key, ..CallParameters::right() });
         for (place, key) in
             [(SECOND, ONE_PLACE), (CLOSED, ACME_KEY), (RIVAL, ACME_KEY), (REAL, ACME_KEY), (999_999, ACME_KEY)]
@@ -320,7 +320,7 @@ async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
 #[actix_web::test]
 async fn grants_are_required_exactly_where_documented() {
     let world = filled_world().await;
-    for it in of_clients() {
+    for it in client_endpoints() {
         let as_key = |key| it.ask(&world, &CallParameters { key, ..CallParameters::right() });
         let forbidden = |reply: &ApiResponse| reply.status == 403;
         let usually = forbidden(&as_key(ACME_KEY).reply().await);
@@ -355,7 +355,7 @@ async fn operator_calls_need_the_role_and_are_closed_to_keys() {
         let reply = ask().at_clients().reply().await;
         assert!([404, 405].contains(&reply.status.as_u16()), "{} where clients call: {}", it.name(), reply.status);
     }
-    for it in of_clients().filter(|it| !["/sync_status", "/write_requests"].contains(&it.route.path)) {
+    for it in client_endpoints().filter(|it| !["/sync_status", "/write_requests"].contains(&it.route.path)) {
         let elsewhere = ["/write_requests/{id}", "/locations/{id}/simulated_ehr"].contains(&it.route.path);
         let status = it.ask(&world, &CallParameters::right()).operator(ADMIN).reply().await.status.as_u16();
         assert!(elsewhere || [404, 405].contains(&status), "{} where operators call: {status}", it.name());
@@ -447,7 +447,7 @@ type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
 /// Returns the ids in a tenant's own lists. The flag is `true` if a list contains the other tenant's name.
 async fn own_ids(world: &ApiWorld, asking: &CallParameters<'_>) -> (Ids, Vec<(&'static str, bool)>) {
     let (mut ids, mut named) = (Ids::new(), Vec::new());
-    for it in of_clients().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
+    for it in client_endpoints().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
         if it.route.path.contains('{') {
             continue;
         }

@@ -300,7 +300,7 @@ impl ApiWorld {
     }
 
     /// Waits for `count` records of a resource that were written to the EHR in frames.
-    pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrRecord> {
+    pub async fn wait_for_writes(&self, resource: Resource, count: usize) -> Vec<EhrRecord> {
         until("writes of the record", async || {
             let sent = self.books.all();
             let entries = sent.iter().filter_map(|write| match write {

@@ -153,7 +153,7 @@ impl Books {
     }
 
     /// Returns the entries that were written to the EHR, as the EHR shows them.
-    fn made(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
+    fn created_records(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
         let written = self.written.lock().unwrap();
         let entries = written.iter().filter_map(|(from, receipt, write)| match write {
             Write::Record(Operation::Create, entry) if *from == location && entry.resource() == resource => {
@@ -224,7 +224,7 @@ impl Ehr for PracticeEhr {
                 return Err(Fault::RetryLater { reason: "it is down".into(), after: None });
             }
             let mut records = self.books.edit_of(self.location, resource, records(self.location, resource));
-            records.extend(self.books.made(self.location, resource));
+            records.extend(self.books.created_records(self.location, resource));
             if resource == Resource::WorkingHours {
                 records.extend(self.books.hours(self.location).into_iter().map(EhrRecord::WorkingHour));
             }

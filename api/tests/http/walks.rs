@@ -102,7 +102,7 @@ impl Walker {
     }
 
     /// A record that left the list and came back may have been absent when its page was shown.
-    async fn look(&mut self, world: &ApiWorld) {
+    async fn record_changes(&mut self, world: &ApiWorld) {
         let now = whole(world, &self.path, self.version).await;
         self.steady.retain(|id, _| now.contains_key(id));
         self.changed.extend(now.into_iter().filter(|(id, row)| self.steady.get(id) != Some(row)).map(|(id, _)| id));
@@ -267,7 +267,7 @@ async fn walk(sizes: &[usize], happenings: &[Vec<WalkEvent>]) {
         if let Some(events) = happenings.get(round) {
             happen(&world, &ehr, &writes, events).await;
             for walker in walkers.iter_mut().filter(|walker| !walker.done) {
-                walker.look(&world).await;
+                walker.record_changes(&world).await;
             }
         }
     }
