@@ -24,7 +24,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use self::watch::{FileChange, Stamps, WatchedFiles};
+use self::watch::{FileStatus, Stamps, WatchedFiles};
 use crate::{
     access::{
         api::Api,
@@ -136,11 +136,11 @@ impl Reload {
         let Ok((all, keys)) = spawn_blocking(move || stamps(&path, &keys_file)).await else { return };
         match (self.watched.check(all), self.watched_keys.check(keys)) {
             // A reload reads both, so it waits until neither changes.
-            (_, FileChange::Changing)
-            | (FileChange::Changing, FileChange::AsRead)
-            | (FileChange::AsRead, FileChange::AsRead) => {}
-            (FileChange::Changed, _) => note(api, "reload configuration", self.reload(api, false).await.applied),
-            (_, FileChange::Changed) => self.take_keys(api).await,
+            (_, FileStatus::Changing)
+            | (FileStatus::Changing, FileStatus::AsRead)
+            | (FileStatus::AsRead, FileStatus::AsRead) => {}
+            (FileStatus::Changed, _) => note(api, "reload configuration", self.reload(api, false).await.applied),
+            (_, FileStatus::Changed) => self.take_keys(api).await,
         }
     }
 

@@ -27,7 +27,7 @@ impl Stamps {
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileChange {
+pub(super) enum FileStatus {
     AsRead,
     /// Changed, but not since the last check, so the write is complete.
     Changed,
@@ -45,11 +45,11 @@ impl WatchedFiles {
         WatchedFiles { seen: read.clone(), read }
     }
 
-    pub(super) fn check(&mut self, now: Stamps) -> FileChange {
+    pub(super) fn check(&mut self, now: Stamps) -> FileStatus {
         let seen = match (now == self.read, now == self.seen) {
-            (true, _) => FileChange::AsRead,
-            (false, true) => FileChange::Changed,
-            (false, false) => FileChange::Changing,
+            (true, _) => FileStatus::AsRead,
+            (false, true) => FileStatus::Changed,
+            (false, false) => FileStatus::Changing,
         };
         self.seen = now;
         seen
@@ -71,17 +71,17 @@ mod tests {
         let file = dir.path().join("a.toml");
         let now = || Stamps::from_files([file.clone()]);
         let mut watched = WatchedFiles::new(now());
-        assert_eq!(watched.check(now()), FileChange::AsRead);
+        assert_eq!(watched.check(now()), FileStatus::AsRead);
         fs::write(&file, "half").unwrap();
-        assert_eq!(watched.check(now()), FileChange::Changing);
+        assert_eq!(watched.check(now()), FileStatus::Changing);
         fs::write(&file, "a whole one").unwrap();
-        assert_eq!(watched.check(now()), FileChange::Changing);
-        assert_eq!(watched.check(now()), FileChange::Changed);
-        assert_eq!(watched.check(now()), FileChange::Changed, "until it is read");
+        assert_eq!(watched.check(now()), FileStatus::Changing);
+        assert_eq!(watched.check(now()), FileStatus::Changed);
+        assert_eq!(watched.check(now()), FileStatus::Changed, "until it is read");
         watched.is_read(now());
-        assert_eq!(watched.check(now()), FileChange::AsRead);
+        assert_eq!(watched.check(now()), FileStatus::AsRead);
         fs::remove_file(&file).unwrap();
-        assert_eq!(watched.check(now()), FileChange::Changing);
-        assert_eq!(watched.check(now()), FileChange::Changed);
+        assert_eq!(watched.check(now()), FileStatus::Changing);
+        assert_eq!(watched.check(now()), FileStatus::Changed);
     }
 }
