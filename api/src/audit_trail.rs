@@ -57,9 +57,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
+    struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Log {
+    impl io::Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -72,7 +72,7 @@ mod tests {
 
     /// Returns the log of a start.
     fn start(data_dir: &Path) -> String {
-        let (log, rules) = (Log::default(), AuditRules { folder: data_dir.join("audit"), keep_days: None });
+        let (log, rules) = (CapturedLog::default(), AuditRules { folder: data_dir.join("audit"), keep_days: None });
         let writer = log.clone();
         let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(lines, || open(&rules, data_dir).unwrap().close().unwrap());

@@ -133,9 +133,9 @@ mod tests {
     use crate::traces::TraceRules;
 
     #[derive(Clone, Default)]
-    struct Page(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Page {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn written_as(format: LogFormat, directives: &str, log: impl FnOnce()) -> String {
-        let page = Page::default();
+        let page = LogBuffer::default();
         let to = page.clone();
         let looks = Looks { format, colours: false };
         with_default(subscriber(directives, move || to.clone(), looks, None).unwrap().0, log);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_filter_of_an_active_log_can_be_replaced() {
-        let page = Page::default();
+        let page = LogBuffer::default();
         let to = page.clone();
         let (subscriber, handle) = subscriber("error", move || to.clone(), Looks::default(), None).unwrap();
         with_default(subscriber, || {

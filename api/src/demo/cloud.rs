@@ -29,13 +29,13 @@ const FOR_EVER: Duration = Duration::MAX;
 /// Age in seconds up to which a restart regenerates the EHR's data for the time of the first start.
 const BOOKS_LAST: i64 = 5 * 86_400;
 
-pub(super) struct Cloud {
+pub(super) struct DemoCloud {
     ehr: CloudEhr,
     pub facts: CloudFacts,
 }
 
 /// Starts the EHR on its previous port, or else on the port after the operators' one, or else on any free port.
-pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
+pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Result<DemoCloud> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let seeded_at = known.map(|known| known.seeded_at).filter(|at| now - at < BOOKS_LAST).unwrap_or(now);
@@ -58,10 +58,10 @@ pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Re
         port: ehr.address().port(),
         seeded_at,
     };
-    Ok(Cloud { ehr, facts })
+    Ok(DemoCloud { ehr, facts })
 }
 
-impl Cloud {
+impl DemoCloud {
     /// Returns the practice for the configuration: one location whose EHR is reached only through workstations.
     pub(super) fn practice(&self, adapter: &Path) -> String {
         format!(

@@ -47,9 +47,9 @@ async fn parameters_are_ignored_with_a_warning() {
 
 /// A log that the test can read.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct ReadableLog(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Lines {
+impl io::Write for ReadableLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -63,7 +63,7 @@ impl io::Write for Lines {
 #[actix_web::test]
 async fn wrong_keys_are_logged_without_the_key() {
     let world = world().await;
-    let lines = Lines::default();
+    let lines = ReadableLog::default();
     let writer = lines.clone();
     let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let reading = tracing::subscriber::set_default(log);

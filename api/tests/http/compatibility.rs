@@ -7,7 +7,7 @@ use api::{
 
 use crate::support::*;
 
-async fn loose() -> World {
+async fn loose() -> ApiWorld {
     let compatibility = Compatibility {
         version_headers: vec!["Other-Api-Version".parse().unwrap()],
         version_values: [("2024-04-12".to_owned(), Version::V3_0_0)].into(),
@@ -18,7 +18,7 @@ async fn loose() -> World {
     world_with(HttpRules { compatibility, ..free_rates() }).await
 }
 
-async fn read_as(ask: Ask<'_>) -> String {
+async fn read_as(ask: ApiRequest<'_>) -> String {
     ask.ok().await["data"]["api_version"].as_str().unwrap().to_owned()
 }
 

@@ -26,7 +26,7 @@ pub struct Filled {
     owner: &'static str,
     /// Part of the names of operatories, working hours and appointments.
     location: u32,
-    rows: Mutex<Rows>,
+    rows: Mutex<ChangeCounts>,
     /// Names of the writes that are not supported.
     refuses: Vec<&'static str>,
     /// Unreadable records.
@@ -36,7 +36,7 @@ pub struct Filled {
 }
 
 /// Number of changes of each record, by resource and number.
-type Rows = BTreeMap<(Resource, u32), u32>;
+type ChangeCounts = BTreeMap<(Resource, u32), u32>;
 
 impl Filled {
     pub fn new(owner: &'static str, location: u32, of_each: u32) -> Arc<Filled> {
@@ -58,7 +58,7 @@ impl Filled {
         Arc::new(ehr)
     }
 
-    fn rows(&self) -> MutexGuard<'_, Rows> {
+    fn rows(&self) -> MutexGuard<'_, ChangeCounts> {
         self.rows.lock().unwrap()
     }
 

@@ -49,7 +49,7 @@ const HOURS: [&str; 3] = ["create-working-hour", "update-working-hour", "delete-
 pub const REFUSED_BEGIN: &str = "00:07";
 pub const SLOW_BEGIN: &str = "00:08";
 
-pub struct Practice {
+pub struct PracticeEhr {
     location: u32,
     order: usize,
     /// Position of the location that is pulled next.
@@ -57,9 +57,9 @@ pub struct Practice {
     books: Arc<Books>,
 }
 
-impl Practice {
-    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, books: Arc<Books>) -> Practice {
-        Practice { location, order, turn, books }
+impl PracticeEhr {
+    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, books: Arc<Books>) -> PracticeEhr {
+        PracticeEhr { location, order, turn, books }
     }
 }
 
@@ -153,7 +153,7 @@ impl Books {
     }
 
     /// Returns the entries that were written to the EHR, as the EHR shows them.
-    fn made(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
+    fn created_records(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
         let written = self.written.lock().unwrap();
         let entries = written.iter().filter_map(|(from, receipt, write)| match write {
             Write::Record(Operation::Create, entry) if *from == location && entry.resource() == resource => {
@@ -188,7 +188,7 @@ impl Books {
     }
 }
 
-impl Ehr for Practice {
+impl Ehr for PracticeEhr {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
         let by_absence = |resource| resource == Resource::Patients;
         let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: by_absence(resource) };
@@ -224,7 +224,7 @@ impl Ehr for Practice {
                 return Err(Fault::RetryLater { reason: "it is down".into(), after: None });
             }
             let mut records = self.books.edit_of(self.location, resource, records(self.location, resource));
-            records.extend(self.books.made(self.location, resource));
+            records.extend(self.books.created_records(self.location, resource));
             if resource == Resource::WorkingHours {
                 records.extend(self.books.hours(self.location).into_iter().map(EhrRecord::WorkingHour));
             }

@@ -17,9 +17,9 @@ const ID: &str = "follow-me-7";
 
 /// The log lines of this process with the id of the request, from all threads.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+struct RequestLogLines(Arc<Mutex<Vec<String>>>);
 
-impl io::Write for Lines {
+impl io::Write for RequestLogLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
         if line.contains(ID) {
@@ -33,9 +33,9 @@ impl io::Write for Lines {
     }
 }
 
-impl Lines {
-    fn start() -> Lines {
-        let lines = Lines::default();
+impl RequestLogLines {
+    fn start() -> RequestLogLines {
+        let lines = RequestLogLines::default();
         let writer = lines.clone();
         let filter = EnvFilter::new("off,access=info,processor=debug,webhooks=debug");
         let log =
@@ -58,7 +58,7 @@ impl Lines {
 
 #[actix_web::test]
 async fn a_booking_is_traced_to_the_ehr_and_to_webhook_receivers() {
-    let lines = Lines::start();
+    let lines = RequestLogLines::start();
     let world = world_that_sends().await;
     world.books.open.store(true, Ordering::SeqCst);
     let receiver = listen(&world, [Event::AppointmentCreated, Event::AppointmentInsertion], "v3.0.0").await;

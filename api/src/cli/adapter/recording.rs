@@ -38,9 +38,9 @@ impl Recorder {
 impl Transport for Recorder {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
         Box::pin(async move {
-            let asked = self.masks.asked(&request);
+            let asked = self.masks.mask_request(&request);
             let ended = self.inner.send(request, deadline).await;
-            let kept = self.keep(&Exchange { asked, answered: self.masks.answered(&ended) });
+            let kept = self.keep(&Exchange { asked, answered: self.masks.mask_response(&ended) });
             kept.map_err(|error| TransportError::NoAnswer(format!("{}: {error}", self.path.display())))?;
             ended
         })
@@ -105,7 +105,7 @@ impl Replay {
 
 impl Transport for Replay {
     fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
-        let answer = self.answer(self.masks.asked(&request));
+        let answer = self.answer(self.masks.mask_request(&request));
         Box::pin(async move { answer })
     }
 }
