@@ -18,7 +18,7 @@ pub(super) struct RecordedCall {
 /// A line of the recording:
 /// `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {"svc-api-version": "v3.0.0"}, "body": {}}`.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "struct Line")]
+#[serde(deny_unknown_fields)]
 struct RecordedLine {
     method: String,
     path: String,
