@@ -30,7 +30,7 @@ use super::{
     key_id::KeyId,
     keys::{self, Space},
     range::{Direction, Key, KeyRange},
-    shared::Shared,
+    shared::StoreState,
     store_keys::StoreKeys,
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkRecord},
@@ -62,7 +62,7 @@ pub(super) struct Limits {
 /// Writes the backup under a temporary name and renames it when it is complete. Reports the number of values
 /// written by each step.
 pub(super) fn write(
-    shared: &Shared,
+    shared: &StoreState,
     to: &Path,
     limits: Limits,
     mut written: impl FnMut(u64),
@@ -84,7 +84,7 @@ pub(super) fn write(
 }
 
 fn write_draft(
-    shared: &Shared,
+    shared: &StoreState,
     draft: &Path,
     Limits { floor, kept }: Limits,
     written: &mut impl FnMut(u64),

@@ -9,8 +9,8 @@ use crate::{
     contract::feed_number,
     envelope::Envelope,
     error::StoreError,
-    group::{Found, Group},
-    jobs::{Job, Outcome},
+    group::{Group, PriorVersions},
+    jobs::{CommitOutcome, Job},
     key_owner::{self, KeyOwner},
     keys,
     range::Key,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The primary key of a row: owner and key. Rows are locked and written in this order.
-pub(super) type Place = (i64, Key);
+pub(super) type RowKey = (i64, Key);
 
 /// Returns the owners whose sequences number the appended values of a batch.
 fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
@@ -45,7 +45,7 @@ pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = KeyOwner> {
 
 /// Returns the rows that must not change between the checks and the commit: those with preconditions, and the
 /// sequences.
-pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<Place> {
+pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<RowKey> {
     let mut places = BTreeSet::new();
     for job in jobs {
         places.extend(job.expects.iter().map(|(key, _)| (owners.of_key(key), key.clone())));
@@ -81,7 +81,7 @@ impl Locked {
     }
 }
 
-impl Found for &Locked {
+impl PriorVersions for &Locked {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         Ok(self.versions.get(key).copied())
     }
@@ -94,14 +94,14 @@ impl Found for &Locked {
 
 /// Rows to write, sealed.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct RowChanges {
     /// Rows that must not exist when they are written.
-    pub insert: BTreeMap<Place, Vec<u8>>,
-    pub put: BTreeMap<Place, Vec<u8>>,
-    pub delete: BTreeSet<Place>,
+    pub insert: BTreeMap<RowKey, Vec<u8>>,
+    pub put: BTreeMap<RowKey, Vec<u8>>,
+    pub delete: BTreeSet<RowKey>,
 }
 
-impl Changes {
+impl RowChanges {
     pub(super) fn is_empty(&self) -> bool {
         self.insert.is_empty() && self.put.is_empty() && self.delete.is_empty()
     }
@@ -114,13 +114,13 @@ pub(super) fn admit_all(
     owners: &Owned,
     envelope: &Envelope,
     base: u64,
-) -> Result<(Vec<Outcome>, Changes), StoreError> {
+) -> Result<(Vec<CommitOutcome>, RowChanges), StoreError> {
     let (mut group, mut found) = (Group::default(), locked);
-    let outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(&mut found, job)).collect();
+    let outcomes: Vec<CommitOutcome> = jobs.iter().map(|job| group.admit(&mut found, job)).collect();
     let admitted: Vec<&Job> = jobs.iter().zip(&outcomes).filter(|(_, it)| it.is_ok()).map(|(job, _)| job).collect();
     let expected: BTreeSet<&[u8]> = jobs.iter().flat_map(|job| &job.expects).map(|(key, _)| key.as_slice()).collect();
 
-    let mut changes = Changes::default();
+    let mut changes = RowChanges::default();
     for (key, sealed) in &group.writes {
         let place = (owners.of_key(key), key.to_vec());
         let absent = expected.contains(key) && !locked.versions.contains_key(*key);
@@ -142,7 +142,7 @@ pub(super) fn admit_all(
 }
 
 /// An absent row cannot be locked. Inserting and deleting it keeps others from creating it before the commit.
-fn keep_absent(changes: &mut Changes, place: Place) {
+fn keep_absent(changes: &mut RowChanges, place: RowKey) {
     changes.insert.insert(place.clone(), Vec::new());
     changes.delete.insert(place);
 }
@@ -154,7 +154,7 @@ fn number(
     owners: &Owned,
     envelope: &Envelope,
     base: u64,
-    changes: &mut Changes,
+    changes: &mut RowChanges,
 ) -> Result<(), StoreError> {
     let mut ends: BTreeMap<i64, u64> = BTreeMap::new();
     let mut sealer = envelope.sealer()?;

@@ -34,7 +34,7 @@ use crate::{
     contract::{CommitFuture, Health, Store, feed_number},
     envelope::{Envelope, sealed_with},
     error::StoreError,
-    jobs::{Job, Outcome, Queue},
+    jobs::{CommitOutcome, CommitQueue, Job},
     key_id::KeyId,
     key_owner, keys,
     range::{Direction, Key, KeyRange},
@@ -50,7 +50,7 @@ pub struct PostgresStore {
     envelope: Arc<Envelope>,
     owners: Arc<Owned>,
     readers: Readers,
-    queue: Arc<Queue>,
+    queue: Arc<CommitQueue>,
     commits: Arc<Slot>,
     last_commit: Arc<AtomicU64>,
     base: u64,
@@ -126,7 +126,7 @@ impl PostgresStore {
         for slot in reads.iter().chain([&commits]) {
             runtime.spawn(Slot::keep(Arc::downgrade(slot)));
         }
-        let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
+        let queue = Arc::new(CommitQueue::new(config.queue, MAX_BATCH_BYTES));
         let mut store = Self {
             envelope: Arc::new(Envelope::new(keys)),
             owners: Arc::new(owners),
@@ -163,7 +163,7 @@ impl PostgresStore {
         self.readers.scan(Scan { values, one_owner: owner.is_some(), direction }, owner, range, limit)
     }
 
-    fn submit(&self, batch: Batch) -> Result<Option<oneshot::Receiver<Outcome>>, StoreError> {
+    fn submit(&self, batch: Batch) -> Result<Option<oneshot::Receiver<CommitOutcome>>, StoreError> {
         if batch.is_empty() {
             return Ok(None);
         }
