@@ -92,7 +92,7 @@ impl Committer {
         before.extend(appended.replaced.iter().map(|(key, version)| (key.as_slice(), *version)));
         let mut replaced: Vec<Replaced> = Vec::with_capacity(writes.len());
         for (key, sealed) in &writes {
-            let (old, new) = (before.get(key).copied().flatten(), sealed.map(Version::of));
+            let (old, new) = (before.get(key).copied().flatten(), sealed.map(Version::from_sealed));
             next.replace(old, new);
             replaced.push((key.to_vec(), old, new));
         }

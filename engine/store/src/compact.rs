@@ -78,7 +78,7 @@ fn is_due(config: &StoreConfig, directory: &DirectoryLock, opened: &Opened) -> R
     if !weight.is_too_little(last.values(), files, config.compact_ratio) {
         return Ok(false);
     }
-    let needed = weight.of(last.values()).saturating_mul(ROOM).saturating_add(config.floor_bytes);
+    let needed = weight.estimate_bytes(last.values()).saturating_mul(ROOM).saturating_add(config.floor_bytes);
     let free = fs4::available_space(&directory.path).map_err(io)?;
     if free < needed {
         tracing::warn!(

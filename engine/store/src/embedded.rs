@@ -134,7 +134,7 @@ impl Store for EmbeddedStore {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
         let Some(sealed) = self.shared.medium.view().sealed(key)? else { return Ok(None) };
-        let version = Version::of(&sealed);
+        let version = Version::from_sealed(&sealed);
         Ok(Some(Versioned { value: self.shared.envelope.open(key, sealed)?, version }))
     }
 

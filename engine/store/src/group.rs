@@ -46,7 +46,7 @@ impl<'a> Group<'a> {
     pub(crate) fn admit<F: PriorVersions + ?Sized>(&mut self, found: &mut F, job: &'a Job) -> CommitOutcome {
         for (key, expect) in &job.expects {
             let held = match self.writes.get(key.as_slice()) {
-                Some(value) => value.map(Version::of),
+                Some(value) => value.map(Version::from_sealed),
                 None => found.version(key)?,
             };
             if !expect.is_met(held) {

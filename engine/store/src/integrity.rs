@@ -112,7 +112,7 @@ fn step(shared: &StoreState) -> Result<IntegrityStep, StoreError> {
     let mut bytes = 0;
     let mut page = Vec::with_capacity(AT_ONCE);
     for (key, sealed) in view.scan(rest, Direction::Forward, AT_ONCE)? {
-        page.push((key.clone(), Version::of(&sealed)));
+        page.push((key.clone(), Version::from_sealed(&sealed)));
         bytes += (key.len() + sealed.len()) as u64;
         shared.envelope.open(&key, sealed)?;
     }

@@ -56,7 +56,8 @@ impl Job {
 
     /// Creates the job that replaces a value by its resealed form, if the stored version is still the same.
     pub(crate) fn reseal(key: Key, sealed: Vec<u8>, reply: oneshot::Sender<CommitOutcome>) -> Self {
-        let (expects, bytes) = (vec![(key.clone(), Expect::Version(Version::of(&sealed)))], key.len() + sealed.len());
+        let (expects, bytes) =
+            (vec![(key.clone(), Expect::Version(Version::from_sealed(&sealed)))], key.len() + sealed.len());
         let (writes, appends) = (vec![(key, Some(sealed))], Vec::new());
         Self { expects, writes, appends, bytes, arrived: Instant::now(), reply }
     }

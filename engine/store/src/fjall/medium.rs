@@ -150,7 +150,12 @@ impl Reads for FjallView<'_> {
         self.walk(range, Direction::Forward, limit, |found| {
             let (key, sealed) = found.into_inner()?;
             let bytes = (key.len() + sealed.len()) as u64;
-            Ok(Outline { key: key.to_vec(), version: Version::of(&sealed), sealed_with: sealed_with(&sealed), bytes })
+            Ok(Outline {
+                key: key.to_vec(),
+                version: Version::from_sealed(&sealed),
+                sealed_with: sealed_with(&sealed),
+                bytes,
+            })
         })
     }
 }
@@ -167,7 +172,7 @@ impl Writer for ValuesWriter {
             return Ok(*known);
         }
         let found = guarded(|| self.medium.values.get(key)).map_err(|error| fjall_error(key, error))?;
-        let version = found.map(|sealed| Version::of(&sealed));
+        let version = found.map(|sealed| Version::from_sealed(&sealed));
         self.known.insert(key.to_vec(), version);
         Ok(version)
     }

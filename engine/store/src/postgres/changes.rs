@@ -26,20 +26,20 @@ fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
         return BTreeSet::new();
     }
     let keys = job.expects.iter().map(|(key, _)| key).chain(job.writes.iter().map(|(key, _)| key));
-    let touched = keys.map(|key| key_owner::of_key(key)).filter(|key_owner| *key_owner != KeyOwner::Shared);
-    let streams = job.appends.iter().map(|append| key_owner::of_stream(append.stream));
+    let touched = keys.map(|key| key_owner::owner_for_key(key)).filter(|key_owner| *key_owner != KeyOwner::Shared);
+    let streams = job.appends.iter().map(|append| key_owner::owner_for_stream(append.stream));
     let shared = owners.shared();
-    let touched = touched.map(|key_owner| owners.of(key_owner)).filter(|owner| *owner != shared);
+    let touched = touched.map(|key_owner| owners.id_for(key_owner)).filter(|owner| *owner != shared);
     // A stream read by several owners belongs to none of them. Its numbers must increase for each owner, so a
     // batch numbers it in all of its sequences at once.
-    touched.chain(streams.map(|key_owner| owners.of(key_owner))).collect()
+    touched.chain(streams.map(|key_owner| owners.id_for(key_owner))).collect()
 }
 
 /// Returns the owners, as named in the keys, of everything the jobs write.
 pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = KeyOwner> {
     jobs.iter().flat_map(|job| {
-        let keys = job.writes.iter().map(|(key, _)| key_owner::of_key(key));
-        keys.chain(job.appends.iter().map(|append| key_owner::of_stream(append.stream)))
+        let keys = job.writes.iter().map(|(key, _)| key_owner::owner_for_key(key));
+        keys.chain(job.appends.iter().map(|append| key_owner::owner_for_stream(append.stream)))
     })
 }
 
@@ -48,7 +48,7 @@ pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = KeyOwner> {
 pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<RowKey> {
     let mut places = BTreeSet::new();
     for job in jobs {
-        places.extend(job.expects.iter().map(|(key, _)| (owners.of_key(key), key.clone())));
+        places.extend(job.expects.iter().map(|(key, _)| (owners.id_for_key(key), key.clone())));
         places.extend(sequences(job, owners).into_iter().map(|owner| (owner, sequence_key(owner))));
     }
     places
@@ -122,7 +122,7 @@ pub(super) fn admit_all(
 
     let mut changes = RowChanges::default();
     for (key, sealed) in &group.writes {
-        let place = (owners.of_key(key), key.to_vec());
+        let place = (owners.id_for_key(key), key.to_vec());
         let absent = expected.contains(key) && !locked.versions.contains_key(*key);
         match sealed {
             Some(sealed) if absent => drop(changes.insert.insert(place, sealed.to_vec())),
@@ -134,7 +134,7 @@ pub(super) fn admit_all(
     for (key, expect) in admitted.iter().flat_map(|job| &job.expects) {
         let rests_on_nothing = *expect == Expect::Absent && !locked.versions.contains_key(key);
         if rests_on_nothing && !group.writes.contains_key(key.as_slice()) {
-            keep_absent(&mut changes, (owners.of_key(key), key.clone()));
+            keep_absent(&mut changes, (owners.id_for_key(key), key.clone()));
         }
     }
     number(&admitted, locked, owners, envelope, base, &mut changes)?;
@@ -166,7 +166,7 @@ fn number(
             end += numbers;
             let key = keys::feed(*stream, end);
             let sealed = sealer.seal(&key, value)?;
-            changes.put.insert((owners.of_key(&key), key), sealed);
+            changes.put.insert((owners.id_for_key(&key), key), sealed);
         }
         ends.extend(sequences.into_iter().map(|owner| (owner, end)));
     }

@@ -123,7 +123,7 @@ impl Committer {
                 if !is_answer(&error) {
                     self.slot.give_up(session, &text(&error));
                 }
-                Err(database_error::of(&error))
+                Err(database_error::classify(&error))
             }
             Err(_) => {
                 let why = "it did not answer in time";
@@ -146,7 +146,7 @@ impl Committer {
     async fn write(&self, session: &Arc<Session>, changes: &RowChanges) -> Result<(), DatabaseFailure> {
         let (client, statements) = (session.client(), &session.statements);
         let (insert, put, delete) =
-            (RowColumns::of(&changes.insert), RowColumns::of(&changes.put), Places::of(&changes.delete));
+            (RowColumns::new(&changes.insert), RowColumns::new(&changes.put), Places::new(&changes.delete));
         let written = async {
             tokio::join!(
                 biased;
@@ -168,7 +168,7 @@ impl Committer {
             if committed.is_err() {
                 self.slot.give_up(session, &text(refused));
             }
-            return Err(database_error::of(refused));
+            return Err(database_error::classify(refused));
         }
         if let Some(lost) = statements.iter().find_map(|it| it.as_ref().err()) {
             return Err(unknown(text(lost)));
@@ -177,9 +177,9 @@ impl Committer {
             Ok(()) => Ok(()),
             // Refused because of a conflict, so nothing is written. A server may report any other error after the
             // commit.
-            Err(error) if matches!(database_error::of(&error), DatabaseFailure::Retry(_)) => {
+            Err(error) if matches!(database_error::classify(&error), DatabaseFailure::Retry(_)) => {
                 self.roll_back(session).await;
-                Err(database_error::of(&error))
+                Err(database_error::classify(&error))
             }
             Err(error) => Err(unknown(text(&error))),
         }
@@ -200,7 +200,7 @@ impl Committer {
 
 /// Begins the transaction and locks the rows, in one pipeline.
 async fn lock(session: &Session, places: &BTreeSet<RowKey>) -> Result<Vec<Row>, Error> {
-    let (client, wanted) = (session.client(), Places::of(places));
+    let (client, wanted) = (session.client(), Places::new(places));
     let parameters: [&(dyn ToSql + Sync); 3] = [&wanted.owners, &wanted.keys, &SEQUENCES];
     let (begun, rows) = tokio::join!(
         biased;
@@ -218,7 +218,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(places: impl IntoIterator<Item = &'a RowKey>) -> Self {
+    fn new(places: impl IntoIterator<Item = &'a RowKey>) -> Self {
         let (owners, keys) = places.into_iter().map(|(owner, key)| (*owner, key.as_slice())).unzip();
         Self { owners, keys }
     }
@@ -238,10 +238,10 @@ struct RowColumns<'a> {
 }
 
 impl<'a> RowColumns<'a> {
-    fn of(rows: &'a BTreeMap<RowKey, Vec<u8>>) -> Self {
+    fn new(rows: &'a BTreeMap<RowKey, Vec<u8>>) -> Self {
         let values: Vec<&[u8]> = rows.values().map(Vec::as_slice).collect();
-        let versions = values.iter().map(|sealed| Version::of(sealed).0.to_be_bytes().to_vec()).collect();
-        Self { places: Places::of(rows.keys()), values, versions }
+        let versions = values.iter().map(|sealed| Version::from_sealed(sealed).0.to_be_bytes().to_vec()).collect();
+        Self { places: Places::new(rows.keys()), values, versions }
     }
 
     async fn run(&self, session: &Session, statement: &Statement) -> Result<(), Error> {

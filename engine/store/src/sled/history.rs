@@ -33,7 +33,7 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn shown(&self) -> Arc<HistoryState> {
+    pub(super) fn current(&self) -> Arc<HistoryState> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -41,7 +41,7 @@ impl History {
     /// record finds the old one here.
     pub(super) fn begin(&self, replaced: Replaced) -> Arc<HistoryState> {
         let record = |(key, record): (&Key, &Option<IVec>)| key.len() + record.as_ref().map_or(0, |it| it.len());
-        let (shown, its) = (self.shown(), replaced.iter().map(record).sum::<usize>() as u64);
+        let (shown, its) = (self.current(), replaced.iter().map(record).sum::<usize>() as u64);
         let next = Arc::new(HistoryState { replaced, bytes: shown.bytes + its, next: OnceLock::new() });
         let unused = shown.next.set(next.clone());
         assert!(unused.is_ok(), "after a group that failed nothing is written any more");
@@ -114,34 +114,34 @@ mod tests {
     #[test]
     fn a_held_state_is_unaffected_by_later_groups() {
         let history = History::default();
-        let first = history.shown();
+        let first = history.current();
         assert_eq!(first.replaced(b"a"), None);
         group(&history, &[("a", None)]);
-        let second = history.shown();
+        let second = history.current();
         group(&history, &[("a", Some("1")), ("b", Some("x"))]);
         group(&history, &[("a", Some("2"))]);
         assert_eq!(first.replaced(b"a"), Some(None));
         assert_eq!(second.replaced(b"a"), Some(record("1")));
         assert_eq!(first.replaced(b"b"), Some(record("x")));
-        assert_eq!(history.shown().replaced(b"a"), None);
+        assert_eq!(history.current().replaced(b"a"), None);
         let within = second.replaced_within(b"a", b"b");
         assert_eq!(within.into_iter().collect::<Vec<_>>(), [(b"a".to_vec(), record("1"))]);
-        assert_eq!((history.shown().kept_since(&first), history.shown().kept_since(&second)), (1 + 4 + 2, 4 + 2));
+        assert_eq!((history.current().kept_since(&first), history.current().kept_since(&second)), (1 + 4 + 2, 4 + 2));
     }
 
     #[test]
     fn an_unfinished_group_is_invisible() {
         let history = History::default();
         let next = history.begin([(b"a".to_vec(), record("old"))].into());
-        assert_eq!(history.shown().replaced(b"a"), Some(record("old")));
+        assert_eq!(history.current().replaced(b"a"), Some(record("old")));
         history.show(next);
-        assert_eq!(history.shown().replaced(b"a"), None);
+        assert_eq!(history.current().replaced(b"a"), None);
     }
 
     #[test]
     fn a_long_chain_is_dropped_without_recursion() {
         let history = History::default();
-        let (first, second) = (history.shown(), Arc::downgrade(&history.begin(Replaced::new())));
+        let (first, second) = (history.current(), Arc::downgrade(&history.begin(Replaced::new())));
         history.show(second.upgrade().expect("the first state refers to it"));
         for _ in 0..200_000 {
             group(&history, &[]);

@@ -32,7 +32,7 @@ impl Medium for Log {
 
 impl Log {
     pub(super) fn state(&self) -> SledView<'_> {
-        SledView { log: self, state: self.history.shown() }
+        SledView { log: self, state: self.history.current() }
     }
 
     /// Returns the current record, including writes of the group in progress.
@@ -151,7 +151,7 @@ impl Reads for SledView<'_> {
     }
 
     fn kept_bytes(&self) -> u64 {
-        self.log.history.shown().kept_since(&self.state)
+        self.log.history.current().kept_since(&self.state)
     }
 
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {

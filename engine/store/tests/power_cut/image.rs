@@ -149,7 +149,7 @@ pub enum UnsyncedFate {
 
 impl Image {
     /// Creates the image of a folder, all of it durable.
-    pub fn of(root: &Path) -> Self {
+    pub fn from_folder(root: &Path) -> Self {
         let mut image = Self {
             root: root.to_path_buf(),
             files: Vec::new(),

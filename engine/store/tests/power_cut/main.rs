@@ -128,7 +128,7 @@ fn a_disk_with_ineffective_syncs_is_detected() {
     let tools = new_folder();
     let shim = recording::compile_shim(tools.path());
     let folder = new_folder();
-    let mut before = Image::of(folder.path());
+    let mut before = Image::from_folder(folder.path());
     before.ignores_syncs = true;
     let recorded = record(&shim, EngineKind::Sled, folder.path(), 0);
     let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -143,7 +143,7 @@ fn a_disk_with_ineffective_syncs_is_detected() {
 fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
     let mut random = SeededRandom::new(seed);
     let folder = new_folder();
-    let before = Image::of(folder.path());
+    let before = Image::from_folder(folder.path());
     let recorded = record(shim, engine, folder.path(), seed);
     let (mut worked_on, mut states) = (SeededRandom::new(!seed), 0);
     cut(before, &recorded, folder.path(), STATES_OF_A_RECORDING, &mut random, |state, acknowledged, what| {
@@ -154,7 +154,7 @@ fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
             return;
         }
         // Cuts the power again, during or after the recovery from the first cut.
-        let before = Image::of(state);
+        let before = Image::from_folder(state);
         let mut recorded = record(shim, engine, state, seed);
         recorded.acknowledged.push((0, acknowledged));
         cut(before, &recorded, state, STATES_OF_A_SECOND_RECORDING, &mut worked_on, |state, acknowledged, then| {
