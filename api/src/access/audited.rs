@@ -278,7 +278,7 @@ pub(crate) async fn changed(
         entries.into_iter().partition(|entry| is_change(&entry.action));
     if changes.is_empty() {
         // Without named records (or after a failed handler), the stored decisions provide the entries.
-        for untold in api.engine.untold().of(&decisions) {
+        for untold in api.engine.untold().unaudited(&decisions) {
             append_decision(api, &untold, api.engine.now(), status(&answer).as_str());
         }
     } else {
@@ -291,7 +291,7 @@ pub(crate) async fn changed(
 /// earlier ones.
 fn append_with_retries(api: &Data<Api>, mut entries: Vec<AuditEntry>, decisions: Vec<DecisionId>) {
     if api.audit.is_none() {
-        return api.engine.untold().told(&decisions);
+        return api.engine.untold().mark_audited(&decisions);
     }
     if let Some((_, earlier)) = entries.split_last_mut() {
         earlier.iter_mut().for_each(|entry| entry.decisions.clear());
@@ -323,7 +323,7 @@ fn append_with_retries(api: &Data<Api>, mut entries: Vec<AuditEntry>, decisions:
                 }
             }
         }
-        api.engine.untold().told(&decisions);
+        api.engine.untold().mark_audited(&decisions);
     });
 }
 
@@ -380,7 +380,7 @@ pub async fn audit_orphaned_changes(engine: Arc<Engine>, api: Weak<Api>) {
                 append_decision(&api, &untold, untold.at, COMMITTED);
             }
         }
-        api.engine.untold().told(&told);
+        api.engine.untold().mark_audited(&told);
     }
 }
 
