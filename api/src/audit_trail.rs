@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::{Entry, Rules, Trail};
+use audit::{AuditEntry, Rules, Trail};
 
 use crate::{config::AuditRules, values::secret::Secret};
 
@@ -25,7 +25,7 @@ pub(crate) fn open(rules: &AuditRules, data_dir: &Path) -> Result<Trail, String>
 }
 
 /// Appends one entry for a command that changes the data of a stopped server.
-pub(crate) fn append(rules: &AuditRules, data_dir: &Path, entry: &Entry) -> Result<(), String> {
+pub(crate) fn append(rules: &AuditRules, data_dir: &Path, entry: &AuditEntry) -> Result<(), String> {
     let trail = open(rules, data_dir)?;
     let written = trail.append(entry).map(drop);
     written.and(trail.close()).map_err(|error| format!("{}: {error}", rules.folder.display()))

@@ -40,7 +40,7 @@ impl OwnersOfSetup {
 }
 
 impl Owners for OwnersOfSetup {
-    fn of_records(&self, kind: u8, scope: u32) -> KeyOwner {
+    fn records_owner(&self, kind: u8, scope: u32) -> KeyOwner {
         if [DocumentKind::Write.byte(), DocumentKind::FailedWrite.byte()].contains(&kind) {
             return KeyOwner::Location(scope);
         }
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn keys_of_a_location_belong_to_its_institution() {
         let owners = owners();
-        let owner = |key: &[u8]| match key_owner::of_key(key) {
-            KeyOwner::Records { kind, scope } => owners.owner(owners.of_records(kind, scope)),
+        let owner = |key: &[u8]| match key_owner::owner_for_key(key) {
+            KeyOwner::Records { kind, scope } => owners.owner(owners.records_owner(kind, scope)),
             key_owner => owners.owner(key_owner),
         };
         let (institution, source, location) = (InstitutionId(7), 11, LocationId(101));
@@ -186,7 +186,7 @@ mod tests {
             query::stream::Stream::Institution(7),
         ];
         let of: BTreeSet<u64> =
-            streams.iter().map(|stream| owners.owner(key_owner::of_stream(stream.number()))).collect();
+            streams.iter().map(|stream| owners.owner(key_owner::owner_for_stream(stream.number()))).collect();
         assert_eq!(of, [7].into());
     }
 }

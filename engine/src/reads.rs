@@ -94,7 +94,7 @@ impl Engine {
 
     /// Returns a number that rises with every change of an institution's records. Take it before reading.
     pub fn stamp(&self, institution: InstitutionId) -> Option<u64> {
-        self.deps().change_counter.of(institution)
+        self.deps().change_counter.current(institution)
     }
 
     pub fn institution_set_up(&self, id: InstitutionId) -> Result<Option<SetUp>, EngineError> {

@@ -352,7 +352,8 @@ pub fn entries(folder: &TempDir, name: &str) -> Vec<String> {
     let actor = Some(audit::Actor::Operator(name.to_owned()));
     let mut lines = Vec::new();
     audit::export(folder.path(), &TRAIL, Filter { actor, ..Filter::default() }, &mut lines).unwrap();
-    let lines = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::Entry>(line).ok());
+    let lines =
+        lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::AuditEntry>(line).ok());
     lines.map(|entry| format!("{} {}", entry.action, entry.record)).collect()
 }
 

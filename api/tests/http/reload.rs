@@ -308,9 +308,9 @@ fn reloads(trail: &TempDir) -> Vec<String> {
     let mut lines = Vec::new();
     audit::export(trail.path(), &TRAIL, audit::Filter::default(), &mut lines).unwrap();
     let entries =
-        lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::Entry>(line).ok());
+        lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::AuditEntry>(line).ok());
     let entries = entries.filter(|entry| entry.action.starts_with("reload"));
-    let line = |entry: audit::Entry| match entry.actor {
+    let line = |entry: audit::AuditEntry| match entry.actor {
         audit::Actor::Operator(name) => format!("{name} {} {}", entry.action, entry.status),
         _ => format!("service {} {}", entry.action, entry.status),
     };

@@ -48,7 +48,7 @@ impl ChangeCounter {
         }
     }
 
-    pub fn of(&self, institution: InstitutionId) -> Option<u64> {
+    pub fn current(&self, institution: InstitutionId) -> Option<u64> {
         self.all().get(&institution).map(|stamp| stamp.load(Ordering::SeqCst))
     }
 }

@@ -16,7 +16,7 @@ use runtime::{
     recent_errors::{ErrorSource, RecentError},
 };
 
-pub(crate) fn of(machine: &Location, now: Timestamp) -> LocationHealth {
+pub(crate) fn location_health(machine: &Location, now: Timestamp) -> LocationHealth {
     let (state, sync) = (&machine.state, SyncState::from_location(machine, None, now));
     let queued = state.queue.len() as u64;
     let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };

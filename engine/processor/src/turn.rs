@@ -157,7 +157,7 @@ impl Processor {
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            (enqueued, left_out) = notify::told(self, cx, request, &events, &unit, &mut batch, room)?;
+            (enqueued, left_out) = notify::enqueue_messages(self, cx, request, &events, &unit, &mut batch, room)?;
             unit.into_batch(&mut batch);
         }
         Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded, untold })

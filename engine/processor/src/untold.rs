@@ -95,19 +95,19 @@ fn word(operation: Operation) -> &'static str {
 /// Unaudited changes of all locations in memory.
 #[derive(Default)]
 pub struct AuditOutbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingChanges>,
     news: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingChanges {
     all: BTreeMap<DecisionId, UnauditedChange>,
     /// Changes that no handler audits, for the writer of the trail.
     left: Vec<OrphanedChange>,
 }
 
 impl AuditOutbox {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingChanges> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,13 +127,13 @@ impl AuditOutbox {
     }
 
     /// Removes changes that are in the trail.
-    pub fn told(&self, decisions: &[DecisionId]) {
+    pub fn mark_audited(&self, decisions: &[DecisionId]) {
         let mut waiting = self.lock();
         decisions.iter().for_each(|decision| drop(waiting.all.remove(decision)));
     }
 
     /// Returns the changes of these decisions that are not audited yet.
-    pub fn of(&self, decisions: &[DecisionId]) -> Vec<UnauditedChange> {
+    pub fn unaudited(&self, decisions: &[DecisionId]) -> Vec<UnauditedChange> {
         let waiting = self.lock();
         decisions.iter().filter_map(|decision| waiting.all.get(decision).cloned()).collect()
     }
@@ -143,7 +143,7 @@ impl AuditOutbox {
         if decisions.is_empty() {
             return;
         }
-        let left = self.of(decisions).into_iter().map(|untold| OrphanedChange { untold, may_be_audited: false });
+        let left = self.unaudited(decisions).into_iter().map(|untold| OrphanedChange { untold, may_be_audited: false });
         self.lock().left.extend(left);
         self.news.notify_one();
     }

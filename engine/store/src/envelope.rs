@@ -33,7 +33,7 @@ struct Ring {
 }
 
 impl Ring {
-    fn of(keys: &StoreKeys) -> Arc<Self> {
+    fn from_keys(keys: &StoreKeys) -> Arc<Self> {
         let cipher = |key: [u8; 32]| XChaCha20Poly1305::new(&CipherKey::from(key));
         let ciphers: Vec<_> = keys.all().map(|(id, key)| (*id, cipher(key.0))).collect();
         let newest = ciphers.last().cloned().expect("there is one key at least");
@@ -47,7 +47,7 @@ impl Ring {
 
 impl Envelope {
     pub(crate) fn new(keys: &StoreKeys) -> Self {
-        Self { ring: RwLock::new(Ring::of(keys)), sealing: RwLock::new(()) }
+        Self { ring: RwLock::new(Ring::from_keys(keys)), sealing: RwLock::new(()) }
     }
 
     fn ring(&self) -> Arc<Ring> {
@@ -63,7 +63,7 @@ impl Envelope {
     /// in the queue.
     pub(crate) fn use_keys(&self, keys: &StoreKeys) {
         let _exclusive = self.sealing.write().unwrap_or_else(PoisonError::into_inner);
-        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring::of(keys);
+        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring::from_keys(keys);
     }
 
     /// Returns a sealer for one batch. It draws random bytes once and derives a unique nonce for each value.
@@ -104,7 +104,7 @@ impl Envelope {
         if sealed_with(&sealed) == *id {
             return Ok(None);
         }
-        let version = Version::of(&sealed);
+        let version = Version::from_sealed(&sealed);
         let value = self.open(key, sealed)?;
         seal(cipher, version.nonce(*id), key, &value).map(Some)
     }
@@ -214,7 +214,7 @@ mod tests {
         for _ in 0..20 {
             let mut sealer = envelope.sealer().unwrap();
             for size in [10, 10, 5_000] {
-                assert!(seen.insert(Version::of(&sealer.seal(b"key", &vec![0; size]).unwrap()).0));
+                assert!(seen.insert(Version::from_sealed(&sealer.seal(b"key", &vec![0; size]).unwrap()).0));
             }
         }
     }
@@ -245,7 +245,7 @@ mod tests {
         for old in &old {
             let again = envelope.reseal(b"key", old.clone()).unwrap().unwrap();
             assert_eq!((sealed_with(&again), again.len()), (both.newest(), old.len()));
-            assert!(Version::of(&again) == Version::of(old));
+            assert!(Version::from_sealed(&again) == Version::from_sealed(old));
             assert_eq!(envelope.open(b"key", again).unwrap(), b"Jane");
         }
         envelope.use_keys(&both.without(KeyId::FIRST));

@@ -21,12 +21,12 @@ pub(crate) struct TestDisk {
     /// The number of writes and syncs so far, and the number of the call that fails.
     pub(crate) calls: AtomicUsize,
     pub(crate) fails_at: AtomicUsize,
-    gate: Mutex<Gate>,
+    gate: Mutex<SyncGate>,
     moved: Condvar,
 }
 
 #[derive(Default)]
-struct Gate {
+struct SyncGate {
     is_shut: bool,
     is_sync_waiting: bool,
 }
@@ -42,7 +42,7 @@ impl TestDisk {
 
     /// Blocks all syncs until `open`.
     pub(crate) fn shut(&self) {
-        *self.gate.lock().unwrap() = Gate { is_shut: true, is_sync_waiting: false };
+        *self.gate.lock().unwrap() = SyncGate { is_shut: true, is_sync_waiting: false };
     }
 
     pub(crate) fn until_sync_waits(&self) {

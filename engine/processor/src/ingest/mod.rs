@@ -25,7 +25,7 @@ use self::intake::Intake;
 use crate::{
     error::Reject,
     ingest::record::{IngestError, put_appointment},
-    pass::Pass,
+    pass::ReadPass,
     processor::Processor,
     request::Request,
     sweep::{SWEPT_AT_ONCE, pulled},
@@ -216,7 +216,7 @@ impl Intake<'_, '_, '_> {
         let before = self.processor.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
         let many_deleted = before + self.page.deleted.len() as u64 >= u64::from(settings.pull.guard_at_least);
         if page.whole {
-            self.of_pass(resource, page.last, by_absence)?;
+            self.compare_with_pass(resource, page.last, by_absence)?;
         }
         if resource.shared() && many_deleted && self.page.known == 0 {
             self.known(resource)?;
@@ -266,8 +266,8 @@ impl Intake<'_, '_, '_> {
 
     /// Compares a page with its whole pass: counts records that the pass has not shown before and, at the end, finds
     /// those it missed.
-    fn of_pass(&mut self, resource: Resource, last: bool, by_absence: bool) -> Result<(), Reject> {
-        let mut pass = Pass::of(self.processor, resource);
+    fn compare_with_pass(&mut self, resource: Resource, last: bool, by_absence: bool) -> Result<(), Reject> {
+        let mut pass = ReadPass::current(self.processor, resource);
         let calling = self.processor.machine.state.pulls.calling.as_ref();
         let written = calling.into_iter().flat_map(|call| &call.written_during_pull);
         self.page.distinct = 0;

@@ -146,7 +146,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Reads a value that only this location writes.
-    pub fn own(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn read_unshared(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(value) = self.written.get(&key).or_else(|| self.read.get(&key)) {
             return Ok(value.clone());
         }
