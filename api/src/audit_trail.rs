@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use audit::{AuditEntry, Rules, Trail};
+use parking_lot::Mutex;
 
 use crate::{config::AuditRules, values::secret::Secret};
 
@@ -49,10 +50,7 @@ fn key(data_dir: &Path) -> Result<[u8; 32], String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::{
-        fs, io,
-        sync::{Arc, Mutex},
-    };
+    use std::{fs, io, sync::Arc};
 
     use super::*;
 
@@ -61,7 +59,7 @@ mod tests {
 
     impl io::Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -76,7 +74,7 @@ mod tests {
         let writer = log.clone();
         let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(lines, || open(&rules, data_dir).unwrap().close().unwrap());
-        let text = log.0.lock().unwrap().clone();
+        let text = log.0.lock().clone();
         String::from_utf8(text).unwrap()
     }
 

@@ -5,6 +5,7 @@ use std::{
     sync::OnceLock,
 };
 
+use parking_lot::Mutex;
 use tracing::Subscriber;
 use tracing_subscriber::{
     EnvFilter, Layer,
@@ -122,10 +123,7 @@ where
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::{
-        io::Write,
-        sync::{Arc, Mutex},
-    };
+    use std::{io::Write, sync::Arc};
 
     use tracing::subscriber::with_default;
 
@@ -137,7 +135,7 @@ mod tests {
 
     impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> std::io::Result<()> {
@@ -154,7 +152,7 @@ mod tests {
         let to = page.clone();
         let looks = Looks { format, colours: false };
         with_default(subscriber(directives, move || to.clone(), looks, None).unwrap().0, log);
-        let bytes = page.0.lock().unwrap().clone();
+        let bytes = page.0.lock().clone();
         String::from_utf8(bytes).unwrap()
     }
 
@@ -192,7 +190,7 @@ mod tests {
             handle.reload(filter("info").unwrap()).unwrap();
             tracing::info!("two");
         });
-        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(page.0.lock().clone()).unwrap();
         assert!(!text.contains("one") && text.contains("two"), "{text}");
         assert!(checked("no such=level").is_err());
     }

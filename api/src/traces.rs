@@ -6,7 +6,6 @@
 use std::{
     cell::Cell,
     fmt,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -23,6 +22,7 @@ use opentelemetry_sdk::{
         SpanExporter,
     },
 };
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tracing::{
     Metadata, Subscriber,
@@ -239,7 +239,7 @@ impl Collector {
     }
 
     fn say(&self, lost: usize, error: &dyn fmt::Display) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.said.lock();
         if said.is_none_or(|said| said.elapsed() > SAID_EVERY) {
             *said = Some(Instant::now());
             tracing::warn!(%error, spans = lost, "traces do not reach their collector: spans are lost");

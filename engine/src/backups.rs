@@ -4,7 +4,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -14,6 +14,7 @@ use location::{
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
 };
+use parking_lot::{Mutex, MutexGuard};
 use runtime::clock;
 use setup::{BackupRules, current::Current};
 use store::{BackedUp, Store};
@@ -125,7 +126,7 @@ impl Backups {
     }
 
     fn state(&self) -> MutexGuard<'_, BackupsState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Begins a backup on a separate thread, and returns its name. `now` reports the reason if the backup fails.

@@ -1,7 +1,7 @@
 //! This process as a node of a cluster: its membership in the store, and the placement of institutions.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -9,6 +9,7 @@ use location::ids::InstitutionId;
 use membership::{
     Member, MembershipChange, MembershipRules, Moment, Node, NodeId, Place, Proposal, Snapshot, read_snapshot,
 };
+use parking_lot::{Mutex, MutexGuard};
 use runtime::clock;
 use setup::{NodeRules, Setup};
 use sha2::{Digest, Sha256};
@@ -71,14 +72,14 @@ impl Cluster {
 
     /// Returns the addresses of nodes whose configuration has other institutions or locations than this node's.
     pub(crate) fn nodes_configured_differently(&self) -> Vec<String> {
-        self.otherwise.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.otherwise.lock().clone()
     }
 
     fn note_otherwise(&self, look: &Snapshot) {
         let member = self.member();
         let (names, found): (Vec<&str>, Vec<String>) =
             member.nodes_configured_differently(look).map(|node| (node.id.name.as_str(), node.address.clone())).unzip();
-        let mut otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut otherwise = self.otherwise.lock();
         if *otherwise != found {
             match names.join(", ") {
                 none if none.is_empty() => tracing::info!("all nodes have the same institutions and locations"),
@@ -190,7 +191,7 @@ impl Cluster {
         match self.store.commit(renewal).await {
             Ok(()) => {
                 self.member().renewed(begun);
-                if self.told.lock().unwrap_or_else(PoisonError::into_inner).replace(told) != Some(told) {
+                if self.told.lock().replace(told) != Some(told) {
                     self.say(&look);
                 }
             }
@@ -216,7 +217,7 @@ impl Cluster {
     }
 
     fn member(&self) -> MutexGuard<'_, Member> {
-        self.member.lock().unwrap_or_else(PoisonError::into_inner)
+        self.member.lock()
     }
 
     fn now(&self) -> Moment {

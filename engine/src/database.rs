@@ -1,10 +1,8 @@
 //! The store in a database: connected as configured, with owners derived from the setup.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::RwLock;
 use records::{
     document::DocumentKind,
     record::Scope,
@@ -35,7 +33,7 @@ impl OwnersOfSetup {
     pub(crate) fn learn(&self, setup: &Setup) {
         let locations = setup.locations.values().map(|it| (KeyOwner::Location(it.id.0), it.institution.0));
         let sources = setup.sources.values().map(|it| (KeyOwner::Source(it.id), it.institution.0));
-        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(locations.chain(sources));
+        self.0.write().extend(locations.chain(sources));
     }
 }
 
@@ -58,7 +56,7 @@ impl Owners for OwnersOfSetup {
     fn owner(&self, key_owner: KeyOwner) -> u64 {
         match key_owner {
             KeyOwner::Location(_) | KeyOwner::Source(_) => {
-                let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+                let known = self.0.read();
                 known.get(&key_owner).map_or(NOBODY, |id| u64::from(*id))
             }
             KeyOwner::Institution(id) => id.into(),

@@ -1,13 +1,10 @@
 //! Reports the state of gates to their locations. A failed report is repeated with backoff. A location has at most one
 //! planned retry, however often its gate changes.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use location::{command::Command, ids::LocationId};
+use parking_lot::Mutex;
 use processor::error::EngineError;
 use runtime::doorbell::Doorbell;
 use tokio::sync::Semaphore;
@@ -70,7 +67,7 @@ struct Retry {
 impl Retries {
     /// Returns the pause before the next retry, or `None` if one is planned already.
     fn plan(&self, location: LocationId) -> Option<Duration> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let retry = all.entry(location).or_default();
         if std::mem::replace(&mut retry.planned, true) {
             return None;
@@ -81,14 +78,14 @@ impl Retries {
     }
 
     fn begun(&self, location: LocationId) {
-        if let Some(retry) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&location) {
+        if let Some(retry) = self.0.lock().get_mut(&location) {
             retry.planned = false;
         }
     }
 
     /// Resets the backoff. A planned retry still runs, and finds nothing new.
     fn reset(&self, location: LocationId) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         match all.get_mut(&location) {
             Some(retry) if retry.planned => retry.failures = 0,
             _ => drop(all.remove(&location)),

@@ -5,13 +5,14 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{KeyId, Store, StoreError, StoreKeys, rotation};
 
 use crate::{
@@ -75,7 +76,7 @@ impl Rotation {
     }
 
     fn state(&self) -> MutexGuard<'_, RotationState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn file(&self) -> Result<&Path, KeyError> {

@@ -22,12 +22,13 @@ mod sim;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use disk::SimDisk;
+use parking_lot::Mutex;
 use postgres_server::{Cluster, Durability, is_skipped};
 use sim::Sim;
 use store::{
@@ -85,7 +86,7 @@ fn invariants_hold_for_all_seeds() {
                     if let Some(broken) = ended.broken {
                         let (steps, tail) = (ended.sim.log.steps, ended.sim.log.tail());
                         let report = format!("seed {seed}, step {steps}: {broken}\n{tail}");
-                        failures.lock().unwrap().push((seed, report));
+                        failures.lock().push((seed, report));
                     }
                 }
             });

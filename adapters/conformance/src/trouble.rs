@@ -1,9 +1,8 @@
 //! Faults of requests: the plan shared by proxy and transport.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// A fault of a request.
 #[derive(Clone, Debug)]
@@ -79,6 +78,6 @@ impl FaultInjector {
     }
 
     fn state(&self) -> MutexGuard<'_, InjectorState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

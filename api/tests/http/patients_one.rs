@@ -200,13 +200,13 @@ async fn fields_unknown_to_the_ehr_are_named() {
 async fn a_patient_missing_from_two_passes_is_inactive_until_the_ehr_shows_it_again() {
     let world = world().await;
     let ada = world.patient("ada").await;
-    world.books.hidden.lock().unwrap().push("ada".to_owned());
+    world.books.hidden.lock().push("ada".to_owned());
     world.sync(1).await;
     let gone = read_activity(&world, ada).await;
     assert!(gone.0);
     world.sync(1).await;
     assert_eq!(read_activity(&world, ada).await, gone, "it is deactivated once");
-    world.books.hidden.lock().unwrap().clear();
+    world.books.hidden.lock().clear();
     world.sync(1).await;
     assert!(!read_activity(&world, ada).await.0);
 }

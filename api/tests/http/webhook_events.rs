@@ -1,12 +1,13 @@
 //! Every event, caused in the practice and received by an endpoint. Each message is validated against the document.
 
-use std::sync::{Arc, Mutex, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering};
 
 use actix_web::{App, HttpResponse, HttpServer, dev::ServerHandle, web};
 use engine::{
     records::ehr::{EhrRecord, Resource},
     webhooks::catalogue::{Event, ResourceType},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testing::until;
 
@@ -28,7 +29,7 @@ impl Receiver {
         let server = HttpServer::new(move || {
             let kept = kept.clone();
             let take = move |body: web::Bytes| {
-                kept.lock().unwrap().push(serde_json::from_slice::<Value>(&body).unwrap());
+                kept.lock().push(serde_json::from_slice::<Value>(&body).unwrap());
                 async { HttpResponse::NoContent().finish() }
             };
             App::new().default_service(web::to(take))
@@ -51,11 +52,11 @@ impl Receiver {
     }
 
     fn named(&self, name: &str) -> Vec<Value> {
-        self.messages.lock().unwrap().iter().filter(|it| it["event_name"] == name).cloned().collect()
+        self.messages.lock().iter().filter(|it| it["event_name"] == name).cloned().collect()
     }
 
     fn all(&self) -> Vec<Value> {
-        self.messages.lock().unwrap().clone()
+        self.messages.lock().clone()
     }
 }
 

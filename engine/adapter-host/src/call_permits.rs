@@ -3,12 +3,9 @@
 //! waiting calls, those of the EHR host and data source with the fewest running calls are first. The last permits of an
 //! EHR host are reserved for data sources without one, so a source with many locations does not block the others.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// The purpose of a call. Within a data source, writes accepted from clients precede reads.
@@ -112,7 +109,7 @@ impl Drop for CallPermit {
 
 impl PermitPool {
     fn lines(&self) -> MutexGuard<'_, PermitQueues> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 
     fn enter(&self, payer: &Payer, purpose: Purpose, sender: oneshot::Sender<CallPermit>) -> Ticket {

@@ -1,9 +1,8 @@
 //! Log lines of guests: truncated, kept on one line, and rate-limited.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::limits::{LOG_LINE_BYTES, LOG_LINES_AT_ONCE, LOG_LINES_PER_SECOND};
 
@@ -24,7 +23,7 @@ impl LineBudget {
     /// Takes one line. Returns `None` if the line is suppressed, or else the number of lines suppressed before it. A
     /// `must` line is never suppressed.
     pub(crate) fn take(&self, now: Instant, must: bool) -> Option<u64> {
-        let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = self.0.lock();
         let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * LOG_LINES_PER_SECOND;
         bucket.lines = (bucket.lines + gained).min(LOG_LINES_AT_ONCE);
         bucket.filled = now;

@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::{entry::Body, error::AuditError};
@@ -157,19 +158,17 @@ impl AuditQueue {
     /// Blocks until there are entries to write, or until `patience` has elapsed. After the timeout, it still
     /// returns the count of refused entries.
     pub(crate) fn next(&self, patience: Option<Duration>) -> Turn {
-        let waiting = self.lock();
+        let mut waiting = self.lock();
         let nothing = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
-        let mut waiting = match patience {
-            None => self.arrived.wait_while(waiting, nothing).unwrap_or_else(PoisonError::into_inner),
+        match patience {
+            None => self.arrived.wait_while(&mut waiting, nothing),
             Some(patience) => {
-                let waited = self.arrived.wait_timeout_while(waiting, patience, nothing);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+                self.arrived.wait_while_for(&mut waiting, nothing, patience);
             }
-        };
+        }
         if !waiting.jobs.is_empty() {
             let gathering = |waiting: &mut Waiting| !waiting.at_once && !waiting.closed;
-            let gathered = self.arrived.wait_timeout_while(waiting, self.gather, gathering);
-            waiting = gathered.unwrap_or_else(PoisonError::into_inner).0;
+            self.arrived.wait_while_for(&mut waiting, gathering, self.gather);
         }
         if !waiting.jobs.is_empty() || waiting.refused.entries > 0 {
             (waiting.bytes, waiting.at_once) = (0, false);
@@ -241,6 +240,6 @@ impl AuditQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }

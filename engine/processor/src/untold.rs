@@ -10,7 +10,6 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     mem,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use location::{
@@ -19,6 +18,7 @@ use location::{
     resource::{Operation, Resource},
     time::Timestamp,
 };
+use parking_lot::{Mutex, MutexGuard};
 use runtime::origin::{Caller, DecisionId};
 use store::{Direction, KeyRange, Store, keys};
 use tokio::sync::Notify;
@@ -108,7 +108,7 @@ struct WaitingChanges {
 
 impl AuditOutbox {
     fn lock(&self) -> MutexGuard<'_, WaitingChanges> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Adds a durable change. The handler of the call reports when it is audited.

@@ -2,16 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use location::{
     ids::LocationId,
     time::{SECOND, Timestamp},
 };
+use parking_lot::Mutex;
 use prometheus::HistogramOpts;
 pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFamily as Family};
 
@@ -127,21 +125,21 @@ pub struct Locations(Mutex<BTreeMap<LocationId, LocationHealth>>);
 
 impl Locations {
     pub fn note(&self, location: LocationId, standing: LocationHealth) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(location, standing);
+        self.0.lock().insert(location, standing);
     }
 
     pub fn all(&self) -> BTreeMap<LocationId, LocationHealth> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     fn retain(&self, keep: impl Fn(LocationId) -> bool) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));
+        self.0.lock().retain(|location, _| keep(*location));
     }
 
     /// Adds the locations' part of the numbers.
     fn add_to(&self, numbers: &mut Numbers, now: Timestamp) {
         let age = |since: Timestamp| u64::try_from(now.since(since) / SECOND).unwrap_or(0);
-        for standing in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for standing in self.0.lock().values() {
             numbers.writes_queued += standing.queued;
             numbers.writes_parked += standing.parked;
             numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(standing.oldest_write.map_or(0, age));

@@ -1,15 +1,10 @@
 //! The request that caused an operation: its id, and the caller if the request may change data. Only logs and stored
 //! records use it. It is therefore a task-local up to the entry of the engine, and an argument from there on.
 
-use std::{
-    future::Future,
-    mem,
-    net::IpAddr,
-    ops::Deref,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{future::Future, mem, net::IpAddr, ops::Deref, sync::Arc};
 
 use location::ids::LocationId;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// A request. Dereferences to its id.
@@ -73,12 +68,12 @@ impl OriginChange {
     }
 
     pub fn committed(&self, decision: DecisionId) {
-        self.decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
+        self.decisions.lock().push(decision);
     }
 
     /// Returns the decisions committed since the last call.
     pub fn take(&self) -> Vec<DecisionId> {
-        mem::take(&mut *self.decisions.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *self.decisions.lock())
     }
 }
 

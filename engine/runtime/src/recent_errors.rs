@@ -1,10 +1,7 @@
 //! Recent errors of each location, for operators. They are kept in memory only: persistent problems are reported by the
 //! next attempt after a restart.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{BTreeMap, VecDeque};
 
 use location::{
     ids::{LocationId, WriteId},
@@ -12,6 +9,7 @@ use location::{
     pull::Resource,
     time::Timestamp,
 };
+use parking_lot::Mutex;
 
 use crate::origin::Origin;
 
@@ -60,7 +58,7 @@ pub struct RecentErrors(Mutex<BTreeMap<LocationId, VecDeque<RecentError>>>);
 impl RecentErrors {
     /// Adds an error, or another occurrence of a known one.
     pub fn note(&self, location: LocationId, mut error: RecentError) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let errors = all.entry(location).or_default();
         let same = errors.iter().position(|known| known.part == error.part && known.reason == error.reason);
         match same.and_then(|at| errors.remove(at)) {
@@ -72,12 +70,12 @@ impl RecentErrors {
 
     /// Returns the errors of a location, latest first.
     pub fn for_location(&self, location: LocationId) -> Vec<RecentError> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         all.get(&location).into_iter().flatten().cloned().collect()
     }
 
     pub(crate) fn retain(&self, keep: impl Fn(LocationId) -> bool) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));
+        self.0.lock().retain(|location, _| keep(*location));
     }
 }
 

@@ -2,10 +2,9 @@
 //! committer updates the sum for keys that have already been checked. At the end, the sum must match the
 //! watermark record.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     range::{Key, KeyRange},
@@ -98,6 +97,6 @@ impl Audit {
     }
 
     fn progress(&self) -> MutexGuard<'_, Option<AuditProgress>> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock()
     }
 }

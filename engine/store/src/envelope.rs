@@ -5,15 +5,13 @@
 //! bytes). In earlier versions the counter had all 8 bytes, but never exceeded 4. Values of those versions
 //! therefore contain the key id 0.
 
-use std::{
-    io,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
-};
+use std::{io, sync::Arc};
 
 use chacha20poly1305::{
     Key as CipherKey, KeyInit, Tag, XChaCha20Poly1305, XNonce,
     aead::{AeadInOut, inout::InOutBuf},
 };
+use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::{error::StoreError, key_id::KeyId, keys, store_keys::StoreKeys, version::Version};
 
@@ -51,19 +49,19 @@ impl Envelope {
     }
 
     fn ring(&self) -> Arc<Ring> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ring.read().clone()
     }
 
     /// Returns a guard to hold from the sealing of a batch until it is in the queue.
     pub(crate) fn sealing(&self) -> RwLockReadGuard<'_, ()> {
-        self.sealing.read().unwrap_or_else(PoisonError::into_inner)
+        self.sealing.read()
     }
 
     /// Seals with the newest of these keys from now on. Returns after all values sealed with an earlier key are
     /// in the queue.
     pub(crate) fn use_keys(&self, keys: &StoreKeys) {
-        let _exclusive = self.sealing.write().unwrap_or_else(PoisonError::into_inner);
-        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring::from_keys(keys);
+        let _exclusive = self.sealing.write();
+        *self.ring.write() = Ring::from_keys(keys);
     }
 
     /// Returns a sealer for one batch. It draws random bytes once and derives a unique nonce for each value.

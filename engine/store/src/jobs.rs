@@ -2,11 +2,12 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{
@@ -138,11 +139,8 @@ impl CommitQueue {
     /// Returns the oldest queued batches, up to the limits of a group. Blocks while the queue is empty. Returns
     /// `None` once the queue is closed and empty.
     pub(crate) fn next_group(&self) -> Option<Vec<Job>> {
-        let waiting = self.lock();
-        let mut waiting = self
-            .arrived
-            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.lock();
+        self.arrived.wait_while(&mut waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed);
         let (mut group, mut bytes) = (Vec::new(), 0);
         while let Some(job) = waiting
             .jobs
@@ -156,6 +154,6 @@ impl CommitQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }

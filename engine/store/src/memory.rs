@@ -3,9 +3,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     batch::{Append, Batch, check_key},
@@ -88,7 +89,7 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, MemoryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn collect<T>(

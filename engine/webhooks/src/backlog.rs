@@ -4,12 +4,13 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use location::time::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use setup::WebhookRules;
 use store::{Batch, CommitError, Direction, Store};
@@ -181,7 +182,7 @@ impl Backlogs {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<EndpointId, Backlog>> {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of.lock()
     }
 }
 

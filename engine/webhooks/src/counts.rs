@@ -10,9 +10,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use runtime::clock;
 use store::{Batch, CommitError, Direction, KeyRange, Store, StoreError, Version};
 use uuid::Builder;
@@ -129,7 +130,7 @@ impl Counts {
     }
 
     fn lock(&self) -> MutexGuard<'_, Stripes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,15 +1,13 @@
 //! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then
 //! in memory. If another node commits first, its change is loaded and the decision is repeated.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use location::{
     ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
 };
+use parking_lot::RwLock;
 use query::idempotency::{self, IdempotencyKey, InBatch, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 use setup::WebhookRules;
@@ -174,12 +172,12 @@ impl EndpointRegistry {
 
     /// Returns the current rules.
     pub fn rules(&self) -> WebhookRules {
-        *self.rules.read().unwrap_or_else(PoisonError::into_inner)
+        *self.rules.read()
     }
 
     /// Sets the rules, which apply from the next event, secret and pruning on.
     pub fn set_rules(&self, rules: WebhookRules) {
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        *self.rules.write() = rules;
         self.subscriptions.backlogs.set_limit(rules.queue);
     }
 

@@ -5,12 +5,10 @@
 //! institution as a precondition, so that institutions do not block each other. The row holds the number of the last
 //! change of the institution's recipients.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use location::ids::InstitutionId;
+use parking_lot::{Mutex, MutexGuard};
 use store::{Key, Store, StoreError, Version};
 
 use super::{keys, placement::Placement};
@@ -63,6 +61,6 @@ impl SharedEndpoints {
     }
 
     fn rows(&self) -> MutexGuard<'_, HashMap<InstitutionId, Version>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rows.lock()
     }
 }

@@ -3,10 +3,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::Arc,
 };
 
 use location::ids::{InstitutionId, LocationId};
+use parking_lot::{RwLock, RwLockReadGuard};
 use serde::de::DeserializeOwned;
 use store::{Batch, Direction, KeyRange, Store, StoreError};
 
@@ -111,7 +112,7 @@ impl Subscriptions {
             let before = changes()?;
             let index = Index { changes: before.0, ..Index::read(store)? };
             if changes()? == before {
-                let mut known = self.index.write().unwrap_or_else(PoisonError::into_inner);
+                let mut known = self.index.write();
                 if index.changes >= known.changes {
                     *known = index;
                 }
@@ -247,7 +248,7 @@ impl Subscriptions {
 
     /// Applies a durable change. `changes` is the change number of the commit, if nodes share the store.
     pub(super) fn apply(&self, changed: Changed, changes: u64) {
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        let mut index = self.index.write();
         if let Some(endpoint) = changed.overflow_forgotten {
             self.backlogs.forget_overflow(endpoint);
         }
@@ -259,7 +260,7 @@ impl Subscriptions {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+        self.index.read()
     }
 }
 

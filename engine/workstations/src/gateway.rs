@@ -4,13 +4,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use location::ids::LocationId;
+use parking_lot::RwLock;
 use tokio::{
     runtime::Handle,
     sync::mpsc::{self, UnboundedReceiver},
@@ -97,7 +98,7 @@ impl Gateway {
                 (location.id, gated)
             })
             .collect();
-        *self.locations.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(locations);
+        *self.locations.write() = Arc::new(locations);
         let told = |setup: &Setup, id| {
             let (location, ehr) = self.lent(setup, id)?;
             Some((location.name.clone(), location.workstation.approval, ehr))
@@ -107,7 +108,7 @@ impl Gateway {
     }
 
     fn locations(&self) -> Arc<GatewayLocations> {
-        self.locations.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.locations.read().clone()
     }
 
     /// Creates a code with which an operator pairs workstations with a location. Returned only once.

@@ -3,12 +3,13 @@
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
 use location::{gate::Gate as GateTold, ids::LocationId, time::Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use records::sync_state::{GateStatus, Holder, QueueChange};
 use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
 use tokio::{
@@ -102,7 +103,7 @@ impl GatewayLocation {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Adds the connection of a workstation, replacing an older one of the same workstation.

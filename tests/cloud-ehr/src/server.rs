@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     ops::{Deref, DerefMut},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -17,6 +17,7 @@ use actix_web::{
     rt,
     web::{self, Bytes, Data, PayloadConfig},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     CallSelector, CloudAppointment, CloudEhrSettings, CloudPatient, CloudPractice, Markup, RequestCounts, SessionOver,
@@ -158,7 +159,7 @@ impl CloudEhr {
     }
 
     fn application(&self) -> MutexGuard<'_, Application> {
-        self.application.lock().unwrap_or_else(PoisonError::into_inner)
+        self.application.lock()
     }
 }
 
@@ -179,7 +180,7 @@ async fn answer(shared: Data<SharedApplication>, request: HttpRequest, body: Byt
         body: body.to_vec(),
     };
     let reply = {
-        let mut application = shared.application.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut application = shared.application.lock();
         dispatch::handle(&mut application, (shared.clock)(), &asked)
     };
     match reply {

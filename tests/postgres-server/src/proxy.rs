@@ -4,12 +4,14 @@ use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// A client's commit in the wire protocol.
 const COMMIT: &[u8] = b"COMMIT\0";
@@ -142,7 +144,7 @@ impl ProxyState {
 }
 
 fn lock(state: &Mutex<ProxyState>) -> MutexGuard<'_, ProxyState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock()
 }
 
 fn join(client: TcpStream, server_port: u16, shared: &Arc<Mutex<ProxyState>>) -> io::Result<()> {

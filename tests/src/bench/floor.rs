@@ -9,12 +9,13 @@ use std::{
     io::{self, BufReader, BufWriter, ErrorKind, Read, Write},
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use setup::EngineRules;
 use store::{Batch, Store, StoreError, keys};
 use testing::HookedStore;
@@ -49,11 +50,11 @@ impl RecordedStore {
     }
 
     pub fn flush(&self) -> io::Result<()> {
-        self.commits.lock().unwrap_or_else(PoisonError::into_inner).flush()
+        self.commits.lock().flush()
     }
 
     fn note(&self, batch: &Batch) -> io::Result<()> {
-        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut commits = self.commits.lock();
         commits.write_all(&((batch.writes().len() + batch.appends().len()) as u32).to_le_bytes())?;
         let mut note = |key: &[u8], value: Option<usize>| {
             commits.write_all(&[key.len() as u8])?;

@@ -6,11 +6,13 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::harness::http_client::Connection;
 
@@ -59,7 +61,7 @@ impl Load {
         for client in clients {
             client.await.map_err(io::Error::other)??;
         }
-        let tally = std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner));
+        let tally = std::mem::take(&mut *all.lock());
         Ok(outcome(tally, begin))
     }
 }
@@ -105,7 +107,7 @@ async fn client(
             own.last = Some(answered);
         }
     }
-    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = all.lock();
     all.answered += own.answered;
     all.times.append(&mut own.times);
     all.ran_out |= own.ran_out;

@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -18,6 +18,7 @@ use location::{
     settings::{PullRules, Quota},
     time::DAY,
 };
+use parking_lot::Mutex;
 use records::{
     ehr::{Ehr, Resource},
     sync_state::SyncState,
@@ -52,7 +53,7 @@ struct Timed {
 impl Timed {
     fn handle(&self, request: &SandboxRequest) -> HttpResponse {
         let started = Instant::now();
-        let reply = self.ehr.lock().unwrap_or_else(PoisonError::into_inner).handle(clock::now().0, request);
+        let reply = self.ehr.lock().handle(clock::now().0, request);
         self.nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
         HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }

@@ -1,15 +1,12 @@
 //! A collector that stores the received spans.
 
-use std::{
-    io,
-    net::TcpListener,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{io, net::TcpListener, sync::Arc};
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1,
 };
+use parking_lot::Mutex;
 use prost::Message;
 
 #[derive(Clone, Debug)]
@@ -61,24 +58,24 @@ impl TraceCollector {
 
     /// Returns the spans of a request's trace.
     pub fn spans_for_request(&self, request: &str) -> Vec<CollectedSpan> {
-        let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let received = self.received.lock();
         let of = received.spans.iter().find(|span| span.field("request") == Some(request)).map(|span| &span.trace);
         received.spans.iter().filter(|span| Some(&span.trace) == of).cloned().collect()
     }
 
     pub fn spans(&self) -> Vec<CollectedSpan> {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner).spans.clone()
+        self.received.lock().spans.clone()
     }
 
     /// Returns all received data as text: fields, events and resource attributes.
     pub fn text(&self) -> String {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner).text.clone()
+        self.received.lock().text.clone()
     }
 }
 
 async fn receive(body: web::Bytes, received: web::Data<Mutex<Received>>) -> HttpResponse {
     let Ok(sent) = ExportTraceServiceRequest::decode(body) else { return HttpResponse::BadRequest().finish() };
-    let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut received = received.lock();
     received.text.push_str(&format!("{sent:?}\n"));
     let spans = sent.resource_spans.into_iter().flat_map(|of| of.scope_spans).flat_map(|of| of.spans);
     received.spans.extend(spans.map(span));

@@ -1,13 +1,9 @@
 //! A receiver that stores webhook messages.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    net::TcpListener,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, io, net::TcpListener, sync::Arc};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use parking_lot::Mutex;
 
 /// The documentation's sample code for receivers.
 #[path = "../../../api/src/resources/documentation/snippets/verify.rs"]
@@ -49,7 +45,7 @@ impl WebhookReceiver {
     }
 
     pub fn messages(&self) -> Vec<WebhookMessage> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.messages.lock().clone()
     }
 }
 
@@ -61,6 +57,6 @@ async fn receive(
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let headers = request.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())));
     let message = WebhookMessage { headers: headers.collect(), body: body.to_vec() };
-    kept.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    kept.lock().push(message);
     HttpResponse::Ok().finish()
 }

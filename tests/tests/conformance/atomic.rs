@@ -1,13 +1,14 @@
 //! The FHIR adapter against a test server with atomic transactions, opaque links and a capability statement. No
 //! public registry has such a server. The fake does not prove the behaviour of real servers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use actix_web::{
     App, HttpRequest, HttpResponse, HttpServer,
     http::StatusCode,
     web::{self, Bytes, Data},
 };
+use parking_lot::Mutex;
 use records::ehr::{EhrAppointment, Resource, Write};
 use runtime::clock;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ pub struct Atomic {
 }
 
 fn with<T>(server: &SharedAtomicServer, work: impl FnOnce(&mut AtomicServer) -> T) -> T {
-    work(&mut server.lock().unwrap_or_else(PoisonError::into_inner))
+    work(&mut server.lock())
 }
 
 fn text(value: &Value) -> String {

@@ -5,13 +5,14 @@ use std::{
     collections::BTreeSet,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use location::zone::Date;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tests::harness::{
     fixtures,
@@ -50,8 +51,8 @@ pub struct SharedState {
     stories: AtomicUsize,
 }
 
-fn locked<T>(held: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(held: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    held.lock()
 }
 
 impl SharedState {

@@ -111,7 +111,7 @@ impl Members {
         let [one_comes, one_goes, another_comes] = self.at;
         if round == one_goes {
             let node = self.serving.remove(1);
-            world.addresses.lock().unwrap().retain(|known| *known != address(nodes, node));
+            world.addresses.lock().retain(|known| *known != address(nodes, node));
             stopped(nodes, node).await;
             return Some(format!("{} went", NAMES[node]));
         }
@@ -122,7 +122,7 @@ impl Members {
         };
         nodes.start(node).await;
         self.serving.push(node);
-        world.addresses.lock().unwrap().push(address(nodes, node));
+        world.addresses.lock().push(address(nodes, node));
         Some(format!("{} came", NAMES[node]))
     }
 }
@@ -175,7 +175,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
         while world.accepted() < before + 3 {
             let logged = || nodes.last_logged();
             assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{told}\n{}", logged());
-            assert!(!world.offers.lock().unwrap().is_empty(), "no slots left: fewer rounds, or larger practices");
+            assert!(!world.offers.lock().is_empty(), "no slots left: fewer rounds, or larger practices");
             assert!(!clients.iter().all(|client| client.is_finished()), "all clients have ended after:{told}");
             sleep(Duration::from_millis(20)).await;
         }

@@ -201,7 +201,7 @@ async fn staff_book_and_block(harness: &Harness) {
     let (patient, rooms) = (harness.seeded.patients[3], harness.seeded.operatories.clone());
     let day = harness.first_day.add_days(1).to_string();
     let (theirs, blockout) = {
-        let mut database: std::sync::MutexGuard<'_, Database> = harness.server.database();
+        let mut database: parking_lot::MutexGuard<'_, Database> = harness.server.database();
         let row = json!({"PatNum": patient, "Op": rooms[1], "ProvNum": 2, "Pattern": "XXXXXXXXXXXX",
             "AptDateTime": format!("{day} 13:00:00"), "Note": "by telephone"});
         let block = json!({"SchedDate": day, "SchedType": "Blockout", "StartTime": "15:00:00", "StopTime": "15:30:00",

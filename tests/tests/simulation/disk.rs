@@ -1,10 +1,8 @@
 //! Store of the simulation, in memory or in a database, with fault injection. Commits are synchronous.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{
     Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned,
 };
@@ -65,7 +63,7 @@ impl SimDisk {
     }
 
     fn troubles(&self) -> MutexGuard<'_, Troubles> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+        self.troubles.lock()
     }
 }
 

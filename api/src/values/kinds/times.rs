@@ -1,9 +1,6 @@
 //! Dates and times in any form with only one possible meaning.
 
-use std::{
-    ops::RangeInclusive,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ops::RangeInclusive, sync::Arc};
 
 use chrono::{
     DateTime, Datelike, FixedOffset, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone,
@@ -12,6 +9,7 @@ use chrono::{
 use chrono_tz::Tz;
 use engine::records::patient::FIRST_YEAR_OF_BIRTH;
 use location::{time::Timestamp, zone::Date};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::values::{
@@ -57,7 +55,7 @@ impl Clock {
 
     /// Takes the recorded sentences, one per time without an offset.
     pub(crate) fn take_read(&self) -> Vec<String> {
-        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.read.lock())
     }
 
     fn at(&self, local: NaiveDateTime, written: &str) -> DateTime<Utc> {
@@ -68,7 +66,7 @@ impl Clock {
             // The local time is skipped by a clock change; it is shifted by the length of the gap.
             MappedLocalTime::None => (after_gap(zone, local), " (clocks go forward then and never show it)"),
         };
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         if !self.named && read.len() < MAX_READ {
             let shown = at.format("%Y-%m-%dT%H:%M:%S%:z");
             read.push(format!("{written} has no offset and was read in {zone}, as {shown}{odd}."));

@@ -5,11 +5,9 @@ mod grant;
 mod oauth;
 mod tryton;
 
-use std::{
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::RwLock;
 use runtime::clock;
 use setup::{login::Login, secret::Secret};
 use tokio::time::{Instant, timeout_at};
@@ -79,12 +77,12 @@ impl Authorized {
             return Ok(held);
         }
         let held = Arc::new(self.ask().await?);
-        *self.shared.held.write().unwrap_or_else(PoisonError::into_inner) = Some(held.clone());
+        *self.shared.held.write() = Some(held.clone());
         Ok(held)
     }
 
     fn current(&self, spent: Option<&Arc<Held>>) -> Option<Arc<Held>> {
-        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let held = self.shared.held.read().clone()?;
         let usable = Instant::now() < held.renew_at && !spent.is_some_and(|spent| Arc::ptr_eq(spent, &held));
         usable.then_some(held)
     }
@@ -130,7 +128,7 @@ impl Transport for Authorized {
     }
 
     fn secrets(&self) -> Vec<Secret> {
-        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.shared.held.read();
         held.iter().map(|held| held.authorization.clone()).collect()
     }
 }

@@ -274,8 +274,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
         let Some(Value::String(id)) = fields.remove("id") else { panic!("an id") };
         let write = Write::Record(operation, EhrRecord::from_fields(resource, &id, fields.into()).unwrap());
         guest.push("k".into(), write, DEADLINE).await.unwrap();
-        let seen: Value =
-            serde_json::from_slice(ehr.seen.lock().unwrap().last().unwrap().body.as_deref().unwrap()).unwrap();
+        let seen: Value = serde_json::from_slice(ehr.seen.lock().last().unwrap().body.as_deref().unwrap()).unwrap();
         let (name, arrived) = seen.as_object().unwrap().iter().next().unwrap();
         assert_eq!(name, case);
         match arrived {
@@ -287,7 +286,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
             id => assert_eq!(*id, given["id"]),
         }
     }
-    let before = ehr.seen.lock().unwrap().len();
+    let before = ehr.seen.lock().len();
     for (operation, resource) in [(Create, Resource::Claims), (Update, Resource::Payments), (Delete, Resource::Fees)] {
         let (_, given) = entries().into_iter().find(|(of, _)| *of == resource).unwrap();
         let write = Write::Record(operation, EhrRecord::from_fields(resource, "1", given).unwrap());
@@ -295,7 +294,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
         assert!(matches!(pushed, Err(Fault::Unsupported(_))), "{pushed:?}");
         assert!(matches!(guest.find("k".into(), write, DEADLINE).await, Err(Fault::Unsupported(_))));
     }
-    assert_eq!(ehr.seen.lock().unwrap().len(), before, "the guest is not asked");
+    assert_eq!(ehr.seen.lock().len(), before, "the guest is not asked");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -14,6 +14,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use parking_lot::Mutex;
 use records::ehr::Fault;
 use ring::{
     rand::SystemRandom,
@@ -93,7 +94,7 @@ impl Servers {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut OAuthServerState) -> T) -> T {
-        work(&mut self.state.lock().unwrap())
+        work(&mut self.state.lock())
     }
 
     fn oauth(&self, proof: Proof) -> OAuth {
@@ -159,9 +160,9 @@ fn headers(head: &str) -> BTreeMap<String, String> {
 }
 
 fn token(head: &str, body: &str, state: &Mutex<OAuthServerState>, token_url: &str) -> (u16, String) {
-    let pause = state.lock().unwrap().pause;
+    let pause = state.lock().pause;
     std::thread::sleep(pause);
-    let mut state = state.lock().unwrap();
+    let mut state = state.lock();
     state.asked += 1;
     if let Some(refuses) = state.refuses.clone() {
         return refuses;
@@ -227,7 +228,7 @@ fn der(pem: &[u8]) -> Vec<u8> {
 }
 
 fn ehr(head: &str, state: &Mutex<OAuthServerState>) -> (u16, String) {
-    let mut state = state.lock().unwrap();
+    let mut state = state.lock();
     let given = headers(head).get("authorization").and_then(|text| text.strip_prefix("Bearer t-")?.parse::<u32>().ok());
     match given.is_some_and(|n| n > state.revoked && n <= state.tokens) {
         true => {

@@ -1,10 +1,8 @@
 //! Tests of a guest's access to the world outside of the sandbox.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-};
+use std::{io::Write, sync::Arc};
 
+use parking_lot::Mutex;
 use records::ehr::{EhrPatient, Resource, Write as Ehr};
 use setup::secret::Secret;
 
@@ -14,7 +12,7 @@ use crate::support::{DEADLINE, Does, TestEhr, adapter, connection, guest_report}
 async fn requests_go_below_the_base_url_with_credentials_hidden_from_the_guest() {
     let ehr = TestEhr::ok();
     assert_eq!(guest_report(&[("behaviour", "get"), ("path", "/a?b=c"), ("header", "X-Mine")], &ehr).await, "200 fine");
-    let seen = ehr.seen.lock().unwrap();
+    let seen = ehr.seen.lock();
     assert_eq!((seen[0].method.as_str(), seen[0].url.as_str()), ("GET", "https://ehr.example/base/a?b=c"));
     let header = |name: &str, value: &str| (name.to_string(), value.to_string());
     assert_eq!(seen[0].headers, [header("x-mine", "mine"), header("authorization", "Bearer s3cret")]);
@@ -46,7 +44,7 @@ async fn requests_against_the_locations_rules_are_refused_and_not_sent() {
     narrow.allowed_paths = vec!["/a".into()];
     let answer = adapter().await.connect(narrow).unwrap().describe(DEADLINE).await.unwrap().name;
     assert!(answer.contains("outside what the location allows"), "{answer}");
-    assert!(ehr.seen.lock().unwrap().is_empty());
+    assert!(ehr.seen.lock().is_empty());
 }
 
 #[tokio::test]
@@ -54,7 +52,7 @@ async fn requests_and_answers_are_bounded() {
     let ehr = TestEhr::ok();
     let answer = guest_report(&[("behaviour", "many-requests")], &ehr).await;
     assert_eq!(answer, "request 20 refused: more than 20 requests in one call", "the manifest asks for 20");
-    assert_eq!(ehr.seen.lock().unwrap().len(), 20);
+    assert_eq!(ehr.seen.lock().len(), 20);
     let guest = crate::support::connected(&[("behaviour", "many-requests")], &ehr).await;
     guest.describe(DEADLINE).await.unwrap();
     assert_eq!((guest.take_requests_beyond(), guest.take_requests_beyond()), (19, 0), "a call counts as one anyway");
@@ -91,10 +89,10 @@ struct Lines {
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.text.lock().unwrap().extend_from_slice(bytes);
+        self.text.lock().extend_from_slice(bytes);
         if String::from_utf8_lossy(bytes).contains("are truncated") {
             let thread = std::thread::current().name().unwrap_or_default().to_owned();
-            self.converted_on.lock().unwrap().push(thread);
+            self.converted_on.lock().push(thread);
         }
         Ok(bytes.len())
     }
@@ -114,7 +112,7 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let reason = guest.describe(DEADLINE).await.unwrap_err().to_string();
     assert!(reason.contains("src/lib.rs:"), "where it panicked is known after a flood too: {reason}");
 
-    let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(lines.text.lock().clone()).unwrap();
     let id = |line: &str| line.split_once(" id=").unwrap().1.split(' ').next().unwrap().to_owned();
     let floods: Vec<&str> = text.lines().filter(|line| line.contains("forged")).collect();
     let (flood, after): (Vec<&str>, Vec<&str>) = floods.iter().partition(|line| id(line) == id(floods[0]));
@@ -149,7 +147,7 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
         without_the_patient(&reason);
         assert_eq!(reason.contains("[redacted]"), then == "fault", "{reason}");
     }
-    let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(lines.text.lock().clone()).unwrap();
     without_the_patient(&text);
     let written = text.lines().find(|line| line.contains("writing {")).unwrap();
     assert!(written.contains("write=\"key-4711\"") && written.contains("call=\"push\""), "{written}");
@@ -163,9 +161,9 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let reason = guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap_err().to_string();
     let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";
     assert!(reason.ends_with(expected), "{reason}");
-    let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(lines.text.lock().clone()).unwrap();
     assert!(text.lines().any(|line| line.contains("are truncated") && line.contains("texts=1")), "a cut text is said");
-    let threads = lines.converted_on.lock().unwrap().clone();
+    let threads = lines.converted_on.lock().clone();
     assert!(
         !threads.is_empty() && threads.iter().all(|name| name == "adapter"),
         "the caller's only waits: {threads:?}"

@@ -1,12 +1,10 @@
 //! Tests of sessions with a Tryton server in this process, which checks every request.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use adapter_host::{Authorized, HttpRequest, HttpResponse, Transport, TransportError, TransportFuture, Url};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use setup::{
     login::{TrytonError, TrytonSession},
@@ -34,7 +32,7 @@ struct TrytonServerState {
 
 impl TrytonServer {
     fn with<T>(&self, work: impl FnOnce(&mut TrytonServerState) -> T) -> T {
-        work(&mut self.state.lock().unwrap())
+        work(&mut self.state.lock())
     }
 
     fn answer(&self, request: &HttpRequest) -> (u16, String) {

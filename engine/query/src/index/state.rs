@@ -1,11 +1,9 @@
 //! The index state of one stream: its segments, and the entries of later changes. Readers use an immutable
 //! view of it.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{Direction, Store, StoreError, Version, keys};
 
 use super::{
@@ -172,6 +170,6 @@ impl StateSlot {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<IndexState>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

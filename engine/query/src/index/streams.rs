@@ -1,10 +1,8 @@
 //! The index states of streams in use, kept in memory up to a limit.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{Store, StoreError};
 use tokio::sync::Notify;
 
@@ -170,5 +168,5 @@ impl Slots {
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -1,13 +1,9 @@
 //! The store's values in one keyspace of fjall.
 
-use std::{
-    collections::HashMap,
-    fs, io,
-    path::Path,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
 
 use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use parking_lot::RwLock;
 
 use super::{faults::fjall_error, torn};
 use crate::{
@@ -92,7 +88,7 @@ fn sync_folders(folder: &Path) -> io::Result<()> {
 
 impl Medium for Values {
     fn view(&self) -> Box<dyn Reads + '_> {
-        let snapshot = self.shown.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let snapshot = self.shown.read().clone();
         Box::new(FjallView { values: &self.values, snapshot })
     }
 }
@@ -202,8 +198,7 @@ impl Writer for ValuesWriter {
 
     fn show(&mut self) {
         let snapshot = Arc::new(self.medium.db.snapshot());
-        let earlier =
-            std::mem::replace(&mut *self.medium.shown.write().unwrap_or_else(PoisonError::into_inner), snapshot);
+        let earlier = std::mem::replace(&mut *self.medium.shown.write(), snapshot);
         drop(earlier);
     }
 

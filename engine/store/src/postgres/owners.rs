@@ -3,9 +3,10 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
+use parking_lot::RwLock;
 use tokio_postgres::Error;
 
 use super::session::Session;
@@ -43,7 +44,7 @@ impl Owned {
 
     pub(super) fn id_for(&self, key_owner: KeyOwner) -> i64 {
         let key_owner = self.named(key_owner);
-        let settled = self.settled.read().unwrap_or_else(PoisonError::into_inner).get(&key_owner).copied();
+        let settled = self.settled.read().get(&key_owner).copied();
         settled.unwrap_or_else(|| self.configured.owner(key_owner).cast_signed())
     }
 
@@ -56,7 +57,7 @@ impl Owned {
 
     /// Returns the given owners for which this process knows no recorded mapping.
     pub(super) fn unsettled(&self, homes: impl IntoIterator<Item = KeyOwner>) -> BTreeSet<KeyOwner> {
-        let settled = self.settled.read().unwrap_or_else(PoisonError::into_inner);
+        let settled = self.settled.read();
         let homes = homes.into_iter().map(|key_owner| self.named(key_owner));
         homes.filter(|key_owner| number(*key_owner).is_some() && !settled.contains_key(key_owner)).collect()
     }
@@ -78,7 +79,7 @@ impl Owned {
                     "the configuration names another institution than at first: the first one counts"
                 );
             }
-            self.settled.write().unwrap_or_else(PoisonError::into_inner).insert(key_owner, owner);
+            self.settled.write().insert(key_owner, owner);
         }
         Ok(())
     }

@@ -7,9 +7,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
+use parking_lot::Mutex;
 use sled::IVec;
 
 use crate::range::Key;
@@ -34,7 +35,7 @@ pub(super) struct History {
 
 impl History {
     pub(super) fn current(&self) -> Arc<HistoryState> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shown.lock().clone()
     }
 
     /// Begins a group. Must be called before its first record is overwritten, so that every reader of a new
@@ -50,7 +51,7 @@ impl History {
 
     /// Makes the state of a durable group visible to new readers.
     pub(super) fn show(&self, next: Arc<HistoryState>) {
-        let earlier = std::mem::replace(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner), next);
+        let earlier = std::mem::replace(&mut *self.shown.lock(), next);
         drop(earlier);
     }
 }

@@ -7,10 +7,10 @@ use std::{
     fs::{self, File},
     io::Write,
     path::Path,
-    sync::Mutex,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use store::{
     Batch, Direction, EmbeddedStore, EngineKind, Key, KeyRange, Sealed, Store, StoreConfig, StoreError, StoreKey,
     StoreKeys, rotation,
@@ -50,7 +50,7 @@ pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledge
                         wait(store.commit(commit(writer, number))).unwrap();
                         // The recording contains the sync of this commit by now.
                         let written = fs::metadata(log).unwrap().len();
-                        writeln!(acknowledged.lock().unwrap(), "{written} {writer} {number}").unwrap();
+                        writeln!(acknowledged.lock(), "{written} {writer} {number}").unwrap();
                     }
                 });
             }

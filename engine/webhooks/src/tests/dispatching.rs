@@ -394,7 +394,7 @@ async fn messages_without_permission_are_not_sent() {
     world.inserted(SMILE).await;
     world.inserted(OTHER).await;
     world.wait_until("both failed", |all| errors(all) == 2).await;
-    world.audience.0.lock().unwrap().push((SMILE, ResourceType::Appointment));
+    world.audience.0.lock().push((SMILE, ResourceType::Appointment));
     world.inserted(SMILE).await;
     assert_eq!(world.deliveries().len(), 2, "no new one");
     world.set_clock(T0.plus(RETRIES[0]));
@@ -413,7 +413,7 @@ async fn messages_without_permission_are_not_sent() {
         all.iter().find(|it| it.institution_id == institution).unwrap().active
     };
     assert_eq!((active(SMILE), active(OTHER)), (false, true));
-    world.audience.0.lock().unwrap().clear();
+    world.audience.0.lock().clear();
     world.inserted(SMILE).await;
     assert_eq!(world.deliveries().len(), 2, "until it is activated again");
 }

@@ -11,7 +11,7 @@ mod senders;
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -21,6 +21,7 @@ use location::{
     ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
 };
+use parking_lot::Mutex;
 use runtime::metrics::Metrics;
 use serde_json::{Map, json};
 use setup::WebhookRules;
@@ -55,7 +56,7 @@ struct TestAudience(Mutex<Vec<(InstitutionId, ResourceType)>>);
 
 impl Audience for TestAudience {
     fn may_receive(&self, _: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        !self.0.lock().unwrap().contains(&(institution, kind))
+        !self.0.lock().contains(&(institution, kind))
     }
 
     fn sees_amounts(&self, _: &Owner, _: InstitutionId) -> bool {

@@ -1,17 +1,14 @@
 //! A hand-written booking on PostgreSQL behind actix-web: one transaction, prepared statements, an exclusion
 //! constraint against overlaps, an idempotency table and an outbox. Independent statements are pipelined.
 
-use std::{
-    io,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{io, path::Path};
 
 use actix_web::{
     App, HttpResponse, HttpServer,
     http::StatusCode,
     web::{self, Data, Json},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
@@ -178,7 +175,7 @@ fn refused(reason: &str) -> (StatusCode, Value) {
 async fn book(pool: Data<Pool>, booking: Json<BookingBody>) -> HttpResponse {
     let Some(slot) = PlainSlot::parse(&booking.slot_token) else { return HttpResponse::NotFound().finish() };
     let Ok(_place) = pool.places.acquire().await else { return HttpResponse::ServiceUnavailable().finish() };
-    let session = pool.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let session = pool.idle.lock().pop();
     let Some(session) = session else { return HttpResponse::ServiceUnavailable().finish() };
     let booked = session.book(&booking, slot).await;
     let (status, answer) = match booked {
@@ -193,6 +190,6 @@ async fn book(pool: Data<Pool>, booking: Json<BookingBody>) -> HttpResponse {
             }
         }
     };
-    pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    pool.idle.lock().push(session);
     HttpResponse::build(status).json(answer)
 }

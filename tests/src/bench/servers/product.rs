@@ -1,13 +1,6 @@
 //! The product with its routes, engine and store. Only the EHRs are the benchmark's.
 
-use std::{
-    error::Error,
-    fs::File,
-    net::SocketAddr,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{error::Error, fs::File, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use actix_web::web::Data;
 use api::{
@@ -24,6 +17,7 @@ use api::{
 use audit::{Rules, Trail};
 use engine::{Engine, Parts, Place};
 use location::ids::InstitutionId;
+use parking_lot::Mutex;
 use setup::{Environment, NodeRules};
 
 use super::{WORKERS, ready, ready_for_operators};

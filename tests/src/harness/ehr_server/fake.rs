@@ -4,7 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -16,6 +16,7 @@ use actix_web::{
     http::StatusCode,
     web::{self, Bytes, Data},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 /// A received request. Header names are in lower case.
 pub struct FakeRequest {
@@ -84,7 +85,7 @@ impl<T: Respond> FakeServer<T> {
 
     /// Returns the state, to be read or changed.
     pub fn state(&self) -> MutexGuard<'_, T> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     pub async fn stop(self) {
@@ -103,7 +104,7 @@ async fn answer<T: Respond>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, bod
             .collect(),
         body: body.to_vec(),
     };
-    let answered = held.lock().unwrap_or_else(PoisonError::into_inner).respond(asked);
+    let answered = held.lock().respond(asked);
     tokio::time::sleep(answered.delay).await;
     if answered.lost {
         return HttpResponse::Ok().body(Broken);

@@ -1,7 +1,8 @@
 //! The simulated EHR as a server on loopback, owned by the test and reached by adapters over the network.
 
-use std::{io, sync::MutexGuard, time::Duration};
+use std::{io, time::Duration};
 
+use parking_lot::MutexGuard;
 use runtime::clock;
 use sandbox_ehr::{Delivery, Profile, SandboxEhr, SandboxRequest};
 

@@ -1,11 +1,9 @@
 //! The simulated workstation's browser: a session cookie, and requests in that session.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::{Client, Method, Response, Url, header, redirect::Policy};
 use serde_json::{Value, json};
 
@@ -138,7 +136,7 @@ impl Browser {
     }
 
     fn cookie(&self) -> MutexGuard<'_, Option<String>> {
-        self.cookie.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cookie.lock()
     }
 }
 

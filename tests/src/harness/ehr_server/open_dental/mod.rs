@@ -12,12 +12,13 @@ mod table;
 mod tables;
 mod verbs;
 
-use std::{io, sync::MutexGuard};
+use std::io;
 
 use crate::harness::ehr_server::fake::{FakeRequest, FakeServer, Respond, Response};
 
 pub use database::Database;
 pub use faults::{Fate, Switches};
+use parking_lot::MutexGuard;
 pub use seed::Seeded;
 pub use table::OpenDentalRow;
 
