@@ -1,7 +1,7 @@
 //! JSON bodies: read under limits, then field by field by path. Unread fields are ignored and reported; invalid ones
 //! are refused with their path.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use actix_web::{
     body::{BodyStream, to_bytes_limited},
@@ -10,15 +10,18 @@ use actix_web::{
     web::Bytes,
 };
 use engine::adapter_host::COMPONENT_BYTES;
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value, map::Entry};
+use serde::de::DeserializeSeed;
+use serde_json::Value;
 
 use crate::{
-    http::errors::ApiError,
+    http::{
+        errors::ApiError,
+        strict_json::{StrictJson, TOO_DEEP},
+    },
     values::{
         expected::{Expected, Expects},
         kinds::{Kind, echo, reference::Reference},
-        limits::{MAX_DEPTH, MAX_ECHOED_NAMES, MAX_VALUES},
+        limits::{MAX_ECHOED_NAMES, MAX_VALUES},
         reasons::Reason,
     },
 };
@@ -100,7 +103,7 @@ fn parse(body: &[u8]) -> Result<Value, ApiError> {
     let bytes = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     let skipped = body.len() - bytes.len();
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let parsed = StrictJson { depth: 0 }.deserialize(&mut deserializer);
+    let parsed = StrictJson::default().deserialize(&mut deserializer);
     match parsed.and_then(|value| deserializer.end().map(|()| value)) {
         // `read` returns null for a missing body, so a literal null is refused.
         Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
@@ -117,86 +120,6 @@ fn parse(body: &[u8]) -> Result<Value, ApiError> {
             };
             Err(ApiError::bad(problem).because(Reason::InvalidJson))
         }
-    }
-}
-
-const TOO_DEEP: &str = "is nested too deeply";
-
-/// Reads any JSON value except those with duplicate keys, whose meaning would be ambiguous, and those nested too deeply.
-#[derive(Clone, Copy)]
-struct StrictJson {
-    depth: usize,
-}
-
-impl StrictJson {
-    fn inside<E: de::Error>(self) -> Result<StrictJson, E> {
-        if self.depth < MAX_DEPTH { Ok(StrictJson { depth: self.depth + 1 }) } else { Err(E::custom(TOO_DEEP)) }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for StrictJson {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for StrictJson {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let (inside, mut object) = (self.inside()?, Map::new());
-        while let Some(name) = map.next_key::<String>()? {
-            let value = map.next_value_seed(inside)?;
-            match object.entry(name) {
-                Entry::Vacant(entry) => entry.insert(value),
-                Entry::Occupied(twice) => {
-                    return Err(de::Error::custom(format!("holds the key {:?} twice", echo(twice.key()))));
-                }
-            };
-        }
-        Ok(Value::Object(object))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
-        let (inside, mut array) = (self.inside()?, Vec::new());
-        while let Some(element) = elements.next_element_seed(inside)? {
-            array.push(element);
-        }
-        Ok(Value::Array(array))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
     }
 }
 
@@ -509,7 +432,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::values::kinds::{boolean, filled, id, integer, long_id, object, text, times::date};
+    use crate::values::{
+        kinds::{boolean, filled, id, integer, long_id, object, text, times::date},
+        limits::MAX_DEPTH,
+    };
 
     fn problem(bytes: &[u8]) -> String {
         parse(bytes).unwrap_err().to_string()
@@ -592,14 +518,15 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_before_it_is_parsed() {
+    fn deep_nesting_is_refused() {
         let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
         assert!(parse(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(
             problem(&nested(MAX_DEPTH + 1)),
             format!("The body is nested deeper than 64 levels at byte {MAX_DEPTH}.")
         );
-        assert!(problem(&vec![b'{'; 1_000_000]).contains("deeper"));
+        assert!(problem("{\"a\":".repeat(100_000).as_bytes()).contains("deeper"));
+        assert!(problem(&vec![b'['; 1_000_000]).contains("deeper"));
         let quoted = format!("[\"{}\\\"[\"]", "[".repeat(500));
         assert!(parse(quoted.as_bytes()).is_ok());
     }
