@@ -85,10 +85,16 @@ impl LedgerEntryInput {
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));
         }
         let money = |amount| Money { amount, currency }.spelled();
-        let mut all = amount.iter().chain(charges.iter().chain(&providers).map(|(_, part)| part));
-        if all.any(|amount| !money(*amount).is_exact()) {
-            let decimals = currency.decimals().unwrap_or_default();
-            b.problem(format!("{name} must have amounts with at most {decimals} decimals: {currency} has no more."));
+        let is_rounded = |amount: &Decimal| !money(*amount).is_exact();
+        for (field, is_rounded) in [
+            ("amount", amount.iter().any(is_rounded)),
+            ("charge_splits", charges.iter().any(|(_, part)| is_rounded(part))),
+            ("provider_splits", providers.iter().any(|(_, part)| is_rounded(part))),
+        ] {
+            if is_rounded {
+                let (field, decimals) = (path(field), currency.decimals().unwrap_or_default());
+                b.problem(format!("{field} must have at most {decimals} decimals: {currency} has no more."));
+            }
         }
         let charge = |(charge_id, amount)| ChargeSplit { charge_id, amount: money(amount) };
         let provider = |(id, amount)| ProviderSplit { provider_id: id as u32, amount: money(amount) };

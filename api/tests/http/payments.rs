@@ -231,11 +231,11 @@ async fn wrong_values_are_named() {
     }
     assert_eq!(
         fails(json!({"amount": "10.50", "currency": "JPY"})).await,
-        ["payment must have amounts with at most 0 decimals: JPY has no more."]
+        ["payment.amount must have at most 0 decimals: JPY has no more."]
     );
     assert_eq!(
         fails(json!({"amount": "10.505"})).await,
-        ["payment must have amounts with at most 2 decimals: USD has no more."]
+        ["payment.amount must have at most 2 decimals: USD has no more."]
     );
     assert_eq!(
         fails(json!({"amount": -10, "charge_splits": {"1": 10}})).await,
