@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use audit::{AuditEntry, Rules, Trail};
-use parking_lot::Mutex;
 
 use crate::{config::AuditRules, values::secret::Secret};
 
@@ -51,6 +50,8 @@ fn key(data_dir: &Path) -> Result<[u8; 32], String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::{fs, io, sync::Arc};
+
+    use parking_lot::Mutex;
 
     use super::*;
 

@@ -5,7 +5,6 @@ use std::{
     sync::OnceLock,
 };
 
-use parking_lot::Mutex;
 use tracing::Subscriber;
 use tracing_subscriber::{
     EnvFilter, Layer,
@@ -126,6 +125,8 @@ mod tests {
     use std::{io::Write, sync::Arc};
 
     use tracing::subscriber::with_default;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::traces::TraceRules;

@@ -91,11 +91,7 @@ impl Rotation {
         if self.nodes {
             return Err(KeyError::Nodes);
         }
-        match self.changing.try_lock() {
-            Ok(guard) => Ok(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => Err(KeyError::UnderWay),
-        }
+        self.changing.try_lock().ok_or(KeyError::UnderWay)
     }
 
     /// Resumes the rotation of the previous process. With several nodes there is none: their keys are rotated while

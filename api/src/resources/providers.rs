@@ -35,7 +35,7 @@ use crate::{
         limits::MAX_NAME,
         times::At,
     },
-    views::{catalogue::AppointmentTypeView, hours::WorkingHourView, parts::foreign_id_type},
+    views::{catalogue::AppointmentTypeView, hours::WorkingHourView},
 };
 
 /// A provider: a person who treats patients.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use engine::records::{
     AdjustmentAction, AdjustmentType, AppointmentDescriptor, AppointmentType, Fee, FeeSchedule, PaymentType,
-    record::Record,
 };
 use location::pull::Resource;
 use schemars::JsonSchema;
@@ -18,7 +17,7 @@ use crate::{
         times::At,
         words::{Word, closed},
     },
-    views::parts::{Price, foreign_id_type},
+    views::parts::Price,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use view_macro::view;
 
 use crate::{
     values::{record_uuid::uuid, times::At, words::Word},
-    views::parts::{Price, day, foreign_id_type},
+    views::parts::Price,
 };
 
 /// An entry of the catalogue of billable procedures.

@@ -2,7 +2,7 @@
 
 use engine::records::{
     CommunicationLog, Conversation, Direction, Mode, PatientAlert,
-    record::{Record, Schema, WriteStatus},
+    record::{Schema, WriteStatus},
     values::{Json, Seconds},
 };
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use crate::{
         times::At,
         words::Word,
     },
-    views::parts::{WriteState, failure_reason, foreign_id_type, second, status},
+    views::parts::{WriteState, failure_reason, second, status},
 };
 
 /// An alert of a patient.

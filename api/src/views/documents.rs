@@ -1,6 +1,6 @@
 //! Documents of patients.
 
-use engine::records::{Document, DocumentType, record::Record};
+use engine::records::{Document, DocumentType};
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;

@@ -1,6 +1,7 @@
 //! Conversions of a record's fields to those of its view, for the attribute [`view_macro::view`].
 
 use engine::records::{
+    AdjustmentAction, ClaimStatus,
     money::Money,
     record::RecordWrite,
     values::{Day, Seconds},
@@ -39,7 +40,7 @@ macro_rules! copied {
     )* };
 }
 
-copied!(bool, u8, u32, u64);
+copied!(bool, u8, u32, u64, AdjustmentAction, ClaimStatus);
 
 /// Ids are wider on the wire.
 impl ViewField<'_, u32> for u64 {

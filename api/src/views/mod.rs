@@ -3,8 +3,8 @@
 //! set.
 //!
 //! ```text
-//!  parts ◄── field ◄── people, catalogue, clinical, history, hours, ... ◄── patients, ledger, appointments ◄── published
-//!  (money, state of a write, dates)                                               (any record for the feed and for webhooks)
+//!  parts ◄── field ◄── people, catalogue, clinical, ... ◄── patients, ledger, appointments ◄── record_views
+//!  money, dates                                                        any record for the feed and for webhooks
 //! ```
 
 pub(crate) mod appointments;

@@ -1,6 +1,6 @@
 //! Patients for their own endpoints, with optional related records.
 
-use engine::records::{Appointment, Patient, record::Record, values::Address};
+use engine::records::{Appointment, Patient, values::Address};
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
@@ -10,7 +10,7 @@ use super::{
     communications::PatientAlertView,
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
-    parts::{Included, WriteState, foreign_id_type},
+    parts::{Included, WriteState},
     people::{PatientBasic, PersonView, cell_phone, preferred_phone},
 };
 use crate::values::times::At;

@@ -105,7 +105,7 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         return Err(Error::new(name.span(), "a view has named fields"));
     };
     let lifetime = item.generics.lifetimes().next().map(|it| it.lifetime.clone());
-    let (mut values, mut adapter) = (Vec::new(), None);
+    let (mut values, mut adapter, conversion) = (Vec::new(), None, path(CONVERSION)?);
     for field in &mut fields.named {
         let Some(field_name) = field.ident.clone() else { continue };
         let source = FieldSource::take(field, &field_name)?;
@@ -113,12 +113,13 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         let value = match source {
             FieldSource::From(source) if source == "foreign_id_type" => {
                 adapter = Some(quote!(adapter: Option<&#lifetime str>));
-                quote!(crate::views::parts::foreign_id_type(entry.foreign_id.as_deref(), adapter))
+                let origin = path(ORIGIN)?;
+                quote!(#origin(entry.foreign_id.as_deref(), adapter))
             }
-            FieldSource::From(source) => quote!(crate::views::field::ViewField::view(&entry.#source)),
+            FieldSource::From(source) => quote!(#conversion(&entry.#source)),
             FieldSource::With(expr) => quote!(#expr),
             FieldSource::Active => {
-                quote!(crate::views::field::ViewField::view(&(entry.body.active && entry.deleted_at.is_none())))
+                quote!(#conversion(&(entry.body.active && entry.deleted_at.is_none())))
             }
             FieldSource::Include => {
                 field.attrs.push(parse_quote!(#[serde(skip_serializing_if = "Option::is_none")]));
@@ -142,6 +143,14 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
             }
         }
     })
+}
+
+/// Items of the crate with the views, which this crate does not depend on.
+const CONVERSION: &str = "crate::views::field::ViewField::view";
+const ORIGIN: &str = "crate::views::parts::foreign_id_type";
+
+fn path(text: &str) -> syn::Result<Path> {
+    syn::parse_str(text)
 }
 
 /// Adds the shared documentation to a field that has none.

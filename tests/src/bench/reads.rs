@@ -56,7 +56,7 @@ pub(super) fn server(dir: &Path) -> Result<BenchServer, Box<dyn Error>> {
 
 /// Books and registers patients through the API, and returns the lists that show them.
 pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<ListEndpoint>, Box<dyn Error>> {
-    let server = server(dir, "0")?;
+    let server = server(dir)?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     let few = Options { locations: 1, bookings: APPOINTMENTS, ..options.clone() };
     let place = format!("subdomain={SUBDOMAIN}&location_id=1");
@@ -95,7 +95,7 @@ fn check_created((status, answer): (u16, Value)) -> Result<(), String> {
 }
 
 async fn bytes_of(dir: &Path, list: &ListEndpoint) -> Result<Vec<u8>, Box<dyn Error>> {
-    let server = server(dir, "0")?;
+    let server = server(dir)?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
     let mut connection = crate::harness::http_client::Connection::open(server.address).await?;
     let answer = connection.send(&api_request("GET", &list.path, caller.authorization(), b"")).await?;

@@ -14,7 +14,7 @@ use runtime::clock;
 use serde_json::{Value, json};
 use tests::conformance::{EhrAddress, EhrUnderTest, ExistingIds};
 
-use crate::conformance::atomic_server::{Asked, AtomicServer, BASE};
+use crate::conformance::atomic_server::{AtomicServer, BASE, ServerRequest};
 
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up","minutes":30}]"#;
 const HISTORY: &str = r#"[{"category":"allergies","code":"91936005","name":"Penicillin allergy"},
@@ -108,7 +108,7 @@ async fn answer(server: Data<SharedAtomicServer>, request: HttpRequest, body: By
     let path = uri.strip_prefix(BASE).unwrap_or("/outside");
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = request.connection_info().host().to_owned();
-    let asked = Asked { method: request.method().as_str(), path: &path, headers, body: &body };
+    let asked = ServerRequest { method: request.method().as_str(), path: &path, headers, body: &body };
     let answered = with(&server, |server| server.handle(clock::now().0 / 1_000, &host, &asked));
     let mut response = HttpResponse::build(StatusCode::from_u16(answered.status).unwrap());
     for header in answered.headers {

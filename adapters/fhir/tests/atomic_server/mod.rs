@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 pub const BASE: &str = "/fhir";
@@ -389,7 +390,7 @@ fn parameters(query: &str) -> Vec<(String, String)> {
     pairs
         .map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (name.to_owned(), adapter_sdk::http::decode(value))
+            (name.to_owned(), percent_decode_str(value).decode_utf8_lossy().into_owned())
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! Balances by age in days.
 
-use engine::records::{GuarantorBalance, InsuranceBalance, record::Record};
+use engine::records::{GuarantorBalance, InsuranceBalance};
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;

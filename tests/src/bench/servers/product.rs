@@ -17,7 +17,6 @@ use api::{
 use audit::{Rules, Trail};
 use engine::{Engine, Parts, Place};
 use location::ids::InstitutionId;
-use parking_lot::Mutex;
 use setup::{Environment, NodeRules};
 
 use super::{WORKERS, ready, ready_for_operators};
@@ -63,7 +62,7 @@ pub async fn serve(
     }
     if logged {
         let file = File::create(dir.join("access.log"))?;
-        tracing_subscriber::fmt().with_writer(Mutex::new(file)).with_ansi(false).init();
+        tracing_subscriber::fmt().with_writer(std::sync::Mutex::new(file)).with_ansi(false).init();
     }
     let node = node.and_then(|node| node.split_once(':'));
     let mut setup = if node.is_some() { practices::setup_apart(locations) } else { practices::setup(locations) };
