@@ -70,6 +70,8 @@ pub(crate) struct NewAppointmentInput {
     referrer: Option<String>,
     descriptor_ids: Vec<u32>,
     per_timeslot: i64,
+    /// A block of unavailable time, which this endpoint refuses.
+    unavailable: bool,
 }
 
 impl FromInput for NewAppointmentInput {
@@ -86,6 +88,10 @@ pub(crate) async fn create(
     mut call: ApiCall,
     AtLocationOfBody(location, given): AtLocationOfBody<NewAppointmentInput>,
 ) -> Answer<Created<AppointmentSaved<'static>>> {
+    if given.unavailable {
+        let problem = ApiError::bad("Missing parameter appt[patient_id] with unavailable: true");
+        return Err(problem.because(Reason::UnavailableNotSupported).into());
+    }
     let span = given.span(&mut call, &location)?;
     let new = CreateAppointment {
         patient_id: given.patient_id,
@@ -238,7 +244,6 @@ impl NewAppointmentInput {
             // Blocks cannot be created through this endpoint, whatever the other fields (specification 7.3).
             b.take_problems();
             b.references.clear();
-            b.problem("Missing parameter appt[patient_id] with unavailable: true");
         }
         NewAppointmentInput {
             patient_id,
@@ -254,6 +259,7 @@ impl NewAppointmentInput {
             referrer,
             descriptor_ids,
             per_timeslot,
+            unavailable,
         }
     }
 

@@ -114,10 +114,9 @@ async fn nora(world: &ApiWorld, last_name: &str) -> Value {
 async fn refusals_have_the_specified_messages() {
     let world = world().await;
     let post = |fields: Value| world.post(POST, appt(&world, fields));
-    assert_eq!(
-        post(json!({"unavailable": true, "patient_id": null})).fails(400).await,
-        ["Missing parameter appt[patient_id] with unavailable: true"]
-    );
+    let block = post(json!({"unavailable": true, "patient_id": null})).answers(400).await;
+    assert_eq!(block["error"], json!(["Missing parameter appt[patient_id] with unavailable: true"]));
+    assert_eq!(block["reason"], "unavailable_not_supported");
     assert_eq!(post(json!({"patient_id": 77})).fails(404).await, ["Patient with id 77 not found"]);
     post(json!({})).answers(201).await;
     assert_eq!(post(json!({})).fails(400).await, [TAKEN]);
