@@ -162,6 +162,12 @@ pub(super) async fn save<T: Body>(
 ) -> Result<Saved<Record<T>>, ApiError> {
     let (patient_id, day) = (given.patient_id, given.day(call, location));
     let number = given.number::<T>(call, location);
+    if let Some(On::Moment(moment)) = given.on {
+        let moment = times::utc(moment);
+        if !moment.starts_with(&day.to_string()) {
+            call.warn(&format!("{moment} is on {day} in the location's time zone."));
+        }
+    }
     let saved = call.save_numbered(location, &body(given, day), Some(patient_id), Some(number)).await;
     saved.map_err(|refused| refusal(refused, location.setup.id.0))
 }

@@ -104,7 +104,9 @@ async fn a_payment_is_written_to_the_ledger_and_confirmed() {
     let body = payment(json!({
         "paid_at": "2026-12-02T03:30:00Z", "notes": "Thanks", "charge_splits": {"1": 10, "2": "2.50"}, "provider_splits": {"1": 12.5},
     }));
-    let made = world.post(PATH, body).answers(202).await["data"].clone();
+    let answer = world.post(PATH, body).answers(202).await;
+    assert_eq!(answer["description"], "2026-12-02T03:30:00.000Z is on 2026-12-01 in the location's time zone.");
+    let made = answer["data"].clone();
     assert_eq!(made["payment_amount"], json!({"amount": "12.50", "currency": "USD"}));
     assert_eq!(
         (&made["paid_at"], &made["description"]),
